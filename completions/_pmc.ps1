@@ -86,7 +86,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Show the commands, or the options of one')
             break
         }
         'pmc;profile' {
@@ -177,6 +177,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--null', '--null', [CompletionResultType]::ParameterName, 'Count nothing, measure only the time')
             [CompletionResult]::new('--interval-clear', '--interval-clear', [CompletionResultType]::ParameterName, 'With -I: clear the screen before each interval')
             [CompletionResult]::new('--exact', '--exact', [CompletionResultType]::ParameterName, 'Never scale: where the events do not fit on the counters, split them over several runs')
+            [CompletionResult]::new('--show-output', '--show-output', [CompletionResultType]::ParameterName, 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first')
             [CompletionResult]::new('--append', '--append', [CompletionResultType]::ParameterName, 'With -o: append to the file')
             [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
             [CompletionResult]::new('--no-aggr', '--no-aggr', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
@@ -277,6 +278,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--null', '--null', [CompletionResultType]::ParameterName, 'Count nothing, measure only the time')
             [CompletionResult]::new('--interval-clear', '--interval-clear', [CompletionResultType]::ParameterName, 'With -I: clear the screen before each interval')
             [CompletionResult]::new('--exact', '--exact', [CompletionResultType]::ParameterName, 'Never scale: where the events do not fit on the counters, split them over several runs')
+            [CompletionResult]::new('--show-output', '--show-output', [CompletionResultType]::ParameterName, 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first')
             [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
             [CompletionResult]::new('--no-aggr', '--no-aggr', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
             [CompletionResult]::new('--per-thread', '--per-thread', [CompletionResultType]::ParameterName, 'A row for each thread')
@@ -418,7 +420,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--exclude-perf', '--exclude-perf', [CompletionResultType]::ParameterName, 'Leave out, of tracepoints, what pmc itself does')
             [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail when the kernel does not allow that many samples a second')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency')
-            [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Record call chains (by frame pointers)')
+            [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Record call chains (by frame pointers; -g dwarf is --call-graph dwarf)')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'With live, leave stacks cut where their copy ends: join them with nothing seen before of the same thread')
             [CompletionResult]::new('--kernel-callchains', '--kernel-callchains', [CompletionResultType]::ParameterName, 'The kernel''s part of call chains only')
             [CompletionResult]::new('--user-callchains', '--user-callchains', [CompletionResultType]::ParameterName, 'The user part of call chains only')
@@ -551,6 +553,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Show the number of samples')
             [CompletionResult]::new('--show-nr-samples', '--show-nr-samples', [CompletionResultType]::ParameterName, 'Show the number of samples')
             [CompletionResult]::new('--show-total-period', '--show-total-period', [CompletionResultType]::ParameterName, 'Show the sum of periods')
+            [CompletionResult]::new('--show-cpu-utilization', '--show-cpu-utilization', [CompletionResultType]::ParameterName, 'Show what part of each row was in the kernel, and what part in processes')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
@@ -565,6 +568,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--mem-mode', '--mem-mode', [CompletionResultType]::ParameterName, 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys')
             [CompletionResult]::new('--latency', '--latency', [CompletionResultType]::ParameterName, 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)')
             [CompletionResult]::new('--ns', '--ns', [CompletionResultType]::ParameterName, 'Times to the nanosecond')
+            [CompletionResult]::new('-I', '-I ', [CompletionResultType]::ParameterName, 'Show what the recording says of itself first')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show what the recording says of itself first')
             [CompletionResult]::new('--header-only', '--header-only', [CompletionResultType]::ParameterName, 'Show only what the recording says of itself')
             [CompletionResult]::new('--stats', '--stats', [CompletionResultType]::ParameterName, 'Show how many records of each kind there are, and nothing else')
@@ -574,7 +578,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--mmaps', '--mmaps', [CompletionResultType]::ParameterName, 'Show the processes and threads with what they had mapped, and nothing else')
             [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'Show what each thread''s counters said at its end, too (pmc record -s)')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Show what each thread''s counters said at its end, too (pmc record -s)')
-            [CompletionResult]::new('--full-names', '--full-names', [CompletionResultType]::ParameterName, 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns')
+            [CompletionResult]::new('--full-names', '--full-names', [CompletionResultType]::ParameterName, 'Names of functions as they are: else text on a terminal has them as one reads them, without template arguments, what a function returns, and what compilers added')
             [CompletionResult]::new('--full-source-path', '--full-source-path', [CompletionResultType]::ParameterName, 'Paths of source files in full')
             [CompletionResult]::new('--raw-trace', '--raw-trace', [CompletionResultType]::ParameterName, 'Tracepoints'' fields one by one, not as their format prints them')
             [CompletionResult]::new('--hierarchy', '--hierarchy', [CompletionResultType]::ParameterName, 'Rows below rows: what is the same in the first sort key is added up first')
@@ -596,8 +600,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'm')
             [CompletionResult]::new('--modules', '--modules', [CompletionResultType]::ParameterName, 'modules')
             [CompletionResult]::new('--demangle-kernel', '--demangle-kernel', [CompletionResultType]::ParameterName, 'demangle-kernel')
-            [CompletionResult]::new('-I', '-I ', [CompletionResultType]::ParameterName, 'I')
-            [CompletionResult]::new('--show-info', '--show-info', [CompletionResultType]::ParameterName, 'show-info')
             [CompletionResult]::new('--show-on-off-events', '--show-on-off-events', [CompletionResultType]::ParameterName, 'show-on-off-events')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'stitch-lbr')
             [CompletionResult]::new('--tui', '--tui', [CompletionResultType]::ParameterName, 'tui')
@@ -607,7 +609,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--asm-raw', '--asm-raw', [CompletionResultType]::ParameterName, 'asm-raw')
             [CompletionResult]::new('--source', '--source', [CompletionResultType]::ParameterName, 'source')
             [CompletionResult]::new('--total-cycles', '--total-cycles', [CompletionResultType]::ParameterName, 'total-cycles')
-            [CompletionResult]::new('--show-cpu-utilization', '--show-cpu-utilization', [CompletionResultType]::ParameterName, 'show-cpu-utilization')
             [CompletionResult]::new('--branch-history', '--branch-history', [CompletionResultType]::ParameterName, 'branch-history')
             [CompletionResult]::new('--show-ref-call-graph', '--show-ref-call-graph', [CompletionResultType]::ParameterName, 'show-ref-call-graph')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -922,6 +923,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Show all records too, byte by byte and field by field')
             [CompletionResult]::new('--dump-raw-trace', '--dump-raw-trace', [CompletionResultType]::ParameterName, 'Show all records too, byte by byte and field by field')
             [CompletionResult]::new('--dump-unsorted-raw-trace', '--dump-unsorted-raw-trace', [CompletionResultType]::ParameterName, 'The same, records in the order of the file, not of time')
+            [CompletionResult]::new('-I', '-I ', [CompletionResultType]::ParameterName, 'Show what the recording says of itself first')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show what the recording says of itself first')
             [CompletionResult]::new('--header-only', '--header-only', [CompletionResultType]::ParameterName, 'Show only what the recording says of itself')
             [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions (default where stacks were copied, as perf does)')
@@ -939,8 +941,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
             [CompletionResult]::new('--demangle-kernel', '--demangle-kernel', [CompletionResultType]::ParameterName, 'demangle-kernel')
-            [CompletionResult]::new('-I', '-I ', [CompletionResultType]::ParameterName, 'I')
-            [CompletionResult]::new('--show-info', '--show-info', [CompletionResultType]::ParameterName, 'show-info')
             [CompletionResult]::new('--show-on-off-events', '--show-on-off-events', [CompletionResultType]::ParameterName, 'show-on-off-events')
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'stitch-lbr')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'a')
@@ -1130,7 +1130,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('convert', 'convert', [CompletionResultType]::ParameterValue, 'Write the samples in another format')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
         'pmc;data;convert' {
@@ -1147,17 +1146,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Changes nothing: what is wrong with a recording is always said')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
-            break
-        }
-        'pmc;data;help' {
-            [CompletionResult]::new('convert', 'convert', [CompletionResultType]::ParameterValue, 'Write the samples in another format')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
-            break
-        }
-        'pmc;data;help;convert' {
-            break
-        }
-        'pmc;data;help;help' {
             break
         }
         'pmc;buildid-cache' {
@@ -1258,106 +1246,16 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help' {
-            [CompletionResult]::new('profile', 'profile', [CompletionResultType]::ParameterValue, 'Record a command, or what runs, and show where the time went')
-            [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
-            [CompletionResult]::new('stat-record', 'stat-record', [CompletionResultType]::ParameterValue, 'Count events into a file (`pmc stat record`)')
-            [CompletionResult]::new('stat-report', 'stat-report', [CompletionResultType]::ParameterValue, 'Show the counts of such a file (`pmc stat report`)')
-            [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
-            [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
-            [CompletionResult]::new('top', 'top', [CompletionResultType]::ParameterValue, 'Show where time goes right now')
-            [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
-            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
-            [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
-            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a recording in a form that other programs and people read')
-            [CompletionResult]::new('flamegraph', 'flamegraph', [CompletionResultType]::ParameterValue, 'Draw a flame graph of a recording')
-            [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
-            [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
-            [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked')
-            [CompletionResult]::new('data', 'data', [CompletionResultType]::ParameterValue, 'Turn a recording into another format')
-            [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
-            [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Pack up the files that a recording''s names come from')
-            [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show where symbols of the running kernel lie')
-            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change perf''s settings, as far as pmc heeds them')
-            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
-            [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
-            [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
-            [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
-            break
-        }
-        'pmc;help;profile' {
-            break
-        }
-        'pmc;help;stat' {
-            break
-        }
-        'pmc;help;stat-record' {
-            break
-        }
-        'pmc;help;stat-report' {
-            break
-        }
-        'pmc;help;record' {
-            break
-        }
-        'pmc;help;report' {
-            break
-        }
-        'pmc;help;top' {
-            break
-        }
-        'pmc;help;annotate' {
-            break
-        }
-        'pmc;help;diff' {
-            break
-        }
-        'pmc;help;script' {
-            break
-        }
-        'pmc;help;export' {
-            break
-        }
-        'pmc;help;flamegraph' {
-            break
-        }
-        'pmc;help;evlist' {
-            break
-        }
-        'pmc;help;buildid-list' {
-            break
-        }
-        'pmc;help;inject' {
-            break
-        }
-        'pmc;help;data' {
-            break
-        }
-        'pmc;help;buildid-cache' {
-            break
-        }
-        'pmc;help;archive' {
-            break
-        }
-        'pmc;help;kallsyms' {
-            break
-        }
-        'pmc;help;config' {
-            break
-        }
-        'pmc;help;list' {
-            break
-        }
-        'pmc;help;info' {
-            break
-        }
-        'pmc;help;reserve' {
-            break
-        }
-        'pmc;help;version' {
-            break
-        }
-        'pmc;help;help' {
+            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'a')
+            [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'all')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'm')
+            [CompletionResult]::new('--man', '--man', [CompletionResultType]::ParameterName, 'man')
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'i')
+            [CompletionResult]::new('--info', '--info', [CompletionResultType]::ParameterName, 'info')
+            [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'w')
+            [CompletionResult]::new('--web', '--web', [CompletionResultType]::ParameterName, 'web')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
     })

@@ -94,90 +94,6 @@ _pmc() {
             pmc__subcmd__data,convert)
                 cmd="pmc__subcmd__data__subcmd__convert"
                 ;;
-            pmc__subcmd__data,help)
-                cmd="pmc__subcmd__data__subcmd__help"
-                ;;
-            pmc__subcmd__data__subcmd__help,convert)
-                cmd="pmc__subcmd__data__subcmd__help__subcmd__convert"
-                ;;
-            pmc__subcmd__data__subcmd__help,help)
-                cmd="pmc__subcmd__data__subcmd__help__subcmd__help"
-                ;;
-            pmc__subcmd__help,annotate)
-                cmd="pmc__subcmd__help__subcmd__annotate"
-                ;;
-            pmc__subcmd__help,archive)
-                cmd="pmc__subcmd__help__subcmd__archive"
-                ;;
-            pmc__subcmd__help,buildid-cache)
-                cmd="pmc__subcmd__help__subcmd__buildid__subcmd__cache"
-                ;;
-            pmc__subcmd__help,buildid-list)
-                cmd="pmc__subcmd__help__subcmd__buildid__subcmd__list"
-                ;;
-            pmc__subcmd__help,config)
-                cmd="pmc__subcmd__help__subcmd__config"
-                ;;
-            pmc__subcmd__help,data)
-                cmd="pmc__subcmd__help__subcmd__data"
-                ;;
-            pmc__subcmd__help,diff)
-                cmd="pmc__subcmd__help__subcmd__diff"
-                ;;
-            pmc__subcmd__help,evlist)
-                cmd="pmc__subcmd__help__subcmd__evlist"
-                ;;
-            pmc__subcmd__help,export)
-                cmd="pmc__subcmd__help__subcmd__export"
-                ;;
-            pmc__subcmd__help,flamegraph)
-                cmd="pmc__subcmd__help__subcmd__flamegraph"
-                ;;
-            pmc__subcmd__help,help)
-                cmd="pmc__subcmd__help__subcmd__help"
-                ;;
-            pmc__subcmd__help,info)
-                cmd="pmc__subcmd__help__subcmd__info"
-                ;;
-            pmc__subcmd__help,inject)
-                cmd="pmc__subcmd__help__subcmd__inject"
-                ;;
-            pmc__subcmd__help,kallsyms)
-                cmd="pmc__subcmd__help__subcmd__kallsyms"
-                ;;
-            pmc__subcmd__help,list)
-                cmd="pmc__subcmd__help__subcmd__list"
-                ;;
-            pmc__subcmd__help,profile)
-                cmd="pmc__subcmd__help__subcmd__profile"
-                ;;
-            pmc__subcmd__help,record)
-                cmd="pmc__subcmd__help__subcmd__record"
-                ;;
-            pmc__subcmd__help,report)
-                cmd="pmc__subcmd__help__subcmd__report"
-                ;;
-            pmc__subcmd__help,reserve)
-                cmd="pmc__subcmd__help__subcmd__reserve"
-                ;;
-            pmc__subcmd__help,script)
-                cmd="pmc__subcmd__help__subcmd__script"
-                ;;
-            pmc__subcmd__help,stat)
-                cmd="pmc__subcmd__help__subcmd__stat"
-                ;;
-            pmc__subcmd__help,stat-record)
-                cmd="pmc__subcmd__help__subcmd__stat__subcmd__record"
-                ;;
-            pmc__subcmd__help,stat-report)
-                cmd="pmc__subcmd__help__subcmd__stat__subcmd__report"
-                ;;
-            pmc__subcmd__help,top)
-                cmd="pmc__subcmd__help__subcmd__top"
-                ;;
-            pmc__subcmd__help,version)
-                cmd="pmc__subcmd__help__subcmd__version"
-                ;;
             *)
                 ;;
         esac
@@ -477,7 +393,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__data)
-            opts="-h --help convert help"
+            opts="-h --help convert"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -517,48 +433,6 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__data__subcmd__help)
-            opts="convert help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__data__subcmd__help__subcmd__convert)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__data__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -979,358 +853,8 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
+            opts="-a -m -i -w -h --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__annotate)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__archive)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__buildid__subcmd__cache)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__buildid__subcmd__list)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__config)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__data)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__diff)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__evlist)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__export)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__flamegraph)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__info)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__inject)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__kallsyms)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__list)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__profile)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__record)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__report)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__reserve)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__script)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__stat)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__stat__subcmd__record)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__stat__subcmd__report)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__top)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pmc__subcmd__help__subcmd__version)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1779,7 +1303,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -I -D -T -t -j -w -k -q -f -v -m -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2039,7 +1563,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -D -j -k -f -v -I -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --addr-range --help"
+            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --addr-range --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2213,7 +1737,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2411,7 +1935,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__record)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

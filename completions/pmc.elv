@@ -47,7 +47,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
             cand version 'Show the version'
-            cand help 'Print this message or the help of the given subcommand(s)'
+            cand help 'Show the commands, or the options of one'
         }
         &'pmc;profile'= {
             cand -p 'Profile these running processes, by number or name'
@@ -136,6 +136,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --null 'Count nothing, measure only the time'
             cand --interval-clear 'With -I: clear the screen before each interval'
             cand --exact 'Never scale: where the events do not fit on the counters, split them over several runs'
+            cand --show-output 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
             cand --append 'With -o: append to the file'
             cand -A 'A row for each CPU instead of the sum (with -a or -C)'
             cand --no-aggr 'A row for each CPU instead of the sum (with -a or -C)'
@@ -235,6 +236,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --null 'Count nothing, measure only the time'
             cand --interval-clear 'With -I: clear the screen before each interval'
             cand --exact 'Never scale: where the events do not fit on the counters, split them over several runs'
+            cand --show-output 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
             cand -A 'A row for each CPU instead of the sum (with -a or -C)'
             cand --no-aggr 'A row for each CPU instead of the sum (with -a or -C)'
             cand --per-thread 'A row for each thread'
@@ -374,7 +376,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --exclude-perf 'Leave out, of tracepoints, what pmc itself does'
             cand --strict-freq 'Fail when the kernel does not allow that many samples a second'
             cand --strict 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
-            cand -g 'Record call chains (by frame pointers)'
+            cand -g 'Record call chains (by frame pointers; -g dwarf is --call-graph dwarf)'
             cand --no-join 'With live, leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
             cand --kernel-callchains 'The kernel''s part of call chains only'
             cand --user-callchains 'The user part of call chains only'
@@ -506,6 +508,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -n 'Show the number of samples'
             cand --show-nr-samples 'Show the number of samples'
             cand --show-total-period 'Show the sum of periods'
+            cand --show-cpu-utilization 'Show what part of each row was in the kernel, and what part in processes'
             cand --no-join 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
             cand -U 'Only functions whose names were found'
             cand --hide-unresolved 'Only functions whose names were found'
@@ -520,6 +523,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --mem-mode 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
             cand --latency 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
             cand --ns 'Times to the nanosecond'
+            cand -I 'Show what the recording says of itself first'
             cand --header 'Show what the recording says of itself first'
             cand --header-only 'Show only what the recording says of itself'
             cand --stats 'Show how many records of each kind there are, and nothing else'
@@ -529,7 +533,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --mmaps 'Show the processes and threads with what they had mapped, and nothing else'
             cand -T 'Show what each thread''s counters said at its end, too (pmc record -s)'
             cand --threads 'Show what each thread''s counters said at its end, too (pmc record -s)'
-            cand --full-names 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
+            cand --full-names 'Names of functions as they are: else text on a terminal has them as one reads them, without template arguments, what a function returns, and what compilers added'
             cand --full-source-path 'Paths of source files in full'
             cand --raw-trace 'Tracepoints'' fields one by one, not as their format prints them'
             cand --hierarchy 'Rows below rows: what is the same in the first sort key is added up first'
@@ -551,8 +555,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -m 'm'
             cand --modules 'modules'
             cand --demangle-kernel 'demangle-kernel'
-            cand -I 'I'
-            cand --show-info 'show-info'
             cand --show-on-off-events 'show-on-off-events'
             cand --stitch-lbr 'stitch-lbr'
             cand --tui 'tui'
@@ -562,7 +564,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --asm-raw 'asm-raw'
             cand --source 'source'
             cand --total-cycles 'total-cycles'
-            cand --show-cpu-utilization 'show-cpu-utilization'
             cand --branch-history 'branch-history'
             cand --show-ref-call-graph 'show-ref-call-graph'
             cand -h 'Print help'
@@ -873,6 +874,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -D 'Show all records too, byte by byte and field by field'
             cand --dump-raw-trace 'Show all records too, byte by byte and field by field'
             cand --dump-unsorted-raw-trace 'The same, records in the order of the file, not of time'
+            cand -I 'Show what the recording says of itself first'
             cand --header 'Show what the recording says of itself first'
             cand --header-only 'Show only what the recording says of itself'
             cand --inline 'Find inlined functions (default where stacks were copied, as perf does)'
@@ -890,8 +892,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -v 'v'
             cand --verbose 'verbose'
             cand --demangle-kernel 'demangle-kernel'
-            cand -I 'I'
-            cand --show-info 'show-info'
             cand --show-on-off-events 'show-on-off-events'
             cand --stitch-lbr 'stitch-lbr'
             cand -a 'a'
@@ -1075,7 +1075,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
             cand convert 'Write the samples in another format'
-            cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pmc;data;convert'= {
             cand -i 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
@@ -1091,14 +1090,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --verbose 'Changes nothing: what is wrong with a recording is always said'
             cand -h 'Print help'
             cand --help 'Print help'
-        }
-        &'pmc;data;help'= {
-            cand convert 'Write the samples in another format'
-            cand help 'Print this message or the help of the given subcommand(s)'
-        }
-        &'pmc;data;help;convert'= {
-        }
-        &'pmc;data;help;help'= {
         }
         &'pmc;buildid-cache'= {
             cand -a 'Keep these files'
@@ -1190,81 +1181,16 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;help'= {
-            cand profile 'Record a command, or what runs, and show where the time went'
-            cand stat 'Count events'
-            cand stat-record 'Count events into a file (`pmc stat record`)'
-            cand stat-report 'Show the counts of such a file (`pmc stat report`)'
-            cand record 'Sample where time goes, into a file'
-            cand report 'Show where the time went in a recording'
-            cand top 'Show where time goes right now'
-            cand annotate 'Show what each instruction and source line of a function cost'
-            cand diff 'Compare recordings, and tell differences from noise'
-            cand script 'Print the samples of a recording one by one'
-            cand export 'Write a recording in a form that other programs and people read'
-            cand flamegraph 'Draw a flame graph of a recording'
-            cand evlist 'List the events of a recording'
-            cand buildid-list 'List the build-ids of the files in a recording'
-            cand inject 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
-            cand data 'Turn a recording into another format'
-            cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
-            cand archive 'Pack up the files that a recording''s names come from'
-            cand kallsyms 'Show where symbols of the running kernel lie'
-            cand config 'Show and change perf''s settings, as far as pmc heeds them'
-            cand list 'List the events that can be counted here, each tried'
-            cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
-            cand reserve 'Reserve the hardware counters'
-            cand version 'Show the version'
-            cand help 'Print this message or the help of the given subcommand(s)'
-        }
-        &'pmc;help;profile'= {
-        }
-        &'pmc;help;stat'= {
-        }
-        &'pmc;help;stat-record'= {
-        }
-        &'pmc;help;stat-report'= {
-        }
-        &'pmc;help;record'= {
-        }
-        &'pmc;help;report'= {
-        }
-        &'pmc;help;top'= {
-        }
-        &'pmc;help;annotate'= {
-        }
-        &'pmc;help;diff'= {
-        }
-        &'pmc;help;script'= {
-        }
-        &'pmc;help;export'= {
-        }
-        &'pmc;help;flamegraph'= {
-        }
-        &'pmc;help;evlist'= {
-        }
-        &'pmc;help;buildid-list'= {
-        }
-        &'pmc;help;inject'= {
-        }
-        &'pmc;help;data'= {
-        }
-        &'pmc;help;buildid-cache'= {
-        }
-        &'pmc;help;archive'= {
-        }
-        &'pmc;help;kallsyms'= {
-        }
-        &'pmc;help;config'= {
-        }
-        &'pmc;help;list'= {
-        }
-        &'pmc;help;info'= {
-        }
-        &'pmc;help;reserve'= {
-        }
-        &'pmc;help;version'= {
-        }
-        &'pmc;help;help'= {
+            cand -a 'a'
+            cand --all 'all'
+            cand -m 'm'
+            cand --man 'man'
+            cand -i 'i'
+            cand --info 'info'
+            cand -w 'w'
+            cand --web 'web'
+            cand -h 'Print help'
+            cand --help 'Print help'
         }
     ]
     $completions[$command]

@@ -51,7 +51,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events t
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Show the commands, or the options of one'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -d 'Profile these running processes, by number or name' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l duration -l timeout -d 'End after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s F -l freq -d 'Samples a second, or `max`' -r
@@ -115,6 +115,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
@@ -190,6 +191,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'A row for each thread'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'A row for each core'
@@ -299,7 +301,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leave out, of tracepoints, what pmc itself does'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers; -g dwarf is --call-graph dwarf)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-join -d 'With live, leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kernel-callchains -d 'The kernel\'s part of call chains only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'The user part of call chains only'
@@ -400,6 +402,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count wh
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization -d 'Show what part of each row was in the kernel, and what part in processes'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
@@ -412,14 +415,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'C
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l latency -d 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the nanosecond'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Show how many records of each kind there are, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Print all records, byte by byte and field by field, and how many there are of each kind'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions as they are: else text on a terminal has them as one reads them, without template arguments, what a function returns, and what compilers added'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepoints\' fields one by one, not as their format prints them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first'
@@ -436,7 +439,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tui
@@ -446,7 +448,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l asm-raw
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l source
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l total-cycles
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
@@ -691,7 +692,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-text-poke-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Show where the recorder\'s rounds end too'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace -d 'Show all records too, byte by byte and field by field'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace -d 'The same, records in the order of the file, not of time'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l header -d 'Show what the recording says of itself first'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l inline -d 'Find inlined functions (default where stacks were copied, as perf does)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-inline -d 'Names from symbol tables only'
@@ -705,7 +706,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Ask
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
@@ -821,9 +821,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert help" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert help" -f -a "convert" -d 'Write the samples in another format'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -f -a "convert" -d 'Write the samples in another format'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l to-json -d 'Write one JSON document; `-` is standard output' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l to-ctf -d 'Refused: pmc writes no CTF' -r -F
@@ -833,8 +832,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s f -l force -d 'Write over a file that is there'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s v -l verbose -d 'Changes nothing: what is wrong with a recording is always said'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from help" -f -a "convert" -d 'Write the samples in another format'
-complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s a -l add -d 'Keep these files' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s r -l remove -d 'Remove what has the build-ids of these files' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s p -l purge -d 'Remove all that was kept under these paths, older builds too' -r -F
@@ -881,31 +878,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "profile" -d 'Record a command, or what runs, and show where the time went'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "export" -d 'Write a recording in a form that other programs and people read'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "inject" -d 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "data" -d 'Turn a recording into another format'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "archive" -d 'Pack up the files that a recording\'s names come from'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "kallsyms" -d 'Show where symbols of the running kernel lie'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "config" -d 'Show and change perf\'s settings, as far as pmc heeds them'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help" -s a -l all
+complete -c pmc -n "__fish_pmc_using_subcommand help" -s m -l man
+complete -c pmc -n "__fish_pmc_using_subcommand help" -s i -l info
+complete -c pmc -n "__fish_pmc_using_subcommand help" -s w -l web
+complete -c pmc -n "__fish_pmc_using_subcommand help" -s h -l help -d 'Print help'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 

@@ -37,6 +37,7 @@ use unwinding::RecordingUnwinder;
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
+use crate::perfdata::feature::DeviceFile;
 use crate::profile::sampled::quality::Ends;
 use crate::profile::sampled::query::{self, EventTotals, Times};
 use crate::profile::sampled::table::Input;
@@ -109,7 +110,9 @@ fn has_samples(session: &Session) -> Result<()> {
 fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
     // Where another machine's files are given, nothing of this one is.
     let live = options.symfs.is_none() && is_from_here(session);
-    Symbols::new(&session.history, Options { live, ..options.clone() })
+    let mut symbols = Symbols::new(&session.history, Options { live, ..options.clone() })?;
+    symbols.know_device(&DeviceFile::all(session.reader.features()));
+    Ok(symbols)
 }
 
 /// Samples of a recording, added up by stack; names come with [`Analysis::name`].

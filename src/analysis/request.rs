@@ -18,6 +18,7 @@ use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::{Depth, Options};
 use crate::text;
+use crate::units::parse_duration;
 
 /// Length of a slice for the sort key `time` by default, in nanoseconds.
 pub const SLICE: u64 = 100_000_000;
@@ -448,7 +449,8 @@ pub enum TimeSpan {
 }
 
 impl TimeSpan {
-    /// Reads two times in seconds of which either may be missing (`1.5,`), or two percentages (`10%-20%`).
+    /// Reads two times in seconds, or with a unit, of which either may be missing (`1.5,`, `5s,`), or two
+    /// percentages (`10%-20%`).
     ///
     /// # Errors
     /// When the text is neither.
@@ -464,7 +466,7 @@ impl TimeSpan {
         let (from, to) = text.split_once(',').ok_or_else(bad)?;
         let time = |word: &str, missing: u64| match word.trim() {
             "" => Ok(missing),
-            word => nanoseconds(word).ok_or_else(bad),
+            word => nanoseconds(word).or_else(|| parse_duration(word, None)).ok_or_else(bad),
         };
         Ok(Self::Clock(time(from, 0)?, time(to, u64::MAX)?))
     }

@@ -1,12 +1,15 @@
 //! Names for locations: the session's modules are made known to the symbolizer, and its answers written down
 //! as [`Code`].
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
 use crate::error::Result;
+use crate::perfdata::feature::DeviceFile;
 use crate::profile::sampled::{Code, StringTable};
 use crate::session::{History, Location, Module};
 use crate::symbol::{
@@ -58,6 +61,15 @@ impl Symbols {
         }
         for (pid, path) in jitdumps {
             self.symbolizer.add_jitdump(*pid, path.clone());
+        }
+    }
+
+    /// Takes the symbols that the recording holds of files that may not be here.
+    pub fn know_device(&mut self, files: &[DeviceFile]) {
+        for file in files {
+            let name = |name| String::from_utf8_lossy(name);
+            let path = PathBuf::from(OsStr::from_bytes(&file.path));
+            self.symbolizer.add_recorded(path, file.places().map(|(range, raw)| (range, name(raw))));
         }
     }
 

@@ -11,6 +11,7 @@ pub mod data;
 pub mod diff;
 pub mod evlist;
 pub mod export;
+pub mod help;
 pub mod info;
 pub mod inject;
 pub mod kallsyms;
@@ -36,7 +37,7 @@ use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 
 /// A profiler for Linux: counts, samples and explains.
 #[derive(Debug, Parser)]
-#[command(name = "pmc", version, about, infer_long_args = true)]
+#[command(name = "pmc", version, about, infer_long_args = true, disable_help_subcommand = true)]
 pub struct Cli {
     /// Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]
     #[arg(long, value_name = "DIR")]
@@ -59,6 +60,11 @@ macro_rules! commands {
             $($(#[doc = $about])+ $variant($typed),)+
         }
 
+        impl Command {
+            /// What they are typed as.
+            pub const NAMES: &[&str] = &[$($name),+];
+        }
+
         impl Subcommand for Command {
             fn augment_subcommands(parser: clap::Command) -> clap::Command {
                 parser$(.subcommand(
@@ -71,7 +77,7 @@ macro_rules! commands {
             }
 
             fn has_subcommand(name: &str) -> bool {
-                [$($name),+].contains(&name)
+                Self::NAMES.contains(&name)
             }
         }
 
@@ -159,4 +165,6 @@ commands! {
     Reserve(reserve::Reserve) = "reserve",
     /// Show the version
     Version(version::Version) = "version",
+    /// Show the commands, or the options of one
+    Help(help::Help) = "help",
 }

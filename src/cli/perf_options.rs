@@ -131,6 +131,10 @@ const NO_GUEST_DATA: Answer = Refused(
 );
 const NO_GUESTS: Answer =
     Refused("functions of guests are not looked for", "perf kvm --guest report, which reads the same file");
+const NO_BOOK: Answer = Refused(
+    "pmc has no info pages, and no pages of its commands on the web",
+    "pmc help COMMAND, or man pmc-COMMAND where the man pages are installed",
+);
 const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
@@ -152,7 +156,6 @@ pub const OPTIONS: &[PerfOption] = &[
         "--demangle-kernel",
         IsSo("names of the kernel are demangled as all are"),
     ),
-    row("report, script", "-I, --show-info", IsSo("--header shows everything at once")),
     row("annotate, inject, report, script", "--itrace[=<opts>]", NO_TRACES),
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),
@@ -178,6 +181,15 @@ pub const OPTIONS: &[PerfOption] = &[
             "pmc annotate --kcore FILE, with a copy of /proc/kcore",
         ),
     ),
+    // help
+    row("help", "-a, --all", IsSo("all commands are always listed")),
+    row(
+        "help",
+        "-m, --man",
+        IsSo("a man page says what the help says: man pmc-COMMAND where they are installed"),
+    ),
+    row("help", "-i, --info", NO_BOOK),
+    row("help", "-w, --web", NO_BOOK),
     // diff
     row(
         "diff",
@@ -355,14 +367,6 @@ pub const OPTIONS: &[PerfOption] = &[
         Refused(
             "it adds up cycles of basic blocks, which needs their code and a branch stack",
             "pmc report -b -s symbol_from,symbol_to,cycles",
-        ),
-    ),
-    row(
-        "report",
-        "--show-cpu-utilization",
-        Refused(
-            "its columns are a sort key here",
-            "-s comm,sym: the letter before a function says where it ran",
         ),
     ),
     row(

@@ -53,7 +53,7 @@ pub struct Record {
     #[arg(long)]
     pub strict: bool,
 
-    /// Record call chains (by frame pointers)
+    /// Record call chains (by frame pointers; -g dwarf is --call-graph dwarf)
     #[arg(short = 'g')]
     pub stacks: bool,
 

@@ -64,6 +64,10 @@ pub struct Report {
     #[arg(long)]
     pub show_total_period: bool,
 
+    /// Show what part of each row was in the kernel, and what part in processes
+    #[arg(long)]
+    pub show_cpu_utilization: bool,
+
     /// Leave out rows, and branches of the tree, below this percentage
     #[arg(long, value_name = "PERCENT")]
     pub percent_limit: Option<f64>,
@@ -113,7 +117,7 @@ pub struct Report {
     pub ns: bool,
 
     /// Show what the recording says of itself first
-    #[arg(long)]
+    #[arg(short = 'I', long, alias = "show-info")]
     pub header: bool,
 
     /// Show only what the recording says of itself
@@ -140,7 +144,8 @@ pub struct Report {
     #[arg(short = 'T', long)]
     pub threads: bool,
 
-    /// Names of functions in full: else text leaves template arguments out of names wider than 72 columns
+    /// Names of functions as they are: else text on a terminal has them as one reads them, without template
+    /// arguments, what a function returns, and what compilers added
     #[arg(long)]
     pub full_names: bool,
 

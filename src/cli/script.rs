@@ -114,7 +114,7 @@ pub struct Script {
     pub dump_unsorted_raw_trace: bool,
 
     /// Show what the recording says of itself first
-    #[arg(long)]
+    #[arg(short = 'I', long, alias = "show-info")]
     pub header: bool,
 
     /// Show only what the recording says of itself

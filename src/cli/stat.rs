@@ -320,6 +320,11 @@ pub struct Counted {
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub vs: Vec<String>,
 
+    /// At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the
+    /// first
+    #[arg(long)]
+    pub show_output: bool,
+
     /// Serve OpenMetrics over HTTP at this address (with -I)
     #[arg(long, value_name = "ADDR", requires = "interval")]
     pub listen: Option<String>,

@@ -8,7 +8,7 @@ use crate::analysis::request::{TraceField, USUAL_KEYS};
 use crate::error::{Error, Result};
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::table::Rank;
-use crate::view::report::Column;
+use crate::view::report::{Column, IN_MODES};
 
 /// What rows are made of.
 pub(super) struct Rows {
@@ -59,6 +59,7 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
         Column::OwnLatency => Rank::OwnLatency,
         Column::TotalLatency => Rank::TotalLatency,
         Column::Samples => Rank::Samples,
+        Column::InMode(mode) => Rank::InMode(*mode),
         Column::Weight => Rank::Own,
         Column::Key(key) => Rank::Key(*key),
     });
@@ -85,8 +86,12 @@ fn once(mut columns: Vec<Column>) -> Vec<Column> {
 
 /// A word of `-s` or `-F`: what is no sort key may be a field of the recorded tracepoints.
 fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Result<Column> {
-    Ok(match name.trim().trim_start_matches('+') {
-        "overhead" => Column::Own,
+    let name = name.trim().trim_start_matches('+');
+    if let Some(mode) = IN_MODES.iter().position(|word| *word == name) {
+        return Ok(Column::InMode(mode));
+    }
+    Ok(match name {
+        "overhead" | "self" => Column::Own,
         "overhead_children" => Column::Total,
         "latency" => Column::OwnLatency,
         "latency_children" => Column::TotalLatency,

@@ -28,9 +28,8 @@ use crate::view;
 pub(super) fn run(typed: &List) -> Result<Exit> {
     let host = Host::live();
     let wanted = Wanted::new(typed, &host)?;
-    let file = typed.output.as_ref().map(|path| {
-        File::create(path).map_err(|error| Error::io(format!("creating {}", path.display()), error))
-    });
+    let file =
+        typed.output.as_ref().map(|path| File::create(path).map_err(|error| Error::create(path, error)));
     let mut out: Box<dyn Write> = match file.transpose()? {
         Some(file) => Box::new(BufWriter::new(file)),
         None => Box::new(BufWriter::new(stdout().lock())),

@@ -52,15 +52,7 @@ pub fn main() -> Exit {
     }
     let (mut cli, matches) = match parse() {
         Ok(typed) => typed,
-        // Help, and the version, are no errors; the list of commands stands for want of one.
-        Err(answer) if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand => {
-            let _ = answer.print();
-            return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
-        }
-        Err(complaint) => {
-            say::error(&usage::error(&complaint, PERF_ONLY));
-            return Exit::Usage;
-        }
+        Err(answer) => return show(&answer),
     };
     match answer_perf_options(&matches).and_then(|()| heed(&mut cli, &matches)).and_then(|()| run(cli)) {
         Ok(exit) => exit,
@@ -71,9 +63,41 @@ pub fn main() -> Exit {
     }
 }
 
+/// What the parser has to say instead of a command.
+fn show(answer: &clap::Error) -> Exit {
+    // Help, and the version, are no errors; the list of commands stands for want of one.
+    if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand {
+        let _ = answer.print();
+        return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
+    }
+    say::error(&usage::error(answer, PERF_ONLY));
+    Exit::Usage
+}
+
+/// What `--help` says of the command in these words; of pmc, if there are none.
+fn help(command: &[String]) -> Exit {
+    let words = ["pmc"].into_iter().chain(command.iter().map(String::as_str)).chain(["--help"]);
+    match Cli::command().try_get_matches_from(joined_words(words.map(OsString::from).collect())) {
+        Err(answer) => show(&answer),
+        // `--help` went to a command to run: the second word is none of pmc's.
+        Ok(_) => {
+            say::error(
+                &Error::usage(format!("pmc has no command {}", command.join(" "))).try_this("pmc help"),
+            );
+            Exit::Usage
+        }
+    }
+}
+
 /// The command line, with what a value alone does not tell: where it stood among others.
 fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
-    let matches = Cli::command().try_get_matches_from(joined_words(std::env::args_os().collect()))?;
+    let mut words = joined_words(std::env::args_os().collect());
+    let mut matches = Cli::command().try_get_matches_from(&words)?;
+    if let Some(at) = mode_behind_g(&words, &matches) {
+        let mode = std::mem::replace(&mut words[at], "--call-graph=".into());
+        words[at].push(mode);
+        matches = Cli::command().try_get_matches_from(&words)?;
+    }
     let mut cli = Cli::from_arg_matches(&matches)?;
     let places = |matches: &ArgMatches| -> Vec<usize> {
         let places = |of| matches.indices_of(of).into_iter().flatten().collect::<Vec<usize>>();
@@ -90,6 +114,17 @@ fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
         }
     }
     Ok((cli, matches))
+}
+
+/// Where a mode of call chains stands right behind `-g`: what `--call-graph` takes, and no command to run.
+fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
+    let ("record" | "top", typed) = matches.subcommand()? else { return None };
+    let command = typed.indices_of("command")?;
+    let is_behind_g = typed.indices_of("stacks")?.any(|at| command.clone().next() == Some(at + 1));
+    let at = words.len() - command.len();
+    let is_mode =
+        words[at].to_str().is_some_and(|mode| sampling_options::call_graph(Some(mode), true).is_ok());
+    (is_behind_g && is_mode && words[at - 1] != "--").then_some(at)
 }
 
 /// Says what becomes of options that only perf has.
@@ -183,6 +218,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Archive(typed) => archive::run(&archive::Plan::new(typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
         Command::Config(typed) => config::run(&config::Plan::new(&typed)?),
+        Command::Help(typed) => Ok(help(&typed.command)),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

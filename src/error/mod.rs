@@ -10,6 +10,7 @@ pub mod warning;
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub use warning::Warning;
@@ -105,6 +106,26 @@ impl Error {
     /// A system call failed while `doing` something to something.
     pub fn io(doing: impl Into<String>, kernel: impl Into<io::Error>) -> Self {
         Self { kernel: Some(kernel.into()), ..Self::new(doing) }
+    }
+
+    /// A file that is to be written, `-o`'s, cannot be made.
+    pub fn create(path: &Path, kernel: impl Into<io::Error>) -> Self {
+        use io::ErrorKind::{IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+        let kernel = kernel.into();
+        let kind = kernel.kind();
+        let error = Self::io(format!("creating {}", path.display()), kernel);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let error = match (kind, folder) {
+            (NotFound, Some(folder)) => error
+                .why("the folder does not exist, or takes no new files")
+                .try_this(format!("mkdir -p {}", folder.display())),
+            (NotFound, None) => error.why("this folder takes no new files"),
+            (PermissionDenied, _) => error.why("this user may not write there"),
+            (ReadOnlyFilesystem, _) => error.why("nothing can be written in this file system"),
+            (IsADirectory, _) => error.why("a folder has this name"),
+            _ => error,
+        };
+        error.try_this("-o FILE, where you may write")
     }
 
     /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and

@@ -18,6 +18,14 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// It cannot be made.
+    #[error("creating {}: {source}", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// It does not begin as a recording does.
     #[error("{}: not a perf.data file", path.display())]
     NotPerfData {
@@ -53,6 +61,11 @@ impl Error {
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }
+
+    /// For `map_err`: the file cannot be made.
+    pub(super) fn create(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Create { path: path.to_owned(), source }
+    }
 }
 
 impl From<Error> for crate::error::Error {
@@ -76,6 +89,7 @@ impl From<Error> for crate::error::Error {
                     _ => error,
                 }
             }
+            Error::Create { path, source } => Self::create(&path, source),
             Error::NotPerfData { is_empty: true, .. } => {
                 Self::new(error.to_string()).why("the file is empty").try_this("record again")
             }

@@ -11,8 +11,10 @@
 //! list    | u32 count | items |
 //! ```
 
+mod simpleperf;
 mod wire;
 
+pub use simpleperf::DeviceFile;
 pub use wire::{EventDesc, MetaInfo, Raw};
 use wire::{Fields, Wire, wire};
 
@@ -404,8 +406,12 @@ features! {
     33 E_MACHINE e_machine: Machine;
     /// Bytes of a cache line.
     34 CLN_SIZE cache_line: Raw;
+    /// simpleperf's symbols of the device's files; see [`DeviceFile`].
+    128 FILE device_files: Raw;
     /// What simpleperf says of itself, the device and its events (`FEAT_META_INFO`).
     129 META_INFO meta_info: MetaInfo;
+    /// The device's files again, in the form of newer simpleperfs.
+    132 FILE2 device_files2: Raw;
 }
 
 impl Features {

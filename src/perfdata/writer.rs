@@ -134,7 +134,7 @@ impl Writer {
                 open.create_new(true);
             }
         }
-        let file = open.open(place.as_deref().unwrap_or(path)).map_err(Error::io("making", path))?;
+        let file = open.open(place.as_deref().unwrap_or(path)).map_err(Error::create(path))?;
         let (header, all_attrs) = file_header(events, &options.spare);
         let hold = options.hold.then_some(place).flatten();
         let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
@@ -206,7 +206,7 @@ impl Writer {
         if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             keep_former(&self.path)?;
         }
-        std::fs::rename(&place, &self.path).map_err(Error::io("making", &self.path))
+        std::fs::rename(&place, &self.path).map_err(Error::create(&self.path))
     }
 
     /// Shows the spare events to readers from now on: records of theirs may follow. Does so once.
@@ -420,7 +420,7 @@ fn beside(path: &Path) -> PathBuf {
 fn keep_former(path: &Path) -> Result<(), Error> {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
-    std::fs::rename(path, &old).map_err(Error::io("keeping the former recording as .old:", path))
+    std::fs::rename(path, &old).map_err(Error::create(path))
 }
 
 /// Header, ids and attrs of the file form, and the size of all attrs when the spare ones are shown.

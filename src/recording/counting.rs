@@ -39,8 +39,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) interval_ns: Option<u64>,
     /// How many intervals are shown; `None`: no limit.
     pub(crate) interval_count: Option<u32>,
-    /// What the command prints goes to standard error: standard output is the recording's.
-    pub(crate) owns_stdout: bool,
+    /// Where what the command prints goes.
+    pub(crate) streams: Streams,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
     /// `--reserve=yield`: who tells when somebody else wants the hardware.
@@ -98,11 +98,10 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
     let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
     let options = CountOptions { inherit, enable_on_exec, levels };
-    let streams = if setup.owns_stdout { Streams::OutputToError } else { Streams::Shared };
     let held = if course.command.is_empty() {
         None
     } else {
-        Some(launch::hold_with(&course.command, &course.environment, streams)?)
+        Some(launch::hold_with(&course.command, &course.environment, setup.streams)?)
     };
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);

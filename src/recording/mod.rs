@@ -23,6 +23,7 @@ mod misattributed_samples;
 mod new_threads;
 pub(crate) mod no_samples;
 pub(crate) mod open;
+pub(crate) mod output_pipe;
 pub(crate) mod plan;
 pub(crate) mod reservation;
 pub(crate) mod runtime;

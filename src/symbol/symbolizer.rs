@@ -5,6 +5,8 @@
 //! tables alone, for a first picture; [`Depth::Inlines`] adds lines and inlined functions. Both name the
 //! function that has the code alike.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +17,7 @@ use super::debuginfod::Artifact;
 use super::dwarf::lines::{self, LineFrame};
 use super::files::locate;
 use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSources};
-use super::tables::table::{OwnedSymbol, Symbol};
+use super::tables::table::{OwnedSymbol, Symbol, Table};
 use super::{
     Answer, DataQuality, Debuginfod, Frame, Image, Kind, Module, ModuleId, Names, Options, Source,
     SymbolQuery, elf,
@@ -96,6 +98,16 @@ impl Symbolizer {
     /// A jitdump file that a process mapped; call before the first resolution.
     pub fn add_jitdump(&mut self, pid: u32, path: PathBuf) {
         self.shared.add_jitdump(pid, path);
+    }
+
+    /// Functions of a file as the recording holds them, each where its module's queries have it; they count
+    /// where the file has none to be found.
+    pub fn add_recorded<'a>(
+        &mut self,
+        path: PathBuf,
+        functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>,
+    ) {
+        self.shared.add_recorded(path, Table::of(functions));
     }
 
     /// A module as it was added.

@@ -17,7 +17,7 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
 use super::signal;
@@ -44,6 +44,10 @@ pub enum Streams {
     Shared,
     /// Output goes to standard error, since ours is a stream of its own.
     OutputToError,
+    /// Output goes into this descriptor, which stays open until the command runs.
+    OutputTo(RawFd),
+    /// Errors, too.
+    AllTo(RawFd),
     /// Whatever would be a terminal is `/dev/null`, since ours shows something else.
     OffTerminal,
 }
@@ -112,7 +116,7 @@ impl Held {
         let variables = terminated(&variables);
         let nothing = match streams {
             Streams::OffTerminal => Some(File::options().read(true).write(true).open("/dev/null")?),
-            Streams::Shared | Streams::OutputToError => None,
+            _ => None,
         };
         let (gate_out, gate_in) = pipe()?;
         let (verdict_out, verdict_in) = pipe()?;
@@ -138,8 +142,11 @@ impl Held {
                 if got != 1 {
                     libc::_exit(0); // The gate closed without a word: pmc gave up.
                 }
-                if streams == Streams::OutputToError {
-                    libc::dup2(2, 1);
+                match streams {
+                    Streams::Shared | Streams::OffTerminal => {}
+                    Streams::OutputToError => drop(libc::dup2(2, 1)),
+                    Streams::OutputTo(fd) => drop(libc::dup2(fd, 1)),
+                    Streams::AllTo(fd) => drop((libc::dup2(fd, 1), libc::dup2(fd, 2))),
                 }
                 if let Some(nothing) = &nothing {
                     for standard in 0..=2 {

@@ -5,6 +5,7 @@
 //! Leaves the printing to others.
 
 mod cut;
+mod display_name;
 mod names;
 mod wrap;
 
@@ -14,6 +15,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 pub use cut::{cut, left, padded, right, shifted};
+pub use display_name::DisplayName;
 pub use names::{folded, nearest};
 pub use wrap::wrap;
 

@@ -6,7 +6,7 @@
 //!   strip    the time of the recording (where there is room)
 //!   heading  of the columns
 //!   body
-//!   detail   the chosen line in full
+//!   detail   the chosen line in full: two lines where there is room
 //!   footer   hints, a question, or what was done
 //! ```
 
@@ -19,6 +19,9 @@ pub const LEAST_WIDTH: u16 = 60;
 pub const LEAST_HEIGHT: u16 = 15;
 /// With so many lines there is room for the strip of time.
 const ROOMY: u16 = 20;
+
+/// With so many there is room for two lines of detail.
+const TALL: u16 = 24;
 
 /// The parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +52,9 @@ pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) 
     let has_strip = (wants_strip && height >= ROOMY) || needs_strip;
     let strip = has_strip.then(|| line(1));
     let heading = line(1);
-    let body = line(height - 5 - u16::from(has_strip));
-    Some(Areas { header, tabs, strip, heading, body, detail: line(1), footer: line(1) })
+    let details = if height >= TALL { 2 } else { 1 };
+    let body = line(height - 4 - details - u16::from(has_strip));
+    Some(Areas { header, tabs, strip, heading, body, detail: line(details), footer: line(1) })
 }
 
 /// Where the names of panes stand in their line: first column, column behind.

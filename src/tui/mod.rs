@@ -209,12 +209,14 @@ impl Screen {
     fn draw(&mut self, state: &State) -> io::Result<()> {
         let panics = self.around.panics && self.drawn.is_some();
         let theme = self.theme;
+        terminal::begin_frame(&mut self.out)?;
         self.out.draw(|frame| {
             panes::draw(frame, state, theme);
             if panics {
                 panic!("PMC_TEST_PANIC asked for this");
             }
         })?;
+        terminal::end_frame(&mut self.out)?;
         self.drawn = Some(Instant::now());
         Ok(())
     }

@@ -16,7 +16,8 @@ use ratatui::crossterm::event::{
     self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -62,7 +63,14 @@ pub(super) fn take() -> io::Result<()> {
 /// Gives it back as it was; does nothing where that was done. A terminal that has gone cannot be given back.
 pub(super) fn give_back() {
     if OURS.swap(false, Ordering::SeqCst) {
-        let _ = execute!(stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
+        let _ = execute!(
+            stdout(),
+            EndSynchronizedUpdate,
+            DisableBracketedPaste,
+            DisableMouseCapture,
+            LeaveAlternateScreen,
+            Show
+        );
         let _ = disable_raw_mode();
     }
 }
@@ -78,6 +86,17 @@ fn give_back_on_panic() {
         give_back();
         before(panic);
     }));
+}
+
+/// Asks the terminal to show what follows at once when it is whole (DEC's mode 2026): never half a picture.
+/// One that does not know the mode does as before.
+pub(super) fn begin_frame(out: &mut Out) -> io::Result<()> {
+    queue!(out.backend_mut(), BeginSynchronizedUpdate)
+}
+
+/// Now it is whole.
+pub(super) fn end_frame(out: &mut Out) -> io::Result<()> {
+    execute!(out.backend_mut(), EndSynchronizedUpdate)
 }
 
 /// Whether a panic gave the terminal back behind our back: another thread's, in builds that survive it.

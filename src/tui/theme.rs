@@ -78,6 +78,15 @@ impl Theme {
         })
     }
 
+    /// The name of a function of such code.
+    pub fn function(self, kind: CodeKind) -> Style {
+        self.style(match kind {
+            CodeKind::Kernel => Role::Kernel,
+            CodeKind::Generated => Role::Generated,
+            _ => Role::Plain,
+        })
+    }
+
     /// A bar of a share.
     pub fn bar(self) -> Style {
         self.style(Role::Bar)

@@ -1,6 +1,6 @@
 //! What is said of a command line that cannot be understood: one voice, with the nearest word.
 
-use crate::kit;
+use crate::kit::{self, oracle};
 
 #[test]
 fn a_wrong_word_is_answered_like_any_other_mistake() {
@@ -33,6 +33,28 @@ fn help_and_version_are_commands_too() {
     let help = kit::run(&["help", "record"]).expect(0);
     assert_eq!(help.stdout, kit::run(&["record", "--help"]).expect(0).stdout);
     kit::run(&["help"]).expect(0).prints(&["record", "Sample where time goes"]);
+    kit::run(&["help", "-m", "stat", "report"]).expect(0).prints(&["Usage: pmc stat report "]);
+    kit::run(&["help", "-a"]).expect(0).prints(&["Usage: pmc "]);
+    kit::run(&["help", "record", "report"]).expect(2).says(&["pmc has no command record report"]);
+    kit::run(&["help", "sched"]).expect(2).says(&["pmc has no command sched", "why: perf sched "]);
     kit::run(&["version"]).expect(0).prints(&[concat!("pmc version ", env!("CARGO_PKG_VERSION"))]);
     kit::run(&["version", "--build-options"]).expect(0).prints(&["[ on  ]  # HAVE_ZSTD_SUPPORT"]);
+}
+
+#[test]
+fn functions_of_the_kernel_lie_where_perf_says() {
+    if !kit::need_program("perf") || !kit::need_root() {
+        return;
+    }
+    let asked = ["kallsyms", "schedule", "vfs_read", "no_such_function"];
+    let lines = kit::run(&asked).expect(1).stdout;
+    assert!(
+        lines.starts_with("schedule: [kernel] ") && lines.contains("no_such_function: not found"),
+        "{lines}"
+    );
+    for perf in oracle::perfs() {
+        assert_eq!(lines, oracle::says(&perf, &asked), "{}", perf.display());
+    }
+    kit::run(&["kallsyms", "schedule"]).expect(0);
+    kit::run(&["kallsyms"]).expect(2).says(&["required", "pmc kallsyms --help"]);
 }

@@ -300,7 +300,16 @@ impl NameTable {
 
     fn unnamed(&mut self, location: &Location, dso: StringId) -> Call {
         let symbol = self.texts.add(PENDING);
-        Call { dso, symbol, file: None, line: 0, level: location.level, inlined: false, named: false }
+        Call {
+            dso,
+            symbol,
+            file: None,
+            line: 0,
+            size: 0,
+            level: location.level,
+            inlined: false,
+            named: false,
+        }
     }
 }
 

@@ -65,8 +65,8 @@ fn open(plan: &Plan) -> Result<Box<dyn Write>> {
     };
     let file = options.open(&plan.output).map_err(|error| {
         let is_there = error.kind() == io::ErrorKind::AlreadyExists;
-        let error = Error::io(format!("making {}", plan.output.display()), error);
-        if is_there { error.try_this("-f writes over it, or another name") } else { error }
+        let error = Error::create(&plan.output, error);
+        if is_there { error.try_this("-f, which writes over it") } else { error }
     })?;
     Ok(Box::new(BufWriter::new(file)))
 }

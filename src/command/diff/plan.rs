@@ -63,6 +63,7 @@ impl Plan {
             period: typed.period,
             formula: typed.formula,
             baseline_only: typed.baseline_only,
+            reads_names: Stream::Output.is_terminal(),
             colour: Stream::Output.has_colour(),
         };
         let filter = SampleFilter {

@@ -16,11 +16,10 @@ pub(super) fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
     if path.as_os_str() == "-" {
         return all(stdout().lock(), write).map_err(|error| Error::output("the export", error));
     }
-    let doing = || format!("writing {}", path.display());
     let is_odd = fs::metadata(path).is_ok_and(|meta| !meta.is_file());
     if is_odd {
         let file = OpenOptions::new().write(true).open(path);
-        return all(file.map_err(|error| Error::io(doing(), error))?, write)
+        return all(file.map_err(|error| Error::create(path, error))?, write)
             .map_err(|error| Error::output(path.display(), error));
     }
     // Through a link its target is replaced, not the link.
@@ -28,12 +27,8 @@ pub(super) fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let beside = target.with_file_name(name);
-    let file =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(|error| {
-            let is_missing = error.kind() == io::ErrorKind::NotFound;
-            let error = Error::io(doing(), error).try_this("-o FILE in a folder that you may write to");
-            if is_missing { error.why("there is no such folder") } else { error }
-        })?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
+    let file = file.map_err(|error| Error::create(path, error))?;
     let written = all(file, write).and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
         let _ = fs::remove_file(&beside);

@@ -15,7 +15,7 @@ use crate::symbol::Depth;
 use crate::terminal::Stream;
 use crate::terminal::theme::Background;
 use crate::units::MS;
-use crate::view::report::{Form, Grouping, Layout, Shape, Unit};
+use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 
 /// What `pmc report` does.
 #[derive(Debug)]
@@ -59,8 +59,11 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
-        let Rows { mut keys, trace_fields, columns, added, ranks, are_usual } =
+        let Rows { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
+        if typed.show_cpu_utilization {
+            added.splice(0..0, [Column::InMode(0), Column::InMode(1)]);
+        }
         if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }

@@ -16,13 +16,15 @@ mod serve;
 mod sink;
 
 use std::ffi::OsString;
+use std::io::{Write, stdout};
 
 use self::collect::{Machine, Shown, Span};
 use self::events::Wanted;
 pub(super) use self::plan::{Plan, ReportPlan};
 use self::print::{Printer, subject};
 pub(super) use self::report::run as report;
-use crate::analysis::counts;
+use super::progress::Bars;
+use crate::analysis::{ProgressMeter, ProgressSink as _, counts};
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
 use crate::counter::reservation::Watcher;
@@ -39,10 +41,11 @@ use crate::recording::control::Control;
 use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::file::counts::{CountsFile, Described};
 use crate::recording::launch;
+use crate::recording::output_pipe::OutputPipe;
 use crate::recording::plan::{Course, Scope};
 use crate::recording::reservation::reserve;
 use crate::sys::errno;
-use crate::sys::process::{self, Ended, Held};
+use crate::sys::process::{self, Ended, Held, Streams};
 use crate::sys::signal::{self, Signals};
 use crate::units::{self, MS};
 
@@ -84,6 +87,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
         cgroups: wanted.cgroup_names(),
         passes: if plan.repeat.exact { passes } else { vec![(0..groups.len()).collect()] },
         watcher: prepared.watcher.take(),
+        is_heard: None,
         plan: &plan,
         wanted: &wanted,
         machine: &machine,
@@ -112,6 +116,8 @@ struct Session<'a> {
     cgroups: Vec<Option<String>>,
     /// Groups that are counted in the same run.
     passes: Vec<Vec<usize>>,
+    /// Where runs go on at a terminal without being heard each time: whether this one is.
+    is_heard: Option<bool>,
 }
 
 /// What one run of a command came to.
@@ -131,8 +137,10 @@ impl Session<'_> {
         let mut exit = Exit::Done;
         let mut open: Vec<CounterSet> = Vec::new();
         let forever = self.plan.repeat.runs == 0;
+        let progress = self.progress(self.plan.repeat.runs);
         for number in 1.. {
             let ran = self.run_passes(&self.plan.command, number)?;
+            progress.iter().for_each(|progress| progress.more(1));
             exit = ran.exit;
             // What is slow to close waits until all is printed, as long as there are not too many.
             open.extend(ran.sets.into_iter().filter(|set| set.slow_to_close() > 0));
@@ -148,6 +156,7 @@ impl Session<'_> {
                 break;
             }
         }
+        drop(progress);
         if !forever {
             self.finish(repeats::join(runs))?;
         }
@@ -184,9 +193,11 @@ impl Session<'_> {
         let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
         let mut runs: Vec<Vec<Counts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut exit = Exit::Done;
+        let progress = self.progress(rounds.saturating_mul(commands.len() as u32));
         'rounds: for round in 1..=rounds {
             for (command, runs) in commands.iter().zip(&mut runs) {
                 let ran = self.run_passes(command, round)?;
+                progress.iter().for_each(|progress| progress.more(1));
                 if ran.exit.code() != 0 && exit == Exit::Done {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
@@ -199,6 +210,7 @@ impl Session<'_> {
                 }
             }
         }
+        drop(progress);
         let joined: Vec<(String, Counts)> = texts
             .into_iter()
             .zip(runs)
@@ -209,6 +221,12 @@ impl Session<'_> {
             joined.iter().map(|(text, counts)| (text.clone(), counts)).collect();
         self.printer.comparison(&compare(&sides))?;
         Ok(exit)
+    }
+
+    /// A bar while so many runs go on, where the commands leave the terminal alone.
+    fn progress(&self, runs: u32) -> Option<Box<dyn ProgressMeter>> {
+        let is_seen = runs > 1 && self.plan.repeat.hushes && self.plan.when.interval_ns.is_none();
+        is_seen.then(|| Bars.begin("runs", u64::from(runs)))
     }
 
     fn finish(&mut self, mut counts: Counts) -> Result<()> {
@@ -225,7 +243,9 @@ impl Session<'_> {
         if self.plan.verbose > 0 && self.plan.repeat.asked {
             say::note(format!("run {number}"));
         }
+        let repeats = self.plan.repeat.runs != 1 || !self.plan.repeat.versus.is_empty() || passes.len() > 1;
         for (pass, groups) in passes.iter().enumerate() {
+            self.is_heard = (self.plan.repeat.hushes && repeats).then_some(number == 1 && pass == 0);
             if passes.len() > 1 && number == 1 {
                 say::note(format!("pass {} of {}", pass + 1, passes.len()));
             }
@@ -267,6 +287,13 @@ impl Session<'_> {
     fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(Counts, Run)> {
         let plan = self.plan;
         hook("--pre", plan.repeat.pre.as_deref())?;
+        let output = match self.is_heard {
+            Some(is_shown) => {
+                let shown = is_shown.then(|| Box::new(stdout()) as Box<dyn Write + Send>);
+                Some(OutputPipe::open(shown).map_err(|error| Error::io("making a pipe", error))?)
+            }
+            None => None,
+        };
         if plan.repeat.sync {
             rustix::fs::sync();
         }
@@ -288,7 +315,13 @@ impl Session<'_> {
             },
             interval_ns: plan.when.interval_ns,
             interval_count: plan.when.interval_count,
-            owns_stdout: plan.recording.as_ref().is_some_and(|path| path.as_os_str() == "-"),
+            streams: match &output {
+                Some(pipe) => pipe.streams(),
+                None if plan.recording.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
+                    Streams::OutputToError
+                }
+                None => Streams::Shared,
+            },
             signals: &self.signals,
             control: self.control.as_mut(),
             watcher: self.watcher.as_mut(),
@@ -305,6 +338,7 @@ impl Session<'_> {
             before_ns: 0,
         };
         let run = measure(setup, &mut follower)?;
+        output.into_iter().for_each(OutputPipe::close);
         let file = follower.file.take();
         let shown = follower.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
         let span = Span {

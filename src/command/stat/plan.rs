@@ -112,6 +112,8 @@ pub(super) struct Repeat {
     pub(super) exact: bool,
     /// Commands to compare with COMMAND (if there is one) and each other, for the shell.
     pub(super) versus: Vec<String>,
+    /// The commands' output is shown in the first run only.
+    pub(super) hushes: bool,
     /// `sync(2)` before each run.
     pub(super) sync: bool,
     pub(super) pre: Option<String>,
@@ -321,6 +323,7 @@ impl Plan {
                 asked: typed.repeat.is_some(),
                 exact: typed.exact,
                 versus: typed.vs,
+                hushes: !typed.show_output && Stream::Output.is_terminal() && Stream::Error.is_terminal(),
                 sync: typed.sync,
                 pre: typed.pre,
                 post: typed.post,

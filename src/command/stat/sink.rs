@@ -85,7 +85,7 @@ fn create(path: &Path, append: bool) -> Result<File> {
         .truncate(!append)
         .mode(0o600)
         .open(path)
-        .map_err(|error| Error::io(format!("creating {}", path.display()), error))
+        .map_err(|error| Error::create(path, error))
 }
 
 /// Replaces a file by a whole new one: a reader sees the old text or the new, never a part.

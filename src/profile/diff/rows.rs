@@ -102,6 +102,7 @@ mod tests {
             cells: vec![Cell::Text(StringId(*name))],
             own: value(*samples),
             total: value(*samples),
+            by_mode: [0; 4],
         };
         Some((value(rows.iter().map(|(_, samples)| samples).sum()), rows.iter().map(row).collect()))
     }

@@ -19,6 +19,8 @@ pub struct Call {
     pub file: Option<StringId>,
     /// Line in that file; 0 where it is not known.
     pub line: u32,
+    /// Bytes of the function's code; 0 where that is not known.
+    pub size: u32,
     /// Where it ran.
     pub level: CpuMode,
     /// Inlined into the next outer call.
@@ -80,6 +82,7 @@ impl Code {
                         symbol: texts.add(name),
                         file,
                         line: frame.source.map_or(0, |source| source.line),
+                        size: u32::try_from(function.size).unwrap_or(u32::MAX),
                         level,
                         inlined: frame.inlined,
                         named: !function.is_placeholder,
@@ -93,6 +96,7 @@ impl Code {
                     symbol,
                     file: None,
                     line: 0,
+                    size: 0,
                     level,
                     inlined: false,
                     named: false,
@@ -126,6 +130,7 @@ impl Code {
             symbol: texts.add(&symbol),
             file: None,
             line: 0,
+            size: 0,
             level: location.level,
             inlined: false,
             named: variable.is_some(),
@@ -193,6 +198,12 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
+    /// By a row's letter and its module's short name.
+    pub fn of_row(letter: char, module: &str) -> Self {
+        let level = if matches!(letter, 'k' | 'g' | 'H') { CpuMode::Kernel } else { CpuMode::User };
+        Self::of(level, module)
+    }
+
     /// By where it ran and its module's short name.
     pub fn of(level: CpuMode, module: &str) -> Self {
         match level {

@@ -10,6 +10,7 @@
 //!                                       '--> trust: roots reached, frames without names
 //! ```
 
+pub mod boilerplate;
 pub mod callers;
 pub mod code;
 mod filter;
@@ -110,9 +111,9 @@ impl Event {
         share::share(cost, self.cost(&self.total))
     }
 
-    /// The part that a value is of all periods, or of all latencies, 0 to 1.
-    pub fn share_by(&self, of: ShareOf, value: &Value) -> f64 {
-        of.share(value, &self.total)
+    /// The part that a cost is of all periods, or of all latencies, 0 to 1.
+    pub fn share_by(&self, of: ShareOf, cost: u64) -> f64 {
+        share::share(cost, of.cost(&self.total))
     }
 
     /// Half the width of the 95 % confidence interval of a share.

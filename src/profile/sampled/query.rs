@@ -376,6 +376,7 @@ mod tests {
                     symbol: texts.add(symbol),
                     file: None,
                     line: 0,
+                    size: 0,
                     level,
                     inlined: false,
                     named: true,

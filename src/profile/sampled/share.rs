@@ -21,11 +21,6 @@ impl ShareOf {
         }
     }
 
-    /// The part (0 to 1) that a value is of another.
-    pub fn share(self, value: &Value, of: &Value) -> f64 {
-        share(self.cost(value), self.cost(of))
-    }
-
     /// The number of equally costly samples whose sum would be as exact: `(Σw)² ÷ Σw²`.
     pub fn draws(self, value: &Value) -> f64 {
         let (sum, squares) = match self {

@@ -14,6 +14,7 @@ pub enum SortKey {
     Symbol,
     SrcLine,
     SrcFile,
+    SymbolSize,
     Cpu,
     Socket,
     Time,
@@ -68,8 +69,10 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("dso", SortKey::Dso, "Shared Object"),
     ("sym", SortKey::Symbol, "Symbol"),
     ("symbol", SortKey::Symbol, "Symbol"),
+    ("function", SortKey::Symbol, "Symbol"),
     ("srcline", SortKey::SrcLine, "Source:Line"),
     ("srcfile", SortKey::SrcFile, "Source File"),
+    ("symbol_size", SortKey::SymbolSize, "Symbol size"),
     ("cpu", SortKey::Cpu, "CPU"),
     ("socket", SortKey::Socket, "Socket"),
     ("time", SortKey::Time, "Time"),
@@ -127,8 +130,7 @@ const NO_JOINING: &str =
 pub const REFUSED: &[(&str, &str)] = &[
     ("ipc_lbr", "it needs the length of every basic block"),
     ("ipc_null", "it is perf's placeholder"),
-    ("symbol_size", "the size of a function says nothing about its cost"),
-    ("dso_size", "the size of a library says nothing about its cost"),
+    ("dso_size", "a row is a library, however much of it each process has mapped"),
     ("symoff", "rows are functions; srcline tells their lines apart, and pmc annotate the instructions"),
     ("type", NO_TYPES),
     ("typeoff", NO_TYPES),
@@ -136,10 +138,6 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("simd", "only traces of Arm's SPE tell it, and pmc reads none"),
     ("weight2", "ins_lat is a sort key"),
     ("weight3", "p_stage_cyc is a sort key"),
-    ("overhead_sys", "-s sym shows the kernel's functions with [k]"),
-    ("overhead_us", "-s sym shows the processes' functions with [.]"),
-    ("overhead_guest_sys", "it is for recordings of guests"),
-    ("overhead_guest_us", "it is for recordings of guests"),
     ("op", NO_PARTS),
     ("cache", NO_PARTS),
     ("memory", NO_PARTS),
@@ -178,6 +176,7 @@ impl SortKey {
                 | Self::Symbol
                 | Self::SrcLine
                 | Self::SrcFile
+                | Self::SymbolSize
                 | Self::SymbolIaddr
                 | Self::SymbolTo
                 | Self::DsoTo

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use super::{Call, Cell, Code, ShareOf, SortKey, StringId, StringTable, Value, place};
+use crate::abi::CpuMode;
 use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
 use crate::session::intern::{Interner, words};
@@ -27,7 +28,12 @@ pub struct Row {
     pub own: Value,
     /// Samples that hit it or what it called; the same as `own` without call chains.
     pub total: Value,
+    /// Its own periods by where the CPU was: in [`MODES`]' order.
+    pub by_mode: [u64; 4],
 }
+
+/// Where a CPU can be, as far as rows tell it apart.
+pub const MODES: [CpuMode; 4] = [CpuMode::Kernel, CpuMode::User, CpuMode::GuestKernel, CpuMode::GuestUser];
 
 /// Stands for the number, and for the name, of processes and threads that have ended: see [`ENDED`].
 pub const ENDED_NAME: &str = "(ended)";
@@ -80,6 +86,8 @@ pub enum Rank {
     TotalLatency,
     /// Their own samples, most first.
     Samples,
+    /// Their own periods in a mode of the CPU, most first: its index in [`MODES`].
+    InMode(usize),
     /// A sort key, rising.
     Key(SortKey),
 }
@@ -204,6 +212,8 @@ impl OfCode<'_> {
             SortKey::SrcLine | SortKey::SrcLineTo => {
                 at.file.map_or(Cell::Unknown, |file| Cell::Line(file, at.line))
             }
+            SortKey::SymbolSize if call.size == 0 => Cell::Unknown,
+            SortKey::SymbolSize => Cell::Number(i64::from(call.size)),
             _ => at.file.map_or(Cell::Unknown, Cell::Text),
         }));
         let part = self.parts.add(&self.cells);
@@ -212,10 +222,18 @@ impl OfCode<'_> {
     }
 }
 
+/// What a row costs.
+#[derive(Default)]
+struct Sum {
+    own: Value,
+    total: Value,
+    by_mode: [u64; 4],
+}
+
 /// The sums of one kind of sample, by part. Emptied and used again: most kinds have few parts.
 #[derive(Default)]
 struct Sums {
-    of: Vec<(Value, Value)>,
+    of: Vec<Sum>,
     /// Parts that have any.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
@@ -224,10 +242,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn at(&mut self, part: u32) -> &mut (Value, Value) {
+    fn at(&mut self, part: u32) -> &mut Sum {
         let at = part as usize;
         if at >= self.of.len() {
-            self.of.resize(at + 1, Default::default());
+            self.of.resize_with(at + 1, Sum::default);
             self.is_touched.resize(at + 1, false);
             self.counted.resize(at + 1, u32::MAX);
         }
@@ -243,15 +261,15 @@ impl Sums {
         if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
             return;
         }
-        self.at(part).1 += value;
+        self.at(part).total += value;
         self.counted[part as usize] = row;
     }
 
-    fn take(&mut self, mut take: impl FnMut(u32, Value, Value)) {
+    fn take(&mut self, mut take: impl FnMut(u32, Sum)) {
         for part in self.touched.drain(..) {
-            let (own, total) = std::mem::take(&mut self.of[part as usize]);
+            let sum = std::mem::take(&mut self.of[part as usize]);
             self.is_touched[part as usize] = false;
-            take(part, own, total);
+            take(part, sum);
         }
     }
 }
@@ -291,7 +309,12 @@ pub fn tables(
         has_files: keys.iter().any(|key| {
             let is_of_function = matches!(
                 key,
-                SortKey::Dso | SortKey::DsoTo | SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr
+                SortKey::Dso
+                    | SortKey::DsoTo
+                    | SortKey::Symbol
+                    | SortKey::SymbolTo
+                    | SortKey::SymbolIaddr
+                    | SortKey::SymbolSize
             );
             key.is_of_code() && !is_of_function
         }),
@@ -307,7 +330,12 @@ pub fn tables(
             let Some(leaf) = stack.next() else { continue };
             let own = of_code.leaf(leaf, texts);
             if own != NOT_WANTED {
-                sums.at(own).0 += *value;
+                let mode = input.code.calls()[input.code.own(leaf)].level;
+                let sum = sums.at(own);
+                sum.own += *value;
+                if let Some(mode) = MODES.iter().position(|other| *other == mode) {
+                    sum.by_mode[mode] += value.period;
+                }
             }
             if with_totals {
                 // The leaf's own function is counted once, at its own line.
@@ -323,13 +351,14 @@ pub fn tables(
                 }
             }
         }
-        sums.take(|part, own, total| {
+        sums.take(|part, Sum { own, total, by_mode }| {
             let mut from_sample = of_sample.all[group[0].part as usize].iter();
             let mut from_code = of_code.parts.all[part as usize].iter();
             let cells = keys.iter().filter_map(|key| {
                 if key.is_of_code() { from_code.next() } else { from_sample.next() }.copied()
             });
-            rows.push(Row { cells: cells.collect(), own, total: if with_totals { total } else { own } });
+            let total = if with_totals { total } else { own };
+            rows.push(Row { cells: cells.collect(), own, total, by_mode });
         });
     }
     let by_rank = |rank: &Rank, a: &Row, b: &Row| match rank {
@@ -338,6 +367,7 @@ pub fn tables(
         Rank::OwnLatency => b.own.latency.cmp(&a.own.latency),
         Rank::TotalLatency => b.total.latency.cmp(&a.total.latency),
         Rank::Samples => b.own.samples.cmp(&a.own.samples),
+        Rank::InMode(mode) => b.by_mode[*mode].cmp(&a.by_mode[*mode]),
         Rank::Key(key) => {
             let at = keys.iter().position(|other| other == key);
             at.map_or(Ordering::Equal, |at| compare(&a.cells[at..=at], &b.cells[at..=at], texts))

@@ -170,15 +170,7 @@ impl<'a> Output<'a> {
         let options =
             Options { compress: self.plan.compress, spare: self.events.twins.clone(), hold, whole: false };
         let path = &self.plan.path;
-        Writer::create(path, &self.events.written, &self.features, options).map_err(|error| match error {
-            perfdata::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                let folder = path.parent().unwrap_or(path).display();
-                Error::io(format!("making {}", path.display()), source)
-                    .why("the folder does not exist")
-                    .try_this(format!("mkdir -p {folder}"))
-            }
-            other => other.into(),
-        })
+        Ok(Writer::create(path, &self.events.written, &self.features, options)?)
     }
 
     /// Bytes of the `sample_id` behind each record.

@@ -30,6 +30,19 @@ impl ModuleSources {
             Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
             Kind::Bpf => Self::bpf(shared),
         };
+        let is_here = loaded.sparse.is_some() && loaded.files.images().next().is_some();
+        let has_names = !loaded.table.is_empty() || loaded.kallsyms.is_some() || is_here;
+        if let Some(recorded) = shared.recorded.get(&module.path).filter(|_| !has_names) {
+            if let Numbering::Offset(_) = loaded.numbering {
+                loaded.numbering = Numbering::default();
+            }
+            loaded.sparse = None;
+            // Nothing is missing that names need.
+            loaded.quality.missing.clear();
+            loaded.quality.symbols = recorded.len();
+            loaded.recorded = Some(recorded.clone());
+            return loaded;
+        }
         loaded.quality.symbols = loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.len()));
         loaded
     }

@@ -6,6 +6,7 @@
 mod load;
 mod placeholder;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -33,6 +34,8 @@ pub(super) struct SharedSources {
     running: OnceLock<Option<BuildId>>,
     ksymbols: IntervalMap<String>,
     jitdumps: Vec<(u32, PathBuf)>,
+    /// Functions that the recording itself holds, by the file's path.
+    recorded: HashMap<PathBuf, Arc<Table>>,
 }
 
 impl SharedSources {
@@ -43,6 +46,7 @@ impl SharedSources {
             running: OnceLock::new(),
             ksymbols: IntervalMap::default(),
             jitdumps: Vec::new(),
+            recorded: HashMap::default(),
         }
     }
 
@@ -52,6 +56,10 @@ impl SharedSources {
 
     pub(super) fn add_jitdump(&mut self, pid: u32, path: PathBuf) {
         self.jitdumps.push((pid, path));
+    }
+
+    pub(super) fn add_recorded(&mut self, path: PathBuf, functions: Table) {
+        self.recorded.insert(path, Arc::new(functions));
     }
 
     /// The kernel's functions: a given copy, or the running kernel's.
@@ -88,6 +96,8 @@ pub(super) struct ModuleSources {
     numbering: Numbering,
     /// Functions by the file's addresses, or by memory addresses where there is no file.
     table: Table,
+    /// What the recording holds, in the numbering of queries; it stands in where there is nothing else.
+    recorded: Option<Arc<Table>>,
     /// Variables, read when first asked for.
     variables: OnceLock<Table>,
     /// The kernel's functions, and by how much it lies higher now than in the recording.
@@ -182,6 +192,10 @@ impl ModuleSources {
 
     /// The function at a query, in the numbering of [`ModuleSources::address`].
     pub(super) fn find(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
+        if let Some(recorded) = &self.recorded {
+            let by = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
+            return recorded.find(query.0.wrapping_sub(by)).map(|symbol| moved(symbol, by));
+        }
         self.in_kernel(query).or_else(|| {
             let symbol = self.table.find(self.file_address(query)?)?;
             let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };

@@ -4,15 +4,16 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::{found, nothing, put};
+use super::{detail, found, nothing, put};
 use crate::profile::annotate::arrows::Piece;
 use crate::profile::annotate::{Basis, Kind, Listing};
 use crate::profile::sampled::Filter;
-use crate::text;
+use crate::text::{self, DisplayName};
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
+use crate::view::report::INLINED;
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
     let width = usize::from(areas.body.width);
@@ -46,7 +47,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         // The code's weights are those of the whole recording; whoever filtered must not read them as what is
         // left.
         if state.query.filter == Filter::default() { "" } else { ", filters left aside" },
-        listing.symbol,
+        DisplayName::new(&listing.symbol).text(),
         listing.dso
     );
     put(
@@ -84,8 +85,9 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let room = width.saturating_sub(used);
         let (number, words, style) = match &row.kind {
             Kind::Function { name, depth } => {
-                let inlined = if *depth > 0 { " (inlined)" } else { "" };
-                (String::new(), format!("{}{name}{inlined}:", " ".repeat((*depth).min(20))), theme.bold())
+                let mark = if *depth > 0 { INLINED } else { "" };
+                let name = DisplayName::new(name).text();
+                (String::new(), format!("{}{mark}{name}:", " ".repeat((*depth).min(20))), theme.bold())
             }
             Kind::Source { file, line, depth, .. } => {
                 let text = listing.text(*file, *line).map(|text| text.replace('\t', "    "));
@@ -109,7 +111,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         };
         let room = room.saturating_sub(crate::text::width(&number));
         spans.push(Span::styled(number, theme.dim()));
-        spans.extend(found(text::shifted(&words, code.shift, room), style, &state.search, theme));
+        let words = vec![(text::shifted(&words, code.shift, room), style)];
+        spans.extend(found(words, &state.search, theme));
         put(buffer, areas.body, line, spans, if at == chosen { theme.cursor() } else { Style::new() });
     }
     let Some(row) = listing.rows.get(chosen) else { return };
@@ -128,7 +131,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     if let Some(note) = listing.notes.first() {
         words += &format!("; {}", note.text);
     }
-    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
+    detail(buffer, areas.detail, &words, theme);
 }
 
 /// The lanes of a row, the farthest first, then what leads to the code.

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::{nothing, put};
+use super::{detail, nothing, put};
 use crate::profile::sampled::Profile;
 use crate::text;
 use crate::tui::layout::Areas;
@@ -51,7 +51,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         }
     }
     let words = "Enter: look at this event";
-    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(words, width), theme.dim())], Style::new());
+    detail(buffer, areas.detail, words, theme);
 }
 
 /// What is known about the quality, the worst first.

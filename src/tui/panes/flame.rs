@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::tree::why_none;
-use super::{nothing, put};
+use super::tree::{callers_words, why_none};
+use super::{detail, mark, nothing, put};
 use crate::profile::sampled::{CodeKind, Order};
-use crate::text;
+use crate::text::{self, DisplayName};
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
 use crate::tui::state::State;
@@ -37,6 +37,12 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let share = numbers::percent(event.share(sum));
         heading += &format!("; {} match {:?}", share.trim(), state.search.text);
     }
+    let boxes = state.boxes();
+    let last = state.flame.top + usize::from(areas.body.height);
+    let below = boxes.last().map_or(0, |deepest| (deepest.depth + 1).saturating_sub(last));
+    if below > 0 {
+        heading += &format!("; {below} more level{} below ↓", if below == 1 { "" } else { "s" });
+    }
     put(
         buffer,
         areas.heading,
@@ -44,7 +50,6 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         vec![Span::styled(text::left(&heading, width), theme.heading())],
         Style::new(),
     );
-    let boxes = state.boxes();
     let at = state.flame_box(&boxes);
     for b in &boxes {
         let Some(line) = b.depth.checked_sub(state.flame.top) else { continue };
@@ -63,7 +68,14 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         }
         // A border on the left tells neighbours apart; the narrowest have room for nothing else.
         let words = if b.width >= 3 {
-            format!("▏{}", text::left(name, b.width - 1))
+            let mark = kind.map_or("", |kind| mark(kind, node.is_some_and(|node| node.inlined)));
+            let room = b.width - 1;
+            let mark = if room > 12 { mark } else { "" };
+            let name = match state.stacks.callers_at(b.node).filter(|_| b.node != ALL) {
+                Some(callers) => callers_words(profile, tree, callers),
+                None => format!("{mark}{}", DisplayName::new(name).fit(room - text::width(mark)).text()),
+            };
+            format!("▏{}", text::left(&name, room))
         } else {
             format!("▏{}", " ".repeat(b.width - 1))
         };
@@ -85,6 +97,14 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         numbers::percent(event.share(own)).trim(),
         name(at.node),
     );
+    let zoomed = state.flame_node(state.flame.zoom).filter(|zoomed| *zoomed != at.node);
+    let words = match zoomed {
+        Some(zoomed) => {
+            let part = cost as f64 / tree.cost(zoomed).max(1) as f64;
+            format!("{} of what is zoomed, {words}", numbers::percent(part).trim())
+        }
+        None => words,
+    };
     let words = if at.node == ALL { format!("{}: all", numbers::percent(share).trim()) } else { words };
-    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
+    detail(buffer, areas.detail, &words, theme);
 }

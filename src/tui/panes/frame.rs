@@ -7,12 +7,15 @@ use ratatui::text::Span;
 
 use super::put;
 use crate::text;
-use crate::tui::keys::{self, Pane};
+use crate::tui::keys::Pane;
 use crate::tui::numbers;
 use crate::tui::state::time_strip;
 use crate::tui::state::{Over, State};
 use crate::tui::theme::Theme;
 use crate::units;
+
+/// When fewer of the stacks than this reach their root, the tree misleads.
+const FEW: f64 = 0.5;
 
 /// Words with a style, put side by side until the line is full.
 struct HeaderSide {
@@ -52,6 +55,13 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
     };
     if !status.is_live {
         samples(&mut side);
+        let trust = state.event().map(|(profile, _)| &profile.trust).filter(|trust| trust.stacks > 0);
+        if let Some(trust) = trust {
+            let whole = trust.rooted as f64 / trust.stacks as f64;
+            let style = if whole < FEW { theme.warning() } else { theme.plain() };
+            // Rounded down: not quite all is not all.
+            side.add(&format!("  {:.0} % of stacks whole", (whole * 100.0).floor()), style);
+        }
     }
     if let Some(progress) = &status.progress {
         let words = if progress.total > 0 {
@@ -214,19 +224,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
 
 fn hints(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let mut spans = Vec::new();
-    let mut room = usize::from(area.width);
-    // Help and the way back are said first: they must not fall off.
-    let mut all: Vec<_> = keys::hints(state.pane, state.status.is_live)
-        .filter(|binding| state.has_chains() || !keys::needs_chains(binding.action, state.pane))
-        .filter_map(|binding| Some((binding.keys.first()?.name(), binding.hint)))
-        .collect();
-    all.sort_by_key(|(_, words)| !matches!(*words, "help" | "back"));
-    for (key, words) in all {
-        let need = text::width(&key) + words.len() + 3;
-        if need > room {
-            break;
-        }
-        room -= need;
+    for (_, key, words) in state.hints() {
         spans.push(Span::styled(key, theme.key()));
         spans.push(Span::raw(format!(" {words}  ")));
     }

@@ -1,11 +1,12 @@
 //! The table of functions: shares with their errors, bars, and the words of the sort keys.
 
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::{found, nothing, put};
-use crate::profile::sampled::{Event, Profile, Row, ShareOf};
+use super::{found, mark, name, nothing, put};
+use crate::profile::sampled::{Cell, CodeKind, Event, Profile, Row, ShareOf, SortKey};
 use crate::text;
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
@@ -43,7 +44,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let is_cursor = top + usize::from(line) == state.table.scroll.cursor;
         let is_marked =
             !state.table.marks.is_empty() && state.table.marks.contains(&table::identity(profile, row));
-        let spans = spans(state, profile, event, row, &widths, is_marked, theme);
+        let callers = state.table.callers.filter(|(first, _)| first == at).map(|(_, count)| count);
+        let spans = spans(state, (profile, event, row), &widths, is_marked, callers, theme);
         put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
     }
     detail(buffer, areas, state, profile, event, theme);
@@ -90,6 +92,16 @@ fn heading(
         line += &" ".repeat(widths.bar + 1);
     }
     for (at, (key, width)) in profile.keys.iter().zip(&widths.keys).enumerate() {
+        if *width == 0 {
+            continue;
+        }
+        if *key == SortKey::Symbol {
+            // Where rows have their mark.
+            line += "  ";
+            line += &arrow(FunctionColumn::Key(at), profile.heading(*key), width.saturating_sub(2), false);
+            line.push(' ');
+            continue;
+        }
         line += &arrow(FunctionColumn::Key(at), profile.heading(*key), *width, false);
         line.push(' ');
     }
@@ -99,11 +111,10 @@ fn heading(
 
 fn spans(
     state: &State,
-    profile: &Profile,
-    event: &Event,
-    row: &Row,
+    (profile, event, row): (&Profile, &Event, &Row),
     widths: &TableWidths,
     is_marked: bool,
+    callers: Option<usize>,
     theme: Theme,
 ) -> Vec<Span<'static>> {
     let share = |value| event.share(event.cost(value));
@@ -119,21 +130,42 @@ fn spans(
     }
     if widths.has_other {
         let of = if event.share_of == ShareOf::Period { ShareOf::Latency } else { ShareOf::Period };
-        let other = event.share_by(of, &row.own);
+        let other = event.share_by(of, of.cost(&row.own));
         let words = text::right(&numbers::percent(other), TableWidths::OTHER) + " ";
         spans.push(Span::styled(words, theme.share(other)));
     }
     if widths.bar > 0 {
         spans.push(Span::styled(numbers::bar(own, total, widths.bar) + " ", theme.bar()));
     }
-    let style = if is_marked { theme.marked() } else { theme.plain() };
     let last = widths.keys.len().saturating_sub(1);
-    for (at, (cell, width)) in row.cells.iter().zip(&widths.keys).enumerate() {
-        let words = cell_words(profile, cell);
-        // The last column has the long names, and moves.
-        let words = if at == last { text::shifted(&words, state.table.shift, *width) } else { words };
-        spans.extend(found(text::left(&words, *width), style, &state.search, theme));
-        spans.push(Span::raw(" "));
+    for (at, (cell, width)) in
+        row.cells.iter().zip(&widths.keys).enumerate().filter(|(_, (_, width))| **width > 0)
+    {
+        // The last column has the long names, and moves: then they are there in full.
+        let is_moved = at == last && state.table.shift > 0;
+        let mut words = match cell {
+            Cell::Symbol(..) if callers.is_some() => {
+                let words = format!("  {} callers (b shows them)", callers.unwrap_or_default());
+                vec![(text::cut(&words, *width), theme.dim())]
+            }
+            Cell::Symbol(letter, id) if !is_moved => {
+                let kind =
+                    CodeKind::of_row(*letter, &table::named(profile, row, SortKey::Dso).unwrap_or_default());
+                let mut words = vec![(text::left(mark(kind, false), 2), theme.function(kind))];
+                words.extend(name(profile.texts.get(*id), kind, width.saturating_sub(2), theme));
+                words
+            }
+            _ => {
+                let shift = if is_moved { state.table.shift } else { 0 };
+                vec![(text::shifted(&cell_words(profile, cell), shift, *width), theme.plain())]
+            }
+        };
+        if is_marked {
+            words.iter_mut().for_each(|(_, of)| *of = theme.marked());
+        }
+        let used: usize = words.iter().map(|(text, _)| text::width(text)).sum();
+        spans.extend(found(words, &state.search, theme));
+        spans.push(Span::raw(" ".repeat(width.saturating_sub(used) + 1)));
     }
     spans
 }
@@ -143,7 +175,12 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
     let Some(row) = state.table.row(event) else { return };
     let width = usize::from(areas.detail.width);
     let mut left = format!("{} of {}: ", state.table.scroll.cursor + 1, state.table.shown.len());
-    if state.table.marks.is_empty() {
+    let cursor = state.table.shown.get(state.table.scroll.cursor);
+    let callers = state.table.callers.filter(|(first, _)| Some(first) == cursor);
+    if let Some((_, count)) = callers {
+        left +=
+            &format!("{count} callers that every program has, without samples of their own: b shows them");
+    } else if state.table.marks.is_empty() {
         let own = row.own.samples;
         left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, table::words(profile, row));
     } else {
@@ -163,11 +200,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
         numbers::sparks(&columns)
     });
     let sparks = sparks.unwrap_or_default();
-    let room = width.saturating_sub(text::width(&sparks) + 1);
-    let spans = vec![
-        Span::styled(text::left(&left, room), theme.dim()),
-        Span::raw(" "),
-        Span::styled(sparks, theme.bar()),
-    ];
-    put(buffer, areas.detail, 0, spans, Style::new());
+    let room = width.saturating_sub(if sparks.is_empty() { 0 } else { text::width(&sparks) + 1 });
+    super::detail(buffer, Rect { width: room as u16, ..areas.detail }, &left, theme);
+    let beside = Rect { x: areas.detail.x + room as u16 + 1, width: (width - room) as u16, ..areas.detail };
+    put(buffer, beside.intersection(areas.detail), 0, vec![Span::styled(sparks, theme.bar())], Style::new());
 }

@@ -24,7 +24,9 @@ use super::keys::Pane;
 use super::state::search::Search;
 use super::state::{Over, State};
 use super::theme::Theme;
-use crate::text;
+use crate::profile::sampled::CodeKind;
+use crate::text::{self, DisplayName};
+use crate::view::report::{GENERATED, INLINED, KERNEL};
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
@@ -40,7 +42,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         frame::strip(buffer, strip, state, theme);
     }
     if let Some(Over::Help(scroll)) = &state.over {
-        let page = Rect { height: areas.body.height + 2, ..areas.heading };
+        let page = Rect { height: 1 + areas.body.height + areas.detail.height, ..areas.heading };
         help::draw(buffer, page, scroll.top, state, theme);
     } else {
         match state.pane {
@@ -66,18 +68,57 @@ fn put(buffer: &mut Buffer, area: Rect, line: u16, spans: Vec<Span<'static>>, ov
     }
 }
 
-/// Words in a style, with what the search finds in them in another.
-fn found(text: String, style: Style, search: &Search, theme: Theme) -> Vec<Span<'static>> {
-    let places = search.places(&text);
+/// Words in their styles, with what the search finds in all of them in another.
+fn found(parts: Vec<(String, Style)>, search: &Search, theme: Theme) -> Vec<Span<'static>> {
+    let whole: String = parts.iter().map(|(text, _)| text.as_str()).collect();
+    let places = search.places(&whole);
     let mut spans = Vec::new();
-    let mut at = 0;
-    for (from, to) in places {
-        spans.push(Span::styled(text[at..from].to_owned(), style));
-        spans.push(Span::styled(text[from..to].to_owned(), style.patch(theme.found())));
-        at = to;
+    let mut begin = 0;
+    for (text, style) in &parts {
+        let (mut at, end) = (begin, begin + text.len());
+        for (from, to) in &places {
+            let (from, to) = ((*from).max(at), (*to).min(end));
+            if from < to {
+                spans.push(Span::styled(whole[at..from].to_owned(), *style));
+                spans.push(Span::styled(whole[from..to].to_owned(), style.patch(theme.found())));
+                at = to;
+            }
+        }
+        spans.push(Span::styled(whole[at..end].to_owned(), *style));
+        begin = end;
     }
-    spans.push(Span::styled(text[at..].to_owned(), style));
     spans
+}
+
+/// A function's name in so many columns as one reads it: itself bright, what it belongs to and takes dim.
+fn name(symbol: &str, kind: CodeKind, columns: usize, theme: Theme) -> Vec<(String, Style)> {
+    let name = DisplayName::new(symbol).fit(columns);
+    vec![(name.scope, theme.dim()), (name.function, theme.function(kind)), (name.details, theme.dim())]
+}
+
+/// What stands before a function's name, if it is no ordinary one: colours are not everywhere.
+fn mark(kind: CodeKind, is_inlined: bool) -> &'static str {
+    match kind {
+        _ if is_inlined => INLINED,
+        CodeKind::Kernel => KERNEL,
+        CodeKind::Generated => GENERATED,
+        _ => "",
+    }
+}
+
+/// The chosen line in full, as far as the lines that are there for it go.
+fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
+    let width = usize::from(area.width);
+    for line in 0..area.height {
+        let skip = width * usize::from(line);
+        let is_last = line + 1 == area.height;
+        // All but the last are filled to the brim; what is cut off there goes on below.
+        let part: String = match is_last {
+            true => text::shifted(words, skip, width),
+            false => text::shifted(words, skip, width + 1).trim_end_matches('…').to_owned(),
+        };
+        put(buffer, area, line, vec![Span::styled(part, theme.dim())], Style::new());
+    }
 }
 
 /// What stands in a pane that has nothing to show (yet).

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::{found, nothing, put};
+use super::{detail, found, nothing, put};
 use crate::text;
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
@@ -57,7 +57,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
             ),
         ];
         let style = if at.tid.is_some() { theme.plain() } else { theme.bold() };
-        spans.extend(found(name, style, &state.search, theme));
+        spans.extend(found(vec![(name, style)], &state.search, theme));
         let is_cursor = top + usize::from(line) == cursor;
         put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
     }
@@ -66,5 +66,5 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         cursor + 1,
         state.threads.lines.len()
     );
-    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
+    detail(buffer, areas.detail, &words, theme);
 }

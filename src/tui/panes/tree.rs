@@ -4,9 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::{found, nothing, put};
-use crate::profile::sampled::Order;
-use crate::text;
+use super::{detail, found, mark, name, nothing, put};
+use crate::profile::sampled::boilerplate::Callers;
+use crate::profile::sampled::{CodeKind, Order, Profile, Tree};
+use crate::text::{self, DisplayName};
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
 use crate::tui::state::State;
@@ -24,6 +25,12 @@ pub(super) fn why_none(state: &State) -> &'static str {
     }
 }
 
+/// What is said of callers that are not shown one by one.
+pub(super) fn callers_words(profile: &Profile, tree: &Tree, callers: Callers) -> String {
+    let name = |number: u32| DisplayName::new(profile.texts.get(tree.nodes[number as usize].symbol)).function;
+    format!("{} callers (b): {} … {}", callers.count, name(callers.first), name(callers.last))
+}
+
 pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
         nothing(buffer, areas.body, why_none(state), theme);
@@ -36,8 +43,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let words = match (order, query.and_then(|query| query.root.as_deref())) {
         (Order::Caller, None) => "Call tree, callers first (i: sampled functions first)".to_owned(),
         (Order::Callee, None) => "Call tree, sampled functions first (i: callers first)".to_owned(),
-        (Order::Caller, Some(root)) => format!("Callees of {root}"),
-        (Order::Callee, Some(root)) => format!("Callers of {root}"),
+        (Order::Caller, Some(root)) => format!("Callees of {}", DisplayName::new(root).text()),
+        (Order::Callee, Some(root)) => format!("Callers of {}", DisplayName::new(root).text()),
     };
     let mut heading = format!("{} {} ", text::right("Total", 8), text::right("Self", 7));
     if bar > 0 {
@@ -76,20 +83,22 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let indent = usize::from(at.indent).saturating_sub(shift).min(room / 2);
         spans.push(Span::styled(format!("{}{sign}", " ".repeat(indent)), theme.dim()));
         let used = indent + 2;
-        let name = profile.texts.get(node.symbol);
-        let mut tail = String::new();
-        if node.inlined {
-            tail += " (inlined)";
-        }
-        if node.is_kernel() {
-            tail += " [k]";
+        if let Some(callers) = at.callers {
+            let words = callers_words(profile, tree, callers);
+            spans.push(Span::styled(text::cut(&words, room.saturating_sub(used)), theme.dim()));
+            let is_cursor = top + usize::from(line) == cursor;
+            put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
+            continue;
         }
         let dso = profile.texts.get(node.dso);
-        let name = text::cut(name, room.saturating_sub(used));
-        let used = used + crate::text::width(&name);
-        spans.extend(found(name, theme.plain(), &state.search, theme));
-        let tail = format!("{tail}  {dso}");
-        spans.push(Span::styled(text::cut(&tail, room.saturating_sub(used)), theme.dim()));
+        let kind = CodeKind::of(node.level, dso);
+        let mark = mark(kind, node.inlined);
+        let used = used + text::width(mark);
+        spans.push(Span::styled(mark, theme.function(kind)));
+        let words = name(profile.texts.get(node.symbol), kind, room.saturating_sub(used), theme);
+        let used = used + words.iter().map(|(text, _)| text::width(text)).sum::<usize>();
+        spans.extend(found(words, &state.search, theme));
+        spans.push(Span::styled(text::cut(&format!("  {dso}"), room.saturating_sub(used)), theme.dim()));
         let is_cursor = top + usize::from(line) == cursor;
         put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
     }
@@ -105,5 +114,5 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         profile.texts.get(node.symbol),
         profile.texts.get(node.dso),
     );
-    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
+    detail(buffer, areas.detail, &words, theme);
 }

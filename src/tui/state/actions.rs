@@ -60,7 +60,7 @@ impl State {
         let Some(Over::Help(mut scroll)) = self.over.take() else { return };
         let len = keys::help().len();
         // It covers the lines above and below the pane too, and has a heading.
-        let height = self.height() + 1;
+        let height = self.areas().map_or(1, |areas| usize::from(areas.body.height + areas.detail.height));
         // The page has no cursor: its uppermost line moves.
         let most = len.saturating_sub(height);
         let top = scroll.top;
@@ -118,8 +118,8 @@ impl State {
             }
             Action::Search => self.open_prompt(PromptKind::Search),
             Action::Filter => self.open_prompt(PromptKind::Filter),
-            Action::NextMatch => self.find(Step::Next),
-            Action::PreviousMatch => self.find(Step::Back),
+            Action::NextMatch => drop(self.find(Step::Next)),
+            Action::PreviousMatch => drop(self.find(Step::Back)),
             Action::Annotate => self.show(Pane::Code, effects),
             Action::Callers => self.around(Order::Callee, effects),
             Action::Mark => self.mark(),
@@ -167,6 +167,12 @@ impl State {
                 let how = if self.query.collapse { "joined" } else { "shown call by call" };
                 self.said = Some(format!("direct recursion is {how}"));
                 self.ask(effects);
+            }
+            Action::ShowCallers => {
+                self.shows_callers = !self.shows_callers;
+                let how = if self.shows_callers { "one by one" } else { "as one" };
+                self.said = Some(format!("the callers that every program has are shown {how}"));
+                self.rebuild();
             }
             Action::Source => self.code.toggle_source(height),
             Action::Hottest => self.code.hottest(self.event_index(), height),
@@ -436,8 +442,13 @@ impl State {
             "by {}",
             next.iter().map(|key| key.heading().to_lowercase()).collect::<Vec<_>>().join(", ")
         ));
+        // The order survives, as far as what it goes by is still there.
+        if let FunctionColumn::Key(at) = self.table.sort {
+            let key = self.query.keys.get(at);
+            let at = key.and_then(|key| next.iter().position(|next| next == key));
+            self.table.sort = at.map_or(FunctionColumn::Total, FunctionColumn::Key);
+        }
         self.query.keys = next;
-        self.table.sort = FunctionColumn::Total;
         self.table.marks.clear();
         self.ask(effects);
     }

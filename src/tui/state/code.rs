@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::scroll::Scroll;
 use super::search::Search;
 use crate::profile::annotate::{Kind, Listing, Row};
@@ -85,7 +87,13 @@ impl Code {
             return;
         };
         let held = self.shown.get(self.scroll.cursor).copied();
-        let takes = |row: &Row| !self.no_source || !matches!(row.kind, Kind::Source { .. });
+        // Of a file whose text is not there one line says so.
+        let mut missing = FxHashSet::default();
+        let mut takes = |row: &Row| match &row.kind {
+            Kind::Source { .. } if self.no_source => false,
+            Kind::Source { file, line, .. } => listing.text(*file, *line).is_some() || missing.insert(*file),
+            _ => true,
+        };
         let rows = listing.rows.iter().enumerate();
         self.shown = rows.filter(|(_, row)| takes(row)).map(|(at, _)| at as u32).collect();
         let line = held.map_or(0, |held| self.shown.partition_point(|row| *row < held));

@@ -6,6 +6,7 @@
 //!   depth 2   parse ──────  eval ───────      work ────   siblings by name, so that they stay where they are
 //! ```
 
+use crate::profile::sampled::boilerplate::Callers;
 use crate::profile::sampled::{Profile, Tree};
 
 /// Stands for all of the event.
@@ -52,7 +53,15 @@ fn cost(tree: &Tree, node: u32, all: u64) -> u64 {
 
 /// Lays the tree out: what is above the zoomed node fills the width; what would be narrower than a column is
 /// left out.
-pub fn boxes(profile: &Profile, tree: &Tree, parents: &[u32], all: u64, zoom: u32, width: usize) -> Vec<Box> {
+///
+/// Of `folded` callers only the last has a box; `parents` leads past the others.
+pub fn boxes(
+    (profile, tree): (&Profile, &Tree),
+    (parents, folded): (&[u32], &[Callers]),
+    all: u64,
+    zoom: u32,
+    width: usize,
+) -> Vec<Box> {
     let mut above = Vec::new();
     let mut node = zoom;
     while node != ALL {
@@ -75,6 +84,8 @@ pub fn boxes(profile: &Profile, tree: &Tree, parents: &[u32], all: u64, zoom: u3
         boxes.push(Box { node, depth, x, width: end - x });
         let mut at = from;
         for child in below(profile, tree, node) {
+            let callers = folded.iter().find(|callers| callers.first == child);
+            let child = callers.map_or(child, |callers| callers.last);
             let next = at + cost(tree, child, all) as f64 * scale;
             open.push((child, depth + 1, at, next.min(to)));
             at = next;

@@ -124,6 +124,8 @@ pub struct State {
     pub threads: Threads,
     /// Events.
     pub events: Scroll,
+    /// The callers that every program has are shown one by one.
+    pub shows_callers: bool,
     /// What is searched for.
     pub search: Search,
     /// What rows must match.
@@ -168,6 +170,7 @@ impl State {
             code: Code::default(),
             threads: Threads::default(),
             events: Scroll::default(),
+            shows_callers: false,
             search: Search::default(),
             filter: Search::default(),
             history: None,
@@ -272,12 +275,16 @@ impl State {
         let Some(answer) = self.answer.clone() else { return };
         self.threads.set(&answer, height);
         let Some(event) = answer.profile.events.get(self.event_index()) else { return };
-        self.table.rebuild(&answer.profile, event, &self.filter, height);
+        self.table.rebuild(&answer.profile, event, &self.filter, !self.shows_callers, height);
         self.parents.clear();
         match &event.tree {
             Some(tree) => {
                 self.parents = stacks::parents(tree);
-                self.stacks.set(&answer.profile, tree, height);
+                let is_whole = answer.query.root.is_none() && answer.query.tree == Some(Order::Caller);
+                self.stacks.set(&answer.profile, tree, is_whole && !self.shows_callers, height);
+                for callers in &self.stacks.folded {
+                    self.parents[callers.last as usize] = self.parents[callers.first as usize];
+                }
             }
             None => self.stacks.lines.clear(),
         }
@@ -352,7 +359,8 @@ impl State {
     pub fn boxes(&self) -> Vec<flame::Box> {
         let Some((profile, event, tree)) = self.tree() else { return Vec::new() };
         let zoom = self.flame_node(self.flame.zoom).unwrap_or(flame::ALL);
-        flame::boxes(profile, tree, &self.parents, self.flame_total(event, tree), zoom, self.size.0.into())
+        let above = (self.parents.as_slice(), self.stacks.folded.as_slice());
+        flame::boxes((profile, tree), above, self.flame_total(event, tree), zoom, self.size.0.into())
     }
 
     /// What the flame graph's width stands for.

@@ -6,13 +6,52 @@ use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::table_widths::TableWidths;
 use super::time_strip::Strip;
 use super::{Effect, Over, State};
-use crate::tui::keys::{Action, Pane};
+use crate::text;
+use crate::tui::keys::{self, Action, Pane};
 use crate::tui::layout;
+
+/// Columns of a hint with the blanks around its words.
+fn hint_width(key: &str, words: &str) -> usize {
+    text::width(key) + text::width(words) + 3
+}
 
 /// Lines that a step of the wheel scrolls.
 const WHEEL: isize = 3;
 
 impl State {
+    /// What the last line says, from the left: an action, its key, and words. Those that must not fall off
+    /// come first.
+    pub fn hints(&self) -> Vec<(Action, String, &'static str)> {
+        let mut all: Vec<_> = keys::hints(self.pane, self.status.is_live)
+            .filter(|binding| self.has_chains() || !keys::needs_chains(binding.action, self.pane))
+            .filter_map(|binding| Some((binding.action, binding.keys.first()?.name(), binding.hint)))
+            .collect();
+        all.sort_by_key(|(action, ..)| match action {
+            Action::Help | Action::Back => 0,
+            Action::Search | Action::Filter => 1,
+            _ => 2,
+        });
+        let mut used = 0;
+        let count = all.iter().take_while(|(_, key, words)| {
+            used += hint_width(key, words);
+            used <= usize::from(self.size.0)
+        });
+        let count = count.count();
+        all.truncate(count);
+        all
+    }
+
+    /// The action whose hint stands at a column of the last line.
+    fn hint_at(&self, x: usize) -> Option<Action> {
+        let mut end = 0;
+        let hints = self.hints();
+        let hit = hints.iter().find(|(_, key, words)| {
+            end += hint_width(key, words);
+            x < end
+        });
+        hit.map(|(action, ..)| *action)
+    }
+
     pub(super) fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
         let Some(areas) = self.areas() else { return };
         let (x, y) = (mouse.column, mouse.row);
@@ -39,6 +78,13 @@ impl State {
                     None if y == areas.tabs.y => {
                         if let Some(pane) = layout::tab_at(x) {
                             self.act(Action::Show(pane), effects);
+                        }
+                    }
+                    None if y == areas.footer.y => {
+                        // What was said hides the hints; a click takes it away.
+                        match self.said.take() {
+                            Some(_) => {}
+                            None => self.hint_at(x.into()).into_iter().for_each(|hit| self.act(hit, effects)),
                         }
                     }
                     None if y == areas.heading.y && self.pane == Pane::Functions => {

@@ -120,7 +120,7 @@ impl State {
             PromptKind::Search => {
                 self.search = Search::new(&prompt.text);
                 self.go_back(prompt);
-                self.find(Step::Here);
+                self.find(Step::Largest);
             }
             PromptKind::Filter => {
                 self.filter = Search::new(&prompt.text);
@@ -171,12 +171,13 @@ impl State {
                 self.search = prompt.before;
                 self.find(Step::Next);
             }
-            PromptKind::Search => {
-                if self.search.is_plain {
-                    self.said = Some("that is no regular expression: looked for as it stands".to_owned());
+            PromptKind::Search | PromptKind::Filter => {
+                let typed = if prompt.kind == PromptKind::Search { &self.search } else { &self.filter };
+                if typed.is_plain {
+                    let words = "is no regular expression: looked for as it stands";
+                    self.said = Some(format!("{:?} {words}", typed.text));
                 }
             }
-            PromptKind::Filter => {}
             PromptKind::Export if prompt.text.is_empty() => {}
             PromptKind::Export => match form(&prompt.text) {
                 Ok(form) => {
@@ -192,7 +193,7 @@ impl State {
         let height = self.height();
         let Some(answer) = self.answer.clone() else { return };
         let Some(event) = answer.profile.events.get(self.event_index()) else { return };
-        self.table.rebuild(&answer.profile, event, &self.filter, height);
+        self.table.rebuild(&answer.profile, event, &self.filter, !self.shows_callers, height);
     }
 
     pub(super) fn table_to(&mut self, line: usize) {
@@ -204,16 +205,20 @@ impl State {
     }
 
     /// Goes to what matches the search.
-    pub(super) fn find(&mut self, step: Step) {
+    pub(super) fn find(&mut self, step: Step) -> bool {
         if !self.search.is_some() {
-            return;
+            return false;
         }
         let height = self.height();
-        let Some(answer) = self.answer.clone() else { return };
-        let Some(event) = answer.profile.events.get(self.event_index()) else { return };
+        let Some(answer) = self.answer.clone() else { return false };
+        let Some(event) = answer.profile.events.get(self.event_index()) else { return false };
         let (profile, backwards) = (&answer.profile, step == Step::Back);
         let from = |cursor: usize| cursor + usize::from(step == Step::Next);
         let found = match (self.pane, &event.tree) {
+            (Pane::Functions, _) if step == Step::Largest => {
+                let line = self.table.largest(profile, event, &self.search);
+                line.map(|line| self.table.put(line, profile, event, height))
+            }
             (Pane::Functions, _) => {
                 let line =
                     self.table.find(profile, event, &self.search, from(self.table.scroll.cursor), backwards);
@@ -249,10 +254,21 @@ impl State {
             }
             _ => Some(()),
         };
-        if found.is_none() {
-            self.said = Some(format!("nothing matches {:?}", self.search.text));
-        } else {
-            self.said = None;
+        let is_found = found.is_some();
+        if !is_found
+            && !self.shows_callers
+            && (self.table.callers.is_some() || !self.stacks.folded.is_empty())
+        {
+            // It may be one of the callers that are not shown one by one.
+            self.shows_callers = true;
+            self.rebuild();
+            if self.find(step) {
+                return true;
+            }
+            self.shows_callers = false;
+            self.rebuild();
         }
+        self.said = (!is_found).then(|| format!("nothing matches {:?}", self.search.text));
+        is_found
     }
 }

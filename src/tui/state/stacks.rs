@@ -9,6 +9,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use super::scroll::Scroll;
 use super::search::Search;
+use crate::profile::sampled::boilerplate::{self, Callers};
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{Profile, Tree};
 
@@ -45,6 +46,8 @@ pub fn parents(tree: &Tree) -> Vec<u32> {
 pub struct StackLine {
     /// Its node.
     pub node: u32,
+    /// It stands for the callers that every program has, down to this node.
+    pub callers: Option<Callers>,
     /// Columns to the right: two below a fork, one below an only call, so that long chains stay narrow.
     pub indent: u16,
 }
@@ -58,6 +61,8 @@ pub struct Stacks {
     pub lines: Vec<StackLine>,
     /// By number of the node.
     pub identities: Vec<u64>,
+    /// The chains of callers that are one line each, if they are.
+    pub folded: Vec<Callers>,
     parents: Vec<u32>,
     open: FxHashSet<u64>,
     held: Option<u64>,
@@ -67,7 +72,10 @@ pub struct Stacks {
 
 impl Stacks {
     /// A new tree: what was open stays open; a tree that nobody has touched opens where most of its cost is.
-    pub fn set(&mut self, profile: &Profile, tree: &Tree, height: usize) {
+    ///
+    /// `folds`: the callers that every program has are one line.
+    pub fn set(&mut self, profile: &Profile, tree: &Tree, folds: bool, height: usize) {
+        self.folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
         self.identities = identities(profile, tree);
         self.parents = parents(tree);
         if self.open.is_empty() && !tree.roots.is_empty() {
@@ -108,20 +116,47 @@ impl Stacks {
 
     fn rebuild(&mut self, tree: &Tree, height: usize) {
         self.lines.clear();
-        let mut open: Vec<StackLine> =
-            tree.roots.iter().rev().map(|root| StackLine { node: *root, indent: 0 }).collect();
+        let mut open: Vec<StackLine> = tree.roots.iter().rev().map(|root| self.top_line(*root)).collect();
         while let Some(line) = open.pop() {
             self.lines.push(line);
             let node = &tree.nodes[line.node as usize];
             if self.open.contains(&self.identities[line.node as usize]) {
                 let indent = line.indent.saturating_add(if node.children.len() > 1 { 2 } else { 1 });
-                open.extend(node.children.iter().rev().map(|child| StackLine { node: *child, indent }));
+                open.extend(node.children.iter().rev().map(|child| StackLine {
+                    node: *child,
+                    callers: None,
+                    indent,
+                }));
             }
         }
         let held = self.held;
         let at = held
             .and_then(|held| self.lines.iter().position(|line| self.identities[line.node as usize] == held));
         self.scroll.put(at.unwrap_or(self.scroll.cursor), self.lines.len(), height);
+    }
+
+    fn top_line(&self, root: u32) -> StackLine {
+        let callers = self.folded.iter().find(|callers| callers.first == root).copied();
+        StackLine { node: callers.map_or(root, |callers| callers.last), callers, indent: 0 }
+    }
+
+    /// The callers that a node stands for.
+    pub fn callers_at(&self, node: u32) -> Option<Callers> {
+        self.folded.iter().find(|callers| callers.last == node).copied()
+    }
+
+    /// Whether a node is one of those callers, and not the last.
+    pub fn is_folded(&self, node: u32) -> bool {
+        self.folded.iter().any(|callers| {
+            let mut at = callers.last;
+            while at != callers.first {
+                at = self.parents[at as usize];
+                if at == node {
+                    return true;
+                }
+            }
+            false
+        })
     }
 
     /// The node of the cursor.
@@ -223,9 +258,12 @@ impl Stacks {
         }
         let len = order.len();
         let start = from.and_then(|from| order.iter().position(|number| *number == from)).unwrap_or(0);
-        let matches = |at: &usize| search.finds(profile.texts.get(tree.nodes[order[*at] as usize].symbol));
+        let name = |at: usize| profile.texts.get(tree.nodes[order[at] as usize].symbol);
+        let matches = |at: &usize| search.finds(name(*at)) && !self.is_folded(order[*at]);
         let found = match step {
-            Step::Here => (0..len).map(|on| (start + on) % len).find(matches),
+            Step::Largest => {
+                (0..len).filter(matches).max_by_key(|at| (tree.cost(order[*at]), std::cmp::Reverse(*at)))
+            }
             Step::Next => (1..=len).map(|on| (start + on) % len).find(matches),
             Step::Back => (1..=len).map(|back| (start + len - back) % len).find(matches),
         };
@@ -236,8 +274,8 @@ impl Stacks {
 /// Where a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// On, beginning with the cursor's own line.
-    Here,
+    /// To what costs most of all that matches.
+    Largest,
     /// On.
     Next,
     /// Back.

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use super::scroll::Scroll;
 use super::search::Search;
+use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::{Cell, Event, FunctionRef, Profile, Row, SortKey};
 use crate::view::report::cell_words;
 
@@ -38,6 +39,8 @@ pub struct FunctionTable {
     pub marks: FxHashSet<u64>,
     /// Columns by which long names are moved to the left.
     pub shift: usize,
+    /// The row that stands for the callers that every program has, and how many they are.
+    pub callers: Option<(u32, usize)>,
     /// The row of the cursor, once it was moved.
     held: Option<u64>,
 }
@@ -51,6 +54,7 @@ impl Default for FunctionTable {
             shown: Vec::new(),
             marks: FxHashSet::default(),
             shift: 0,
+            callers: None,
             held: None,
         }
     }
@@ -104,10 +108,30 @@ pub fn named(profile: &Profile, row: &Row, key: SortKey) -> Option<String> {
 
 impl FunctionTable {
     /// Chooses and orders rows anew; the cursor stays with its row, or at the top if it was never moved.
-    pub fn rebuild(&mut self, profile: &Profile, event: &Event, filter: &Search, height: usize) {
+    ///
+    /// `folds`: the callers that every program has, as far as they cost nothing themselves, are one row.
+    pub fn rebuild(&mut self, profile: &Profile, event: &Event, filter: &Search, folds: bool, height: usize) {
         let takes = |row: &Row| !filter.is_some() || filter.finds(&words(profile, row));
         self.shown = (0..event.rows.len() as u32).filter(|at| takes(&event.rows[*at as usize])).collect();
         let row = |at: &u32| &event.rows[*at as usize];
+        self.callers = None;
+        if folds && profile.has_totals && !filter.is_some() {
+            let is_caller = |at: &u32| {
+                let name = row(at).cells.last().map(|cell| match cell {
+                    Cell::Symbol(_, id) => boilerplate::is_boilerplate(profile.texts.get(*id)),
+                    _ => false,
+                });
+                row(at).own.samples == 0 && name == Some(true)
+            };
+            let mut callers = self.shown.iter().copied().filter(is_caller);
+            if let Some(first) = callers.next() {
+                let count = 1 + callers.count();
+                if count > 1 {
+                    self.callers = Some((first, count));
+                    self.shown.retain(|at| *at == first || !is_caller(at));
+                }
+            }
+        }
         match self.sort {
             // That is how they come.
             FunctionColumn::Total => {}
@@ -174,6 +198,13 @@ impl FunctionTable {
         } else {
             (0..len).map(|on| (from + on) % len).find(matches)
         }
+    }
+
+    /// The line of the row that matches and costs most with what it calls; of several the first.
+    pub fn largest(&self, profile: &Profile, event: &Event, search: &Search) -> Option<usize> {
+        let row = |line: &usize| &event.rows[self.shown[*line] as usize];
+        let lines = (0..self.shown.len()).filter(|line| search.finds(&words(profile, row(line))));
+        lines.max_by_key(|line| (event.cost(&row(line).total), std::cmp::Reverse(*line)))
     }
 
     /// Marks the row of the cursor, or takes the mark away.

@@ -3,8 +3,8 @@
 
 use super::State;
 use super::table::FunctionColumn;
-use crate::profile::sampled::{Event, Profile, SortKey};
-use crate::text;
+use crate::profile::sampled::{Cell, Event, Profile, SortKey};
+use crate::text::{self, DisplayName};
 use crate::view::report::cell_words;
 
 /// Rows that the widths of columns are measured by.
@@ -17,6 +17,7 @@ pub(in crate::tui) struct TableWidths {
     /// The share of the other kind of time: see [`Profile::share_of`].
     pub(in crate::tui) has_other: bool,
     pub(in crate::tui) bar: usize,
+    /// Of the sort keys' columns; 0: it is left out.
     pub(in crate::tui) keys: Vec<usize>,
 }
 
@@ -28,8 +29,8 @@ impl TableWidths {
         let width = usize::from(state.size.0);
         let has_errors = width >= 72;
         let bar = match width {
-            0..90 => 0,
-            90..140 => 10,
+            0..100 => 0,
+            100..140 => 10,
             _ => 20,
         };
         let numbers = 1 + 8 * (1 + usize::from(profile.has_totals)) + 7 * usize::from(has_errors);
@@ -40,7 +41,11 @@ impl TableWidths {
             profile.keys.iter().map(|key| text::width(profile.heading(*key))).collect();
         for at in state.table.shown.iter().take(MEASURED) {
             for (width, cell) in keys.iter_mut().zip(&event.rows[*at as usize].cells) {
-                *width = (*width).max(text::width(&cell_words(profile, cell)));
+                let words = match cell {
+                    Cell::Symbol(_, id) => 2 + text::width(&DisplayName::new(profile.texts.get(*id)).text()),
+                    _ => text::width(&cell_words(profile, cell)),
+                };
+                *width = (*width).max(words);
             }
         }
         // All but the last share what the last leaves; it gets the rest.
@@ -52,10 +57,34 @@ impl TableWidths {
                 *width = (*width).min(most.max(4));
             }
         }
-        let used: usize = keys.iter().rev().skip(1).map(|width| width + 1).sum();
-        let used = used + 1;
-        if let Some(last) = keys.last_mut() {
-            *last = room.saturating_sub(used);
+        // What the last column is left, with the blanks between all of them.
+        let left = |keys: &[usize]| {
+            let used = keys.iter().rev().skip(1).filter(|width| **width > 0).map(|width| width + 1);
+            room.saturating_sub(used.sum::<usize>() + 1)
+        };
+        if profile.keys.last() == Some(&SortKey::Symbol) {
+            // Names have at least half of the screen. A column that says the same in each row says nothing.
+            let cells =
+                |at: usize| state.table.shown.iter().map(move |row| event.rows[*row as usize].cells.get(at));
+            for at in 0..count - 1 {
+                let mut cells = cells(at);
+                let first = cells.next();
+                let is_sorted_by = state.table.sort == FunctionColumn::Key(at);
+                if left(&keys) < width / 2 && !is_sorted_by && cells.all(|cell| Some(cell) == first) {
+                    keys[at] = 0;
+                }
+            }
+            let narrowest = 6;
+            while left(&keys) < width / 2
+                && let Some(widest) = keys[..count - 1].iter_mut().max().filter(|widest| **widest > narrowest)
+            {
+                *widest -= 1;
+            }
+        }
+        if let Some(rest) = count.checked_sub(1).map(|_| left(&keys))
+            && let Some(last) = keys.last_mut()
+        {
+            *last = rest;
         }
         Self { has_totals: profile.has_totals, has_errors, has_other: profile.has_latency, bar, keys }
     }
@@ -78,8 +107,8 @@ impl TableWidths {
         self.keys
             .iter()
             .position(|width| {
-                end += width + 1;
-                x < end
+                end += if *width > 0 { width + 1 } else { 0 };
+                *width > 0 && x < end
             })
             .map(FunctionColumn::Key)
     }

@@ -27,6 +27,8 @@ pub struct Layout {
     pub formula: bool,
     /// Only rows that the base has.
     pub baseline_only: bool,
+    /// Names of functions as one reads them.
+    pub reads_names: bool,
     /// With colours.
     pub colour: bool,
 }

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use super::{Layout, error, formula, heading, is_noise, value, wanted};
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, tree::Node};
 use crate::profile::sampled::Value;
-use crate::text::{clean, width};
+use crate::text::{DisplayName, clean, width};
 use crate::units::{duration, thousands};
 use crate::view::report::{Spelling, words};
 
@@ -151,7 +151,9 @@ fn cells(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -
             cells.push(formula(comparison.compute, event, line, file));
         }
     }
-    cells.extend(line.cells.iter().map(|cell| words(&comparison.texts, cell, Spelling::default())));
+    cells.extend(
+        line.cells.iter().map(|cell| words(&comparison.texts, cell, Spelling::read(layout.reads_names))),
+    );
     cells
 }
 
@@ -194,7 +196,11 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
         let noise = node.changes.iter().all(is_noise);
         let (dim, plain) = if noise && layout.colour { (DIM, PLAIN) } else { ("", "") };
         let inset = "  ".repeat(node.depth as usize);
-        let name = clean(comparison.texts.get(node.symbol));
+        let name = comparison.texts.get(node.symbol);
+        let name = match layout.reads_names {
+            true => DisplayName::new(name).text().into(),
+            false => clean(name),
+        };
         let word = if noise { "  (within noise)" } else { "" };
         writeln!(out, "{dim}{text}  {inset}{name}{word}{plain}")?;
         open.extend(node.children.iter().rev().copied().filter(|child| leads[*child as usize]));

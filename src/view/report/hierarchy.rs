@@ -78,7 +78,7 @@ pub(super) fn write(
                 true => format!("{:>12}", thousands(branch.own.samples)),
                 false => String::new(),
             };
-            let share = percent(event, (event.share_of, &branch.own), layout);
+            let share = percent(event, (event.share_of, event.cost(&branch.own)), layout);
             writeln!(out, " {share:>12} {samples} {:depth$}{words}", "", depth = depth * 2)?;
             open.extend(branch.below.iter().rev().map(|below| (*below, depth + 1)));
         }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Layout, cell};
+use super::{Column, IN_MODES, Layout, cell};
 use crate::profile::sampled::{Cell, Event, Profile, ShareOf, Tree, Value};
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
@@ -85,14 +85,14 @@ struct Cost {
 }
 
 fn cost(event: &Event, value: &Value) -> Cost {
-    let share = event.share_by(ShareOf::Period, value);
+    let share = event.share_by(ShareOf::Period, value.period);
     let round = |share: f64| (share * 1e6).round() / 1e4;
     Cost {
         percent: round(share),
         error: round(event.error_by(ShareOf::Period, share)),
         samples: value.samples,
         period: value.period,
-        latency: (event.total.latency > 0).then(|| round(event.share_by(ShareOf::Latency, value))),
+        latency: (event.total.latency > 0).then(|| round(event.share_by(ShareOf::Latency, value.latency))),
     }
 }
 
@@ -123,6 +123,12 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
         object.insert("self".into(), serde_json::to_value(cost(event, &row.own))?);
         if profile.has_totals {
             object.insert("total".into(), serde_json::to_value(cost(event, &row.total))?);
+        }
+        for (mode, period) in row.by_mode.iter().enumerate() {
+            if layout.columns(profile).contains(&Column::InMode(mode)) {
+                let value = Value { period: *period, ..Value::default() };
+                object.insert(IN_MODES[mode].into(), cost(event, &value).percent.into());
+            }
         }
         if row.own.weight > 0 {
             object.insert("weight".into(), Json::from(row.own.weight));

@@ -15,8 +15,9 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
+use crate::profile::sampled::table::MODES;
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
-use crate::text::{clean, folded};
+use crate::text::{DisplayName, clean};
 
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub enum Column {
     OwnLatency,
     /// That part with what it called, in percent.
     TotalLatency,
+    /// The part of its own that was in a mode of the CPU, in percent: its index in [`MODES`].
+    InMode(usize),
     /// Weight of a sample, on average.
     Weight,
     /// Number of samples.
@@ -58,6 +61,10 @@ pub enum Column {
     /// A sort key.
     Key(SortKey),
 }
+
+/// Names of [`Column::InMode`], in [`MODES`]' order.
+pub const IN_MODES: [&str; MODES.len()] =
+    ["overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"];
 
 impl Column {
     /// Whether it is a part of time by the clock.
@@ -177,8 +184,8 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Whether names that are too wide are cut short: those that a person reads.
-    fn folds_names(&self) -> bool {
+    /// Whether names are shown as one reads them: to a person.
+    fn reads_names(&self) -> bool {
         self.form == Form::Text && !self.full_names && !self.is_piped
     }
 
@@ -306,7 +313,7 @@ fn fields(
     columns: &[Column],
     number: impl Fn(&Event, &Row, Column) -> String,
 ) -> Vec<String> {
-    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default() };
+    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default(), by_mode: [0; 4] };
     let mut fields = Vec::new();
     for column in columns {
         match column {
@@ -343,7 +350,7 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     let spelling = Spelling {
         full_paths: layout.full_paths,
         nanoseconds: layout.nanoseconds,
-        folds: layout.folds_names(),
+        reads: layout.reads_names(),
     };
     words(&profile.texts, cell, spelling)
 }
@@ -360,19 +367,34 @@ pub(super) struct Spelling {
     full_paths: bool,
     /// Times to the nanosecond instead of the microsecond.
     nanoseconds: bool,
-    /// Wide names without their template arguments.
-    folds: bool,
+    /// Names of functions as one reads them.
+    reads: bool,
 }
 
-/// Names wider than this are folded in text.
-const WIDE: usize = 72;
+impl Spelling {
+    /// As one reads them, or as they are.
+    pub(super) fn read(reads: bool) -> Self {
+        Self { reads, ..Self::default() }
+    }
+}
+
+/// Stands before the names of the kernel's functions; [`INLINED`] before inlined ones, [`GENERATED`] before
+/// generated code.
+pub const KERNEL: &str = "◆ ";
+/// See [`KERNEL`].
+pub const INLINED: &str = "↳ ";
+/// See [`KERNEL`].
+pub const GENERATED: &str = "~ ";
 
 /// The same, for whoever has cells and words without a profile.
 pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
         Cell::Text(id) => text(id),
-        Cell::Symbol(letter, id) if spelling.folds => format!("[{letter}] {}", folded(&text(id), WIDE)),
+        Cell::Symbol(letter, id) if spelling.reads => {
+            let mark = if matches!(letter, 'k' | 'g' | 'H') { KERNEL } else { "  " };
+            format!("{mark}{}", DisplayName::new(texts.get(id)).text())
+        }
         Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
         Cell::Line(id, line) => {
             let path = text(id);
@@ -394,6 +416,7 @@ fn heading(column: Column, profile: &Profile) -> &str {
         Column::Total => "Children",
         Column::OwnLatency => "Latency",
         Column::TotalLatency => "Children Latency",
+        Column::InMode(mode) => ["sys", "usr", "guest sys", "guest usr"][mode],
         Column::Weight => "Weight1",
         Column::Samples => "Samples",
         Column::Period => "Period",
@@ -401,13 +424,14 @@ fn heading(column: Column, profile: &Profile) -> &str {
     }
 }
 
-/// What of a row a column shows a share of.
-fn share_of(column: Column, row: &Row) -> Option<(ShareOf, &Value)> {
+/// What of a row a column shows a share of, and the cost.
+fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
     Some(match column {
-        Column::Own => (ShareOf::Period, &row.own),
-        Column::Total => (ShareOf::Period, &row.total),
-        Column::OwnLatency => (ShareOf::Latency, &row.own),
-        Column::TotalLatency => (ShareOf::Latency, &row.total),
+        Column::Own => (ShareOf::Period, row.own.period),
+        Column::Total => (ShareOf::Period, row.total.period),
+        Column::InMode(mode) => (ShareOf::Period, row.by_mode[mode]),
+        Column::OwnLatency => (ShareOf::Latency, row.own.latency),
+        Column::TotalLatency => (ShareOf::Latency, row.total.latency),
         _ => return None,
     })
 }
@@ -417,8 +441,8 @@ fn average_weight(row: &Row) -> String {
 }
 
 /// With its error for a person, with perf's two decimals for a program.
-fn percent(event: &Event, (of, value): (ShareOf, &Value), layout: &Layout) -> String {
-    let share = event.share_by(of, value);
+fn percent(event: &Event, (of, cost): (ShareOf, u64), layout: &Layout) -> String {
+    let share = event.share_by(of, cost);
     if layout.is_piped || layout.form != Form::Text {
         return format!("{:.2}%", share * 100.0);
     }

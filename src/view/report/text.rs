@@ -265,6 +265,7 @@ mod tests {
             cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
             own: value(1234),
             total: value(1234),
+            by_mode: [0; 4],
         };
         let event =
             Event { name: "cpu-clock".to_owned(), total: value(4936), rows: vec![row], ..Event::default() };

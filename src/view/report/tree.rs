@@ -10,10 +10,11 @@
 
 use std::io::{self, Write};
 
-use super::{Layout, Shape, Unit, WIDE};
+use super::{INLINED, KERNEL, Layout, Shape, Unit};
+use crate::profile::sampled::boilerplate::is_boilerplate;
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{Event, Profile, Tree, Value};
-use crate::text::{clean, folded};
+use crate::text::{DisplayName, clean};
 
 /// Cells of a full bar.
 const BAR: usize = 10;
@@ -52,6 +53,11 @@ pub(super) fn write(
         let share = |value: &Value| event.share(event.cost(value));
         let total = share(&whole);
         let mut names = vec![name(profile, node, layout)];
+        let is_caller = |node: &Node| {
+            depth == 0 && layout.reads_names() && is_boilerplate(profile.texts.get(node.symbol))
+        };
+        // The callers that every program has, as long as only they came.
+        let mut callers = usize::from(is_caller(node));
         // A function that calls one other with all it cost is no branch.
         let mut below = &node.children;
         while let [only] = below[..] {
@@ -61,7 +67,12 @@ pub(super) fn write(
             if keeps || !passes_on || names.len() >= CHAIN {
                 break;
             }
-            names.push(name(profile, next, layout));
+            if callers > 0 && names.len() == 1 && is_caller(next) {
+                callers += 1;
+                names[0] = format!("{callers} callers");
+            } else {
+                names.push(name(profile, next, layout));
+            }
             node = next;
             below = &node.children;
         }
@@ -123,10 +134,15 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value)
 
 pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout) -> String {
     let symbol = profile.texts.get(node.symbol);
-    let mut name = clean(symbol).into_owned();
-    if layout.folds_names() {
-        name = folded(&name, WIDE).into_owned();
+    if layout.reads_names() {
+        let mark = match (node.inlined, node.is_kernel()) {
+            (true, _) => INLINED,
+            (_, true) => KERNEL,
+            _ => "",
+        };
+        return format!("{mark}{}", DisplayName::new(symbol).text());
     }
+    let mut name = clean(symbol).into_owned();
     if node.inlined {
         name.push_str(" (inlined)");
     }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, mean_digits, quantity, safe};
-use crate::profile::statistics::SIGNIFICANCE;
+use crate::profile::statistics::{SIGNIFICANCE, Summary};
 use crate::profile::versus::{Comparison, Line, Side, Verdict};
 use crate::text as words;
 use crate::view::table::{self, left, right};
@@ -90,6 +90,21 @@ fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
     [mean, half, difference, p, word]
 }
 
+/// How often one mean goes into another, with half the width of its 95 % interval: the relative widths of
+/// both, in quadrature. As many digits as the error leaves sense to.
+fn ratio(of: &Summary, to: &Summary) -> String {
+    let ratio = of.mean / to.mean;
+    let part = |side: &Summary| side.interval.map(|(_, high)| (high - side.mean) / side.mean);
+    let error = part(of).zip(part(to)).map(|(of, to)| ratio * of.hypot(to));
+    match error.filter(|error| *error > 0.0) {
+        Some(error) => {
+            let digits = (-error.log10()).ceil().clamp(0.0, 4.0) as usize;
+            format!("{ratio:.digits$} ± {error:.digits$}")
+        }
+        None => format!("{ratio:.2}"),
+    }
+}
+
 /// One sentence for each command, about time.
 fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     let Some(elapsed) = comparison.lines.first() else { return Ok(()) };
@@ -99,10 +114,10 @@ fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
         let who = letter(at);
         match side.verdict {
             Verdict::Faster if summary.mean > 0.0 => {
-                writeln!(out, " {who} is {:.2} times as fast as A.", base.mean / summary.mean)?;
+                writeln!(out, " {who} is {} times as fast as A.", ratio(base, summary))?;
             }
             Verdict::Slower if base.mean > 0.0 => {
-                writeln!(out, " {who} takes {:.2} times as long as A.", summary.mean / base.mean)?;
+                writeln!(out, " {who} takes {} times as long as A.", ratio(summary, base))?;
             }
             Verdict::NotShown => {
                 writeln!(

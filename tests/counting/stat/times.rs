@@ -183,6 +183,33 @@ fn commands_are_compared() {
     ran.says(&["ended with status 4"]);
 }
 
+/// At a terminal a command is heard once, whatever kind of run repeats it; elsewhere always, as with perf.
+#[test]
+fn a_repeated_command_is_heard_once_at_a_terminal() {
+    if !kit::need_perf_events() || !kit::need_program("script") {
+        return;
+    }
+    let stat = format!("{} stat -e page-faults", kit::binary());
+    let at_a_terminal = |options: &str| -> String {
+        let mut script = std::process::Command::new("script");
+        script.args(["-qec", &format!("{stat} {options}"), "/dev/null"]).stdin(std::process::Stdio::null());
+        kit::Ran::from(script.output().expect("script starts")).expect(0).stdout
+    };
+    let heard = |text: &str, word: &str| text.lines().filter(|line| line.trim() == word).count();
+    let says = "sh -c 'echo spoken; echo shouted >&2'";
+    let text = at_a_terminal(&format!("-r 3 -- {says}"));
+    assert_eq!((heard(&text, "spoken"), heard(&text, "shouted")), (1, 1), "{text}");
+    let text = at_a_terminal(&format!("-r 3 --show-output -- {says}"));
+    assert_eq!((heard(&text, "spoken"), heard(&text, "shouted")), (3, 3), "{text}");
+    let text = at_a_terminal("-r 2 --vs 'echo one' --vs 'echo two'");
+    assert_eq!((heard(&text, "one"), heard(&text, "two")), (1, 1), "{text}");
+    // A bar where it takes a while.
+    let text = at_a_terminal("-r 3 -- sleep 0.4");
+    assert!(text.contains("runs [") && text.contains("left"), "{text}");
+    let piped = kit::run(&["stat", "-e", "page-faults", "-r", "3", "--", "echo", "spoken"]).expect(0);
+    assert_eq!(piped.stdout, "spoken\n".repeat(3));
+}
+
 #[test]
 fn exact_counts_are_not_scaled() {
     if !kit::need_perf_events() {

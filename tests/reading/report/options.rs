@@ -57,6 +57,13 @@ fn parents_callees_and_filters() {
     assert!(own(&rows, "leaf") == 0.0 && own(&rows, "middle") > 60.0, "{rows:?}");
     assert!(own(&whole, "leaf") > 20.0, "{whole:?}");
 
+    let header = |option: &str| {
+        let mut pmc = kit::pmc();
+        pmc.args(["report", "--stdio", "--no-cache", option, "-i"]).arg(&file);
+        kit::Ran::from(pmc.output().unwrap()).expect(0).prints(&["# hostname : "]).stdout
+    };
+    assert_eq!(header("-I"), header("--header"));
+
     let only = pmc_json(&file, &["-p", "^down$", "--exclude-other", "--no-inline"]);
     let event = &only["events"][0];
     let below: u64 =
@@ -71,11 +78,9 @@ fn parents_callees_and_filters() {
     for option in ["--total-cycles", "--itrace", "--branch-history"] {
         kit::run(&["report", "-i", file, option]).expect(2).says(&["has no", "why:", "try:"]);
     }
-    for options in [
-        &["-f", "-v", "-I", "-m"][..],
-        &["--stdio-color", "never", "--pretty", "raw"],
-        &["--demangle-kernel"],
-    ] {
+    for options in
+        [&["-f", "-v", "-m"][..], &["--stdio-color", "never", "--pretty", "raw"], &["--demangle-kernel"]]
+    {
         let mut all = vec!["report", "-i", file, "--stdio"];
         all.extend(options);
         assert_eq!(kit::run(&all).expect(0).stderr, "", "{options:?}");
@@ -251,4 +256,31 @@ fn the_header_says_when_as_perf_does() {
         let line = |text: &str| text.lines().find(|line| line.starts_with(label)).map(str::to_owned);
         assert!(line(&theirs).is_some() && line(&theirs) == line(&ours), "{label}\n{theirs}\n{ours}");
     }
+}
+
+#[test]
+fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
+    let Some(lab) = Lab::new() else { return };
+    // The kernel works for this one, too.
+    let work = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"];
+    let file = lab.record("modes", &["-e", "cpu-clock", "-F", "4000", "-g"], &work, false);
+    tables_agree(&file, &["-g", "none", "-F", "overhead,overhead_sys,overhead_us,comm"]);
+    tables_agree(&file, &["-g", "none", "-s", "comm", "--show-cpu-utilization"]);
+    let deep = lab.build("deep", DEEP);
+    let sizes = lab.record("sizes", &["-e", "cpu-clock:u", "-F", "4000"], &[deep.to_str().unwrap()], false);
+    tables_agree(&sizes, &["-F", "overhead,symbol_size,sym", "-d", "deep"]);
+    let rows = table("pmc", &file, &["-g", "none", "-F", "overhead,overhead_sys,overhead_us,comm"]);
+    let percent = |word: &String| word.trim_end_matches('%').parse::<f64>().expect("a percentage");
+    assert!(!rows.is_empty());
+    for (words, share) in &rows {
+        let (system, user) = (percent(&words[0]), percent(&words[1]));
+        assert!(system > 0.0 && (system + user - share).abs() < 0.05, "{words:?} {share}");
+    }
+    // Other names of two that people type.
+    assert_eq!(
+        table("pmc", &file, &["-g", "none", "-F", "self,function"]),
+        table("pmc", &file, &["-g", "none", "-F", "overhead,sym"])
+    );
+    let event = &pmc_json(&file, &["-s", "comm", "--show-cpu-utilization", "--no-children"])["events"][0];
+    assert!(event["rows"][0]["overhead_sys"].as_f64().is_some_and(|share| share > 0.0), "{event}");
 }

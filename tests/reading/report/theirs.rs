@@ -7,6 +7,7 @@
 
 use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
+use crate::kit;
 
 #[test]
 fn recordings_of_perf_give_perfs_numbers_and_lines() {
@@ -92,4 +93,60 @@ fn code_of_a_jit_has_the_names_of_its_map() {
     scripts_agree(&file, &[]);
     let rows = shares(&pmc_json(&file, &[])["events"][0]);
     assert!(rows.keys().any(|(_, dso, symbol)| symbol == "[.] the second one" && dso.starts_with("[JIT]")));
+}
+
+/// A saved recording whose only feature section has this number.
+fn with_section(number: usize, section: &[u8]) -> Vec<u8> {
+    let mut bytes = std::fs::read(kit::data("perfdata/fp.data")).expect("a saved recording");
+    let word = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().expect("a header"));
+    let end = word(40) + word(48);
+    bytes.truncate(end as usize);
+    bytes.extend([end + 16, section.len() as u64].iter().flat_map(|word| word.to_ne_bytes()));
+    bytes.extend(section);
+    bytes[72..104].fill(0);
+    bytes[72 + number / 8] = 1 << (number % 8);
+    bytes
+}
+
+#[test]
+fn simpleperfs_symbols_name_what_is_in_files_that_are_not_here() {
+    if !cfg!(target_endian = "little") {
+        return;
+    }
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    // A function of 256 MiB, and 4 of a file that nobody has mapped: in simpleperf's two forms.
+    let loader = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+    let sized = |row: Vec<u8>| [(row.len() as u32).to_le_bytes().to_vec(), row].concat();
+    let plain = |path: &str, name: &str| {
+        let head = [path.as_bytes(), b"\0", &2u32.to_le_bytes(), &0x5000u64.to_le_bytes()].concat();
+        let symbol = [&0x5000u64.to_le_bytes()[..], &(256u32 << 20).to_le_bytes(), name.as_bytes(), b"\0"];
+        let rest = [&1u32.to_le_bytes()[..], &symbol.concat(), &0u64.to_le_bytes()].concat();
+        sized([head, rest].concat())
+    };
+    let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
+    let message = |path: &str, name: &str| {
+        let range =
+            [&[0x08, 0x80, 0xa0, 0x01, 0x10, 0x80, 0x80, 0x80, 0x80, 0x01][..], &field(3, name.as_bytes())];
+        let kind = [0x10, 2, 0x18, 0x80, 0xa0, 0x01];
+        sized(
+            [&field(1, path.as_bytes())[..], &kind, &field(4, &range.concat()), &field(6, &[8, 0])].concat(),
+        )
+    };
+    let (file, empty) = (lab.path().join("android"), lab.path().join("empty"));
+    std::fs::create_dir(&empty).expect("a folder");
+    for (number, row) in [(128, &plain as &dyn Fn(&str, &str) -> Vec<u8>), (132, &message)] {
+        let section = [row(loader, "_ZN7android4load\x1b[7mEv"), row("/nowhere", "unused")].concat();
+        for (section, is_named) in [(&section[..], true), (&section[..40], false)] {
+            std::fs::write(&file, with_section(number, section)).expect("it can be written");
+            let mut pmc = kit::pmc();
+            pmc.args(["script", "-F", "ip,sym,dso", "--symfs"]).arg(&empty).arg("-i").arg(&file);
+            let run: kit::Ran = pmc.output().expect("pmc starts").into();
+            let stdout = run.expect(0).stdout;
+            let lines: Vec<&str> = stdout.lines().filter(|line| line.contains(loader)).collect();
+            assert!(!lines.is_empty(), "{stdout}");
+            let named = lines.iter().all(|line| line.contains("android") && line.contains("load"));
+            assert_eq!(named, is_named, "{number} {lines:?}");
+            assert!(!stdout.contains('\x1b') && !stdout.contains("unused"), "{stdout}");
+        }
+    }
 }

@@ -358,6 +358,32 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
 }
 
 #[test]
+fn functions_in_the_recording_name_only_files_that_are_not_here() {
+    let here = std::env::current_exe().unwrap();
+    let bytes = std::fs::read(&here).unwrap();
+    let offset =
+        object::File::parse(&*bytes).unwrap().section_by_name(".text").unwrap().file_range().unwrap().0;
+    let gone = PathBuf::from("/nowhere/lib.so");
+    for sparse in [false, true] {
+        let mut symbolizer = Symbolizer::new(Options { live: false, sparse, ..plain() }).unwrap();
+        for path in [&here, &gone] {
+            let functions = [(0..u64::MAX, "recorded".into())].into_iter();
+            symbolizer.add_recorded(path.clone(), functions);
+        }
+        let name = |path: &Path, query: SymbolQuery, symbolizer: &mut Symbolizer| {
+            let id = symbolizer.add(Module::file(path));
+            let request = Request { module: id, queries: &[query] };
+            let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {}).remove(0);
+            answer.frames(0).first().map(|frame| symbolizer.names().function(frame.function).name.to_string())
+        };
+        let query = SymbolQuery::from(FileOffset(offset));
+        let own = name(&here, query, &mut symbolizer);
+        assert!(own.is_some_and(|name| name != "recorded"), "{offset:x}");
+        assert_eq!(name(&gone, query, &mut symbolizer).as_deref(), Some("recorded"));
+    }
+}
+
+#[test]
 fn bpf_programs_are_known_by_their_records() {
     let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
     symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, "bpf_prog_abc_count");

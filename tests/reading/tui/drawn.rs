@@ -45,12 +45,51 @@ fn foreign_names_are_harmless_and_columns_stay() {
     let screen = Desk::new(120, 30).screen();
     let column = |line: &str, word: &str| line.find(word).map(|at| pmc::text::width(&line[..at]));
     let heading = screen.lines().find_map(|line| column(line, "Symbol")).unwrap();
-    let marks: Vec<_> = screen
-        .lines()
-        .filter(|line| line.contains('%'))
-        .filter_map(|line| column(line, "[.]").or(column(line, "[k]")))
-        .collect();
-    assert_eq!(marks, [heading; 8], "{screen}");
+    let names = ["main", "shop::serve", "shop::Basket", "memcpy", "数", "naïve", "copy_user", "a_very"];
+    let rows: Vec<&str> = screen.lines().filter(|line| line.contains('%')).collect();
+    let columns = rows.iter().filter_map(|line| names.iter().find_map(|name| column(line, name)));
+    assert_eq!(columns.collect::<Vec<_>>(), [heading; 8], "{screen}");
+}
+
+#[test]
+fn a_symbol_has_half_of_the_screen() {
+    for width in [60u16, 72, 80, 100, 132] {
+        let screen = Desk::new(width, 24).screen();
+        let heading = screen.lines().find(|line| line.contains("Symbol")).unwrap();
+        let at = pmc::text::width(&heading[..heading.find("Symbol").unwrap()]);
+        // Two columns before it are the mark's.
+        assert!(usize::from(width) - (at - 2) >= usize::from(width) / 2, "{screen}");
+        // The command is the same in all rows, the library is not.
+        assert!(heading.contains("Shared") && (width > 100) == heading.contains("Command"), "{screen}");
+    }
+}
+
+#[test]
+fn names_are_read_and_there_in_full() {
+    let mut desk = Desk::new(80, 24);
+    let screen = desk.press("jjjjjjj").screen();
+    // The function stays, whatever it belongs to; the line below has all of it.
+    let row = screen.lines().find(|line| line.contains("::operator()") && line.contains('%')).unwrap();
+    assert!(row.contains("…") && !row.contains("allocator"), "{screen}");
+    assert!(screen.contains("◆ copy_user_generic") && screen.contains("~ naïve"), "{screen}");
+    let below: String = screen.lines().rev().skip(1).take(2).collect::<Vec<_>>().into_iter().rev().collect();
+    assert!(below.contains("no_terminal_is_wide_enough_for_it_any_more_at_all<int"), "{screen}");
+    // Moved to the side, the name is there as it is.
+    let moved = desk.press("<Right>").screen();
+    assert!(moved.contains("erve(Request const&)"), "{moved}");
+    let tree = desk.press("2").screen();
+    assert!(tree.contains("↳ ") && tree.contains("◆ copy_user_generic"), "{tree}");
+}
+
+#[test]
+fn the_flame_graph_says_what_is_below_and_what_is_zoomed() {
+    let mut desk = Desk::new(100, 30);
+    let zoomed = desk.press("3jj<Enter>j").screen();
+    assert!(zoomed.contains("% of what is zoomed, "), "{zoomed}");
+    let screen = desk.resize(100, 15).screen();
+    assert!(!screen.contains("below ↓"), "{screen}");
+    let mut desk = Desk::new(80, 15);
+    assert!(desk.screen().contains("99 % of stacks whole"), "{}", desk.screen());
 }
 
 #[test]

@@ -83,7 +83,12 @@ pub(crate) fn answer(query: &Query) -> Answer {
             SortKey::Dso => Cell::Text(texts.add(dso)),
             _ => Cell::Symbol(*level, texts.add(symbol)),
         };
-        Row { cells: query.keys.iter().map(cell).collect(), own: value(*own), total: value(*total) }
+        Row {
+            cells: query.keys.iter().map(cell).collect(),
+            own: value(*own),
+            total: value(*total),
+            by_mode: [0; 4],
+        }
     });
     let rows = rows.collect();
     let mut tree = Tree::default();
@@ -120,6 +125,32 @@ pub(crate) fn answer(query: &Query) -> Answer {
     let sums = (0..100).map(|at| [0, 3, 9, 27, 5][at % 5] * (at as u64 + 1)).collect();
     let times = Some(Times { from: 5_000_000_000, slice: 10_000_000, sums });
     Answer { query: query.clone(), profile, times, threads, ..Answer::default() }
+}
+
+/// The same, called as every program is.
+pub(crate) fn started(query: &Query) -> Answer {
+    let mut answer = answer(query);
+    let profile = &mut answer.profile;
+    let libc = profile.texts.add("libc.so.6");
+    let event = &mut profile.events[0];
+    for name in ["__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "_start"] {
+        let symbol = profile.texts.add(name);
+        let cell = |key: &SortKey| match key {
+            SortKey::Symbol => Cell::Symbol('.', symbol),
+            _ => Cell::Text(libc),
+        };
+        let cells = query.keys.iter().map(cell).collect();
+        let by_mode = [0; 4];
+        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), by_mode });
+        if let Some(tree) = &mut event.tree {
+            let children = tree.roots.clone();
+            tree.roots = vec![tree.nodes.len() as u32];
+            let level = CpuMode::User;
+            let (own, total) = (value(0), value(1000));
+            tree.nodes.push(Node { symbol, dso: libc, level, inlined: false, own, total, children });
+        }
+    }
+    answer
 }
 
 pub(crate) fn listing() -> Listing {
@@ -176,18 +207,24 @@ pub(crate) struct Desk {
     /// What was asked for besides answers, histories and code.
     pub(crate) effects: Vec<Effect>,
     terminal: Terminal<TestBackend>,
+    answers: fn(&Query) -> Answer,
 }
 
 impl Desk {
     pub(crate) fn new(width: u16, height: u16) -> Self {
+        Self::with(answer, width, height)
+    }
+
+    pub(crate) fn with(answers: fn(&Query) -> Answer, width: u16, height: u16) -> Self {
         let first = Query { event: Some(0), totals: true, tree: Some(Order::Caller), ..Query::default() };
         let mut desk = Self {
             state: State::new(first, (width, height)),
             effects: Vec::new(),
+            answers,
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
         };
         let status = Status { title: "perf.data".to_owned(), lost: 3, ..Status::default() };
-        let answer = Arc::new(answer(&desk.state.query.clone()));
+        let answer = Arc::new(answers(&desk.state.query.clone()));
         desk.take(Poll { answer: Some(answer), status: Some(status), ..Poll::default() });
         desk
     }
@@ -203,7 +240,7 @@ impl Desk {
                 match effect {
                     Effect::Ask(query) => {
                         inputs.push(Input::Poll(Box::new(Poll {
-                            answer: Some(Arc::new(answer(&query))),
+                            answer: Some(Arc::new((self.answers)(&query))),
                             ..Poll::default()
                         })));
                         self.effects.push(Effect::Ask(query));

@@ -10,7 +10,7 @@ use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
 use pmc::view::export::Format;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use super::fixture::{Desk, answer, listing};
+use super::fixture::{Desk, answer, listing, started};
 
 fn last_query(desk: &Desk) -> &Query {
     let asked = desk.effects.iter().rev().find_map(|effect| match effect {
@@ -187,7 +187,7 @@ fn an_inlined_functions_code_is_its_callers() {
 fn the_flame_graph_is_walked_and_zoomed() {
     let mut desk = Desk::new(100, 30);
     desk.press("3");
-    let detail = |desk: &mut Desk| desk.screen().lines().nth(28).unwrap().to_owned();
+    let detail = |desk: &mut Desk| desk.screen().lines().nth(27).unwrap().to_owned();
     assert!(detail(&mut desk).contains("all"));
     desk.press("j");
     assert!(detail(&mut desk).contains("main"));
@@ -351,6 +351,77 @@ fn the_mouse_chooses_scrolls_and_enters() {
     assert!(desk.state.flame.cursor.is_some());
     desk.mouse(click, 2, 1).mouse(click, 12, 3);
     assert!(desk.cursor_line().unwrap().contains("price"), "a click on a heading sorts by it");
+}
+
+#[test]
+fn hints_are_clicked() {
+    for width in [60, 80, 100] {
+        let mut desk = Desk::new(width, 24);
+        let screen = desk.screen();
+        let footer = screen.lines().last().unwrap();
+        assert!(footer.starts_with("? help  q back  / search  & filter"), "{footer}");
+        let click = MouseEventKind::Down(MouseButton::Left);
+        desk.mouse(click, footer.find('&').unwrap() as u16 + 2, 23);
+        assert!(desk.screen().contains("Show only:"));
+        desk.press("<Esc>").mouse(click, 1, 23);
+        assert!(desk.screen().contains("Moving about"));
+        desk.press("q").mouse(click, footer.find("Tab").unwrap() as u16, 23);
+        assert_eq!(desk.state.pane, Pane::Tree);
+    }
+}
+
+#[test]
+fn callers_that_every_program_has_are_one() {
+    let mut desk = Desk::with(started, 100, 24);
+    let screen = desk.screen();
+    assert!(screen.contains("3 callers") && !screen.contains("_start "), "{screen}");
+    assert!(screen.contains("1 of 9"), "{screen}");
+    let screen = desk.press("b").screen();
+    assert!(screen.contains("__libc_start_call_main") && !screen.contains("3 callers"), "{screen}");
+    let tree = desk.press("b2").screen();
+    assert!(tree.contains("3 callers (b): _start … __libc_start_call_main"), "{tree}");
+    assert_eq!(tree.lines().filter(|line| line.contains("100.00%")).count(), 3, "{tree}");
+    let flame = desk.press("3").screen();
+    assert!(flame.contains("▏3 callers (b)") && flame.contains("▏main"), "{flame}");
+    // The cursor walks past them, and comes back.
+    desk.press("jj");
+    assert!(desk.screen().lines().nth(21).unwrap().contains("main (shop)"), "{}", desk.screen());
+    desk.press("kk");
+    assert!(desk.screen().lines().nth(21).unwrap().contains("all"), "{}", desk.screen());
+    // What is searched for is found, among them too.
+    for pane in ["1", "2", "3"] {
+        desk.press(pane);
+        let screen = desk.press("/libc_start_main<Enter>").screen();
+        assert!(!screen.contains("nothing matches") && !screen.contains("3 callers"), "{screen}");
+        let screen = desk.press("b/nowhere<Enter>").screen();
+        assert!(screen.contains("nothing matches"), "{screen}");
+        assert!(desk.press("<Esc><Esc>").screen().contains("3 callers"), "{pane}");
+    }
+}
+
+#[test]
+fn a_search_goes_to_the_largest() {
+    let mut desk = Desk::new(100, 30);
+    // By symbol, the largest of those with an m is not the first.
+    desk.press("ssss");
+    assert!(desk.press("/m").cursor_line().unwrap().contains("main"));
+    let mut desk = Desk::new(100, 30);
+    desk.press("G");
+    assert!(desk.press("/r").cursor_line().unwrap().contains("serve"), "{}", desk.screen());
+}
+
+#[test]
+fn the_order_outlives_other_rows() {
+    let mut desk = Desk::new(100, 30);
+    assert!(desk.press("s").screen().contains("Self▾"));
+    assert!(desk.press("S").screen().contains("Self▾"));
+}
+
+#[test]
+fn a_bad_pattern_says_so() {
+    let mut desk = Desk::new(100, 30);
+    let screen = desk.press("&price(<Enter>").screen();
+    assert!(screen.contains("\"price(\" is no regular expression") && screen.contains("1 of 1"), "{screen}");
 }
 
 #[test]

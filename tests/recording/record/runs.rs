@@ -19,9 +19,14 @@ fn the_status_is_the_commands() {
     record(&file, &clock, &["sh", "-c", "exit 7"]).expect(7);
     record(&file, &clock, &["sh", "-c", "kill -9 $$"]).expect(137);
     record(&file, &clock, &["/nowhere/at/all"]).expect(127).says(&["/nowhere/at/all"]);
-    record(&lab.path("no/such/folder"), &clock, &["true"])
+    record(&lab.path("no/such/folder"), &clock, &["true"]).expect(1).says(&[
+        "folder does not exist",
+        "mkdir -p",
+        "-o FILE",
+    ]);
+    record(lab.0.path().to_path_buf().as_path(), &clock, &["true"])
         .expect(1)
-        .says(&["folder does not exist", "mkdir -p"]);
+        .says(&["a folder has", "-o FILE"]);
     record(&file, &clock, &[]).expect(2).says(&["nothing to record"]);
     record(&file, &["-e", "cpu-clock", "-p", "4194304"], &[]).expect(1).says(&["no process 4194304"]);
     record(&file, &["-e", "cpu-clock", "-F", "0"], &["true"]).expect(2).says(&["-F 0"]);
@@ -53,6 +58,23 @@ fn the_status_is_the_commands() {
         "{names:?}"
     );
     record(&file, &["-e", "cpu-clock", "--dry-run"], &["sh", "-c", "echo ran >&2"]).expect(0);
+}
+
+/// `-g` takes no mode; whoever types one means it.
+#[test]
+fn a_mode_behind_g_is_no_command() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("mode");
+    record(&file, &["--unwind", "deferred", "-e", "cpu-clock", "-g", "dwarf,4096"], &["true"]).expect(0);
+    let events = perf(&["evlist", "-v"], &file);
+    assert!(events.contains("STACK_USER") && events.contains("sample_stack_user: 4096"), "{events}");
+    record(&file, &["-e", "cpu-clock", "-g", "guess"], &["true"]).expect(127).says(&["running `guess`"]);
+    record(&file, &["-e", "cpu-clock", "-g", "--", "dwarf"], &["true"])
+        .expect(127)
+        .says(&["running `dwarf`"]);
 }
 
 /// Every process of a recording with `-s` has its row, whichever the kernel handed events to.

@@ -85,6 +85,7 @@ fn duty(action: Action, pane: Pane) -> Duty {
         (Action::Invert, Pane::Tree) => (&[], Shown("Call tree, sampled functions first")),
         (Action::Invert, _) => (&[], Shown("sampled functions above")),
         (Action::Recursion, _) => (&[], Shown("recursion")),
+        (Action::ShowCallers, _) => (&[], Shown("one by one")),
         (Action::Source, _) => (&[], Other),
         (Action::Hottest, _) => (&["g"], Other),
         (Action::NextEvent | Action::PreviousEvent, _) => (&[], Shown("  task-clock  ")),
@@ -111,6 +112,7 @@ fn undoing(action: Action) -> Option<&'static [&'static str]> {
         Action::Relative => &["F"],
         Action::Invert => &["i"],
         Action::Recursion => &["R"],
+        Action::ShowCallers => &["b"],
         Action::Source => &["s"],
         Action::Freeze => &["f"],
         Action::Decay => &["D"],
@@ -142,7 +144,7 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
     )?;
     tmux.until("the names of all that counts", |shown| {
         let all = ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name));
-        all && !shown.lines().any(|line| line.contains("] …") && percent(line) >= 5.0)
+        all && !shown.lines().any(|line| line.contains("  …") && percent(line) >= 5.0)
     });
     if is_frozen {
         tmux.keys(&["f"]);

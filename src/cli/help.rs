@@ -1,0 +1,30 @@
+//! `pmc help`: what can be typed.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Error};
+
+/// Show the commands, or the options of one.
+#[derive(Debug, Args)]
+pub struct Help {
+    /// The command: `record`, `stat report`
+    #[arg(value_name = "COMMAND", value_parser = CommandName, hide_possible_values = true)]
+    pub command: Vec<String>,
+}
+
+/// Any word, for perf's commands have answers too; shells complete the names of pmc's.
+#[derive(Debug, Clone)]
+struct CommandName;
+
+impl TypedValueParser for CommandName {
+    type Value = String;
+
+    fn parse_ref(&self, parser: &clap::Command, of: Option<&Arg>, word: &OsStr) -> Result<String, Error> {
+        StringValueParser::new().parse_ref(parser, of, word)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(super::Command::NAMES.iter().map(PossibleValue::new)))
+    }
+}

@@ -1,0 +1,147 @@
+//! What the stacks of every program begin with: what starts it, its threads and their workers, before its own
+//! code is called. It costs everything and says nothing.
+//!
+//! ```text
+//!   _start ─ __libc_start_main ─ __libc_start_call_main ─ main ─ …      becomes  3 callers ─ main ─ …
+//! ```
+//! Decides by names and by the shape of the tree; leaves to others how a chain of callers is shown.
+
+use super::{StringTable, Tree};
+
+/// Functions of the C library, the loader and Go's runtime.
+const NAMES: &[&str] = &[
+    "_start",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_call_main",
+    "_dl_start_user",
+    "start_thread",
+    "thread_start",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "__GI___clone3",
+    "execute_native_thread_routine",
+    "runtime.goexit",
+    "runtime.goexit.abi0",
+    "runtime.main",
+];
+
+/// Beginnings of names: Rust's runtime and its threads, C++'s threads, the workers of tokio and rayon.
+const BEGINNINGS: &[&str] = &[
+    "std::rt::",
+    "std::panic::",
+    "std::panicking::",
+    "std::thread::",
+    "std::sys::backtrace::",
+    "std::sys::pal::unix::thread::",
+    "std::sys::thread::",
+    "std::sys_common::backtrace::",
+    "core::ops::function::",
+    "<alloc::boxed::Box<",
+    "<core::panic::unwind_safe::AssertUnwindSafe",
+    "rayon_core::",
+    "<rayon_core::",
+    "tokio::runtime::",
+    "<tokio::runtime::",
+];
+
+/// Whether a function is of that kind, by its name.
+pub fn is_boilerplate(symbol: &str) -> bool {
+    let name = symbol.split('@').next().unwrap_or(symbol);
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// A chain of callers at the top of a tree, two of them or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Callers {
+    /// The outermost.
+    pub first: u32,
+    /// The innermost: what it calls is the program's own.
+    pub last: u32,
+    /// How many.
+    pub count: usize,
+}
+
+/// The chains that a tree in caller order begins with: all but the last of each have cost nothing of their
+/// own and call one function only, so that nothing is lost with them.
+pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
+    let symbol = |number: u32| texts.get(tree.nodes[number as usize].symbol);
+    let only_child = |number: u32| match tree.nodes[number as usize].children[..] {
+        [only] => Some(only),
+        _ => None,
+    };
+    // Rust's programs have a main of C's that calls the runtime.
+    let is_one = |number: u32| {
+        is_boilerplate(symbol(number))
+            || symbol(number) == "main"
+                && only_child(number).is_some_and(|below| symbol(below).starts_with("std::rt::"))
+    };
+    let chain = |first: &u32| {
+        let mut callers = Callers { first: *first, last: *first, count: 1 };
+        if !is_one(*first) {
+            return None;
+        }
+        while tree.nodes[callers.last as usize].own.samples == 0
+            && let Some(below) = only_child(callers.last).filter(|below| is_one(*below))
+        {
+            callers.last = below;
+            callers.count += 1;
+        }
+        (callers.count > 1).then_some(callers)
+    };
+    tree.roots.iter().filter_map(chain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::CpuMode;
+    use crate::profile::sampled::Value;
+    use crate::profile::sampled::tree::Node;
+
+    /// A chain of calls; what is behind a blank is what the last of them calls besides.
+    fn chain(names: &[&str], own: &[u64]) -> (Tree, StringTable) {
+        let mut texts = StringTable::default();
+        let mut tree = Tree { roots: vec![0], ..Tree::default() };
+        for (number, name) in names.iter().enumerate() {
+            let value = |samples| Value { samples, ..Value::default() };
+            tree.nodes.push(Node {
+                symbol: texts.add(name),
+                dso: texts.add("a.out"),
+                level: CpuMode::User,
+                inlined: false,
+                own: value(own.get(number).copied().unwrap_or(0)),
+                total: value(10),
+                children: if number + 1 < names.len() { vec![number as u32 + 1] } else { Vec::new() },
+            });
+        }
+        (tree, texts)
+    }
+
+    #[test]
+    fn chains_end_where_the_program_begins() {
+        let rust = ["_start", "__libc_start_main@@GLIBC_2.34", "main", "std::rt::lang_start", "app::main"];
+        for (names, own, count) in [
+            (&["_start", "__libc_start_main", "__libc_start_call_main", "main"][..], &[][..], 3),
+            (&rust, &[], 4),
+            (&["clone3", "start_thread", "std::thread::local", "rayon_core::join", "app::work"], &[], 4),
+            // It has cost something itself: it is seen.
+            (&["_start", "__libc_start_main", "main"], &[1], 0),
+            (&["_start", "main", "work"], &[], 0),
+            (&["main", "_start"], &[], 0),
+        ] {
+            let (tree, texts) = chain(names, own);
+            let found = callers(&tree, &texts).first().map_or(0, |callers| callers.count);
+            assert_eq!(found, count, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_fork_is_the_last_of_them() {
+        let (mut tree, texts) = chain(&["_start", "clone3", "start_thread", "main"], &[]);
+        tree.nodes[1].children.push(3);
+        assert_eq!(callers(&tree, &texts), [Callers { first: 0, last: 1, count: 2 }]);
+    }
+}

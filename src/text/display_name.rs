@@ -1,0 +1,470 @@
+//! Names of functions as people read them: the function itself, what it belongs to, and what it takes, apart;
+//! without what compilers and linkers added.
+//!
+//! ```text
+//!   bool std::operator< <char, std::char_traits<char> >(std::basic_string<char> const&)
+//!        '-scope -' '- function' '---------------- details ----------------------------'
+//! ```
+//! Receives a demangled name of any language (C++, Rust, Go, Java, generated code); what it cannot take apart
+//! stays whole. Leaves colours to whoever draws; files for programs keep full names.
+
+use super::names::folded;
+use super::{clean, cut, width};
+
+/// Marks a closure (a lambda) of the function: `λ`.
+const CLOSURE: &str = " λ";
+
+/// A name taken apart. Joined, the parts are what is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DisplayName {
+    /// Namespaces, types, packages, with what separates them from the function.
+    pub scope: String,
+    /// The function itself.
+    pub function: String,
+    /// Template arguments, parameters, and whether it is a closure.
+    pub details: String,
+}
+
+impl DisplayName {
+    /// Takes a name apart; control characters are made harmless.
+    pub fn new(name: &str) -> Self {
+        let name = clean(name);
+        take_apart(&name).unwrap_or_else(|| Self { function: name.into_owned(), ..Self::default() })
+    }
+
+    /// All of it.
+    pub fn text(&self) -> String {
+        [self.scope.as_str(), &self.function, &self.details].concat()
+    }
+
+    /// At most so many columns: the details go first, then the scope from the left, the function at last.
+    pub fn fit(mut self, columns: usize) -> Self {
+        let (scope, function) = (width(&self.scope), width(&self.function));
+        if scope + function + width(&self.details) <= columns {
+            return self;
+        }
+        let is_closure = self.details.ends_with(CLOSURE);
+        if scope + function <= columns {
+            self.details = match is_closure && scope + function + width(CLOSURE) <= columns {
+                true => CLOSURE.to_owned(),
+                false => cut(&self.details, columns - scope - function),
+            };
+            return self;
+        }
+        self.details.clear();
+        // The innermost scopes say most.
+        let after = |(at, _): &(usize, &str)| {
+            self.scope[*at..].find(|c: char| !matches!(c, ':' | '.' | '/')).map(|more| at + more)
+        };
+        let separators = self.scope.match_indices(['.', ':', '/']).collect::<Vec<_>>();
+        let ends = separators.iter().filter_map(after);
+        let kept = ends.map(|end| format!("…{}", &self.scope[end..]));
+        self.scope = kept
+            .filter(|kept| width(kept) + function <= columns)
+            .max_by_key(|kept| kept.len())
+            .unwrap_or_else(|| innermost(&self.scope, columns.saturating_sub(function)));
+        self.function = cut(&self.function, columns - width(&self.scope));
+        self
+    }
+}
+
+/// The last component of a scope, cut to so many columns; no more than a sign where that says nothing.
+fn innermost(scope: &str, columns: usize) -> String {
+    let separators = [':', '.', '/'];
+    let inner = scope.trim_end_matches(separators);
+    let separator = &scope[inner.len()..];
+    let inner = &inner[inner.rfind(separators).map_or(0, |at| at + 1)..];
+    match columns.checked_sub(separator.len()) {
+        _ if columns == 0 || inner.is_empty() => String::new(),
+        Some(room @ 6..) => cut(inner, room) + separator,
+        _ => "…".to_owned(),
+    }
+}
+
+/// A piece of a name, outside of all brackets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece<'a> {
+    Word(&'a str),
+    /// `::`
+    Separator,
+    /// Blanks.
+    Blank,
+    /// What stands in brackets, with them.
+    Bracket(char, &'a str),
+}
+
+/// Operators that are no brackets though they look like some, the longest first.
+const OPERATORS: [&str; 14] =
+    ["->*", "<=>", "<<=", ">>=", "()", "[]", "->", "<<", ">>", "<=", ">=", "<", ">", "\"\""];
+
+/// The operator that a text begins with, if it is one that has brackets in it.
+fn operator(text: &str) -> Option<usize> {
+    OPERATORS.iter().find(|operator| text.starts_with(**operator)).map(|operator| operator.len())
+}
+
+/// The end of the bracket that a text begins with.
+fn bracket(text: &str) -> Option<usize> {
+    let mut open = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let before = &text[..at];
+        if before.ends_with("operator")
+            && let Some(len) = operator(&text[at..])
+        {
+            at += len;
+            continue;
+        }
+        match c {
+            '<' | '(' | '[' | '{' => open.push(c),
+            '>' if before.ends_with(['-', '=']) => {}
+            '>' | ')' | ']' | '}' => {
+                let begin = match c {
+                    '>' => '<',
+                    ')' => '(',
+                    ']' => '[',
+                    _ => '{',
+                };
+                if open.pop() != Some(begin) {
+                    return None;
+                }
+                if open.is_empty() {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    None
+}
+
+fn pieces(name: &str) -> Option<Vec<Piece<'_>>> {
+    let mut pieces = Vec::new();
+    let (mut at, mut begin) = (0, 0);
+    while let Some(c) = name[at..].chars().next() {
+        let word = &name[begin..at];
+        let is_operator = word == "operator";
+        if is_operator && let Some(len) = operator(&name[at..]) {
+            at += len;
+            continue;
+        }
+        if is_operator && c == ' ' && name[at + 1..].starts_with(|c: char| c.is_alphabetic()) {
+            // A conversion, new or delete: up to its parameters.
+            at += name[at..].find('(').unwrap_or(name.len() - at);
+            continue;
+        }
+        let piece = match c {
+            ':' if name[at..].starts_with("::") => Some((Piece::Separator, 2)),
+            ' ' => Some((Piece::Blank, 1)),
+            '<' | '(' | '[' | '{' => {
+                let len = bracket(&name[at..])?;
+                Some((Piece::Bracket(c, &name[at..at + len]), len))
+            }
+            '>' | ')' | ']' | '}' => return None,
+            _ => None,
+        };
+        match piece {
+            Some((piece, len)) => {
+                if !word.is_empty() {
+                    pieces.push(Piece::Word(word));
+                }
+                pieces.push(piece);
+                at += len;
+                begin = at;
+            }
+            None => at += c.len_utf8(),
+        }
+    }
+    if begin < at {
+        pieces.push(Piece::Word(&name[begin..at]));
+    }
+    Some(pieces)
+}
+
+/// Whether a piece may stand behind parameters.
+fn is_behind_parameters(piece: &Piece<'_>) -> bool {
+    match piece {
+        Piece::Blank | Piece::Bracket('[', _) => true,
+        Piece::Word(word) => {
+            matches!(*word, "const" | "volatile" | "noexcept" | "&" | "&&" | "const&")
+                || is_compiler_suffix(word)
+        }
+        _ => false,
+    }
+}
+
+/// What compilers put behind a function's name: `.constprop.0`, `.cold`, `.llvm.123`.
+fn is_compiler_suffix(word: &str) -> bool {
+    const KNOWN: &[&str] =
+        &["constprop", "isra", "part", "cold", "llvm", "lto_priv", "localalias", "clone", "plt", "resolver"];
+    word.starts_with('.')
+        && word[1..].split('.').all(|part| {
+            KNOWN.contains(&part) || !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+        })
+}
+
+fn is_closure(piece: &Piece<'_>) -> bool {
+    matches!(piece, Piece::Bracket('{', text)
+        if ["{closure", "{{closure", "{lambda", "{async", "{{async"].iter().any(|begin| text.starts_with(begin)))
+}
+
+/// A hash that Rust's compiler put behind a name: `h` and 16 digits.
+fn is_hash(word: &str) -> bool {
+    word.len() == 17 && word.starts_with('h') && word[1..].bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn take_apart(name: &str) -> Option<DisplayName> {
+    if name.starts_with('[') || name.contains("+0x") {
+        return None;
+    }
+    // What a linker says of versions is no part of it.
+    let version = name.find('@').filter(|at| {
+        *at > 0 && name[*at..].trim_start_matches('@').starts_with(|c: char| c.is_ascii_uppercase())
+    });
+    let name = version.map_or(name, |at| &name[..at]);
+    let mut pieces = pieces(name)?;
+    let mut details = String::new();
+    // Parameters are the last round brackets, if they do not begin a component.
+    let last = pieces.iter().rposition(|piece| !is_behind_parameters(piece))?;
+    if last > 0
+        && let Piece::Bracket('(', text) = pieces[last]
+        && !matches!(pieces[last - 1], Piece::Separator | Piece::Blank)
+    {
+        let text = folded(text, 0).into_owned();
+        let behind = pieces.split_off(last);
+        details.push_str(if text == "()" { "" } else { &text });
+        for piece in &behind[1..] {
+            if let Piece::Word(word) = piece
+                && is_compiler_suffix(word)
+            {
+                details.push_str(word);
+            }
+        }
+        // What it returns.
+        let blank = pieces.iter().enumerate().rposition(|(at, piece)| {
+            *piece == Piece::Blank && !matches!(pieces.get(at + 1), Some(Piece::Bracket('<', _)) | None)
+        });
+        pieces.drain(..blank.map_or(0, |blank| blank + 1));
+    }
+    pieces.retain(|piece| !matches!(piece, Piece::Bracket('[', text) if text.starts_with("[abi:")));
+    let mut closure = "";
+    let mut parts: Vec<&[Piece<'_>]> = pieces.split(|piece| *piece == Piece::Separator).collect();
+    while let [.., before, last] = &parts[..] {
+        let lambda = before.first().is_some_and(is_closure);
+        if matches!(last, [Piece::Word(word)] if is_hash(word)) {
+            parts.pop();
+        } else if last.first().is_some_and(is_closure) || lambda && is_call(last) {
+            closure = CLOSURE;
+            details.clear();
+            parts.pop();
+        } else {
+            break;
+        }
+    }
+    let (own, above) = parts.split_last()?;
+    let mut scope = String::new();
+    for part in above.iter().filter(|part| !matches!(part, [Piece::Word("__cxx11" | "__1" | "_V2")])) {
+        part.iter().for_each(|piece| show(piece, &mut scope));
+        scope.push_str("::");
+    }
+    // Generated code says its file behind a blank.
+    let is_space =
+        |at: &usize| own[*at] == Piece::Blank && !matches!(own.get(at + 1), Some(Piece::Bracket('<', _)));
+    let end = (1..own.len()).find(is_space).unwrap_or(own.len());
+    // Go has brackets before the function: encoding/json.(*Decoder).Decode.
+    let at = own[..end].iter().rposition(|piece| matches!(piece, Piece::Word(_)));
+    let Some((at, Piece::Word(word))) = at.map(|at| (at, own[at])) else {
+        let mut function = String::new();
+        own.iter().for_each(|piece| show(piece, &mut function));
+        return (!function.is_empty()).then(|| DisplayName { scope, function, details: details + closure });
+    };
+    own[..at].iter().for_each(|piece| show(piece, &mut scope));
+    let is_alone = above.is_empty();
+    let outer = go_closure(word).filter(|_| is_alone);
+    if outer.is_some() {
+        closure = CLOSURE;
+    }
+    let (package, function, suffix) = dotted(outer.unwrap_or(word), is_alone);
+    if function.is_empty() {
+        return None;
+    }
+    scope.push_str(package);
+    let mut behind = if suffix.starts_with(".llvm") { String::new() } else { suffix.to_owned() };
+    for (at, piece) in own.iter().enumerate().skip(at + 1) {
+        match piece {
+            Piece::Bracket('<', _) => behind.push_str("<…>"),
+            Piece::Blank if matches!(own.get(at + 1), Some(Piece::Bracket('<', _))) => {}
+            piece => show(piece, &mut behind),
+        }
+    }
+    Some(DisplayName { scope, function: function.to_owned(), details: behind + &details + closure })
+}
+
+/// `operator()`, which is all that a lambda has.
+fn is_call(part: &[Piece<'_>]) -> bool {
+    matches!(part, [Piece::Word("operator()"), ..])
+}
+
+/// A function of a package or a class (`runtime.mallocgc`): what is before the last dot, the rest, and what a
+/// compiler or linker put behind it.
+fn dotted(word: &str, has_package: bool) -> (&str, &str, &str) {
+    let cold = word.match_indices('.').map(|(at, _)| at).find(|at| is_compiler_suffix(&word[*at..]));
+    let end = cold.or(word.rfind("@plt")).filter(|at| *at > 0).unwrap_or(word.len());
+    let (word, suffix) = word.split_at(end);
+    let dot =
+        word.rfind('.').filter(|at| has_package && at + 1 < word.len() && !word.starts_with("operator"));
+    let (package, function) = word.split_at(dot.map_or(0, |dot| dot + 1));
+    (package, function, suffix)
+}
+
+/// The function that `main.run.func1.2` is a closure of.
+fn go_closure(word: &str) -> Option<&str> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (outer, last) = word.rsplit_once('.')?;
+    let named = |text: &str| text.strip_prefix("func").or(text.strip_prefix("gowrap")).is_some_and(is_number);
+    if named(last) {
+        return Some(go_closure(outer).unwrap_or(outer)).filter(|outer| !outer.is_empty());
+    }
+    let (_, before) = outer.rsplit_once('.')?;
+    (is_number(last) && named(before)).then(|| go_closure(outer))?
+}
+
+/// A piece as it is shown: arguments are left out.
+fn show(piece: &Piece<'_>, out: &mut String) {
+    match *piece {
+        Piece::Word(word) => out.push_str(word),
+        Piece::Separator => out.push_str("::"),
+        Piece::Blank => out.push(' '),
+        // `<T as Trait>` names a type; what follows a name are its arguments.
+        Piece::Bracket('<', text) if out.is_empty() => out.push_str(&folded(text, 0)),
+        Piece::Bracket('<', text) if text.starts_with("<impl ") => out.push_str(&folded(text, 0)),
+        Piece::Bracket('<', _) => {
+            out.truncate(out.strip_suffix("::").map_or(out.len(), str::len));
+            out.push_str("<…>");
+        }
+        Piece::Bracket('(', text) if text.starts_with("(*") || text == "(anonymous namespace)" => {
+            out.push_str(text);
+        }
+        Piece::Bracket('(', "()") => out.push_str("()"),
+        Piece::Bracket('(', _) => out.push_str("(…)"),
+        Piece::Bracket('[', text) if text.starts_with("[go.") => out.push_str("[…]"),
+        _ if is_closure(piece) => out.push('λ'),
+        Piece::Bracket(_, text) => out.push_str(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parts(name: &str) -> [String; 3] {
+        let DisplayName { scope, function, details } = DisplayName::new(name);
+        [scope, function, details]
+    }
+
+    #[test]
+    fn names_of_all_languages() {
+        for (name, scope, function, details) in [
+            ("main", "", "main", ""),
+            ("_start", "", "_start", ""),
+            ("memcpy@plt", "", "memcpy", "@plt"),
+            ("__libc_start_main@@GLIBC_2.34", "", "__libc_start_main", ""),
+            ("memcpy@GLIBC_2.2.5", "", "memcpy", ""),
+            ("compress.constprop.0", "", "compress", ".constprop.0"),
+            ("shop::Basket::price() const", "shop::Basket::", "price", ""),
+            (
+                "std::_Rb_tree<int, std::pair<int const, A> >::_M_insert(std::pair<int const, A>&&)",
+                "std::_Rb_tree<…>::",
+                "_M_insert",
+                "(std::pair<…>&&)",
+            ),
+            ("void std::__sort<int*, F>(int*, F)", "std::", "__sort", "<…>(int*, F)"),
+            ("bool std::operator< <char, A>(S<char> const&, T)", "std::", "operator<", "<…>(S<…> const&, T)"),
+            ("std::ostream& operator<<(std::ostream&, int)", "", "operator<<", "(std::ostream&, int)"),
+            ("std::__cxx11::to_string[abi:cxx11](int)", "std::", "to_string", "(int)"),
+            ("(anonymous namespace)::work(int)", "(anonymous namespace)::", "work", "(int)"),
+            ("Shape::operator()(int) const", "Shape::", "operator()", "(int)"),
+            ("Shape::operator bool() const", "Shape::", "operator bool", ""),
+            ("operator new(unsigned long)", "", "operator new", "(unsigned long)"),
+            ("main::{lambda(int, int)#1}::operator()(int, int) const", "", "main", " λ"),
+            ("f(int) [clone .cold]", "", "f", "(int)"),
+            ("core::fmt::write", "core::fmt::", "write", ""),
+            ("core::fmt::write::h0123456789abcdef", "core::fmt::", "write", ""),
+            ("pmc::tui::run::{{closure}}", "pmc::tui::", "run", " λ"),
+            ("pmc::run::{closure#0}::{closure#1}", "pmc::", "run", " λ"),
+            ("core::iter::Map::<I, F>::fold::{closure#0}", "core::iter::Map<…>::", "fold", " λ"),
+            (
+                "<alloc::vec::Vec<u8, A> as core::fmt::Write>::write_str",
+                "<alloc::vec::Vec<…> as core::fmt::Write>::",
+                "write_str",
+                "",
+            ),
+            ("<dyn core::ops::Fn(u8) -> u8>::call", "<dyn core::ops::Fn(u8) -> u8>::", "call", ""),
+            ("core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "core::ptr::", "drop_in_place", "<…>"),
+            ("runtime.mallocgc", "runtime.", "mallocgc", ""),
+            ("encoding/json.(*Decoder).Decode", "encoding/json.(*Decoder).", "Decode", ""),
+            ("github.com/a/b.Run.func1.2", "github.com/a/b.", "Run", " λ"),
+            ("main.Map[go.shape.int]", "main.", "Map", "[…]"),
+            ("Ljava/util/HashMap;::get", "Ljava/util/HashMap;::", "get", ""),
+            (
+                "java.lang.Object java.util.HashMap.get(java.lang.Object)",
+                "java.util.HashMap.",
+                "get",
+                "(java.lang.Object)",
+            ),
+            ("LazyCompile:*run /app/main.js:3:5", "", "LazyCompile:*run", " /app/main.js:3:5"),
+            ("git+0x4a2d0", "", "git+0x4a2d0", ""),
+            ("[git .plt]", "", "[git .plt]", ""),
+            ("torn<by<a compiler", "", "torn<by<a compiler", ""),
+            ("evil\u{1b}[2Jname", "", "evil?[2Jname", ""),
+            ("数据库::查询", "数据库::", "查询", ""),
+            ("", "", "", ""),
+        ] {
+            assert_eq!(parts(name), [scope, function, details], "{name}");
+        }
+    }
+
+    #[test]
+    fn the_function_stays_longest() {
+        let fit = |columns| DisplayName::new("shop::Basket<int>::price(Item const&)").fit(columns).text();
+        assert_eq!(fit(40), "shop::Basket<…>::price(Item const&)");
+        assert_eq!(fit(26), "shop::Basket<…>::price(It…");
+        assert_eq!(fit(17), "…Basket<…>::price");
+        assert_eq!(fit(14), "Basket…::price");
+        assert_eq!(fit(8), "…price");
+        assert_eq!(fit(5), "price");
+        assert_eq!(fit(4), "pri…");
+        assert_eq!(DisplayName::new("a::b::run::{{closure}}").fit(11).text(), "a::b::run λ");
+        assert_eq!(DisplayName::new("a::b::run::{{closure}}").fit(10).text(), "a::b::run…");
+    }
+
+    proptest! {
+        #[test]
+        fn a_function_is_never_lost(
+            scopes in prop::collection::vec("[a-z][a-z_0-9]{0,9}(<[a-z]{1,5}(, [a-z]{1,4}<int> ?)?>)?", 0..4),
+            function in "[a-zA-Z_][a-z_]{0,12}",
+            arguments in "(<[a-z]{1,4}(, int)?>)?",
+            parameters in "(\\(([a-z]{1,6}<[a-z]{1,3}> const&)?\\)( const)?)?",
+            closures in 0usize..3,
+            columns in 1usize..60,
+        ) {
+            let mut name: String = scopes.iter().map(|scope| format!("{scope}::")).collect();
+            name += &format!("{function}{arguments}{parameters}");
+            name += &"::{{closure}}".repeat(closures);
+            let read = DisplayName::new(&name);
+            prop_assert_eq!(&read.function, &function);
+            let fitted = read.fit(columns);
+            prop_assert!(width(&fitted.text()) <= columns);
+            prop_assert!(columns < function.len() || fitted.function == function);
+        }
+
+        #[test]
+        fn anything_is_shown(name in "\\PC{0,40}|[a-z:<>(){}. \\[\\]@\u{1b}-]{0,30}", columns in 1usize..60) {
+            let read = DisplayName::new(&name);
+            prop_assert!(name.is_empty() || !read.function.is_empty(), "{:?}", read);
+            prop_assert!(clean(&name).contains(read.function.as_str()) || read.function.contains('…') || read.function.contains('λ'));
+            prop_assert!(width(&read.fit(columns).text()) <= columns);
+        }
+    }
+}
