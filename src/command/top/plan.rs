@@ -32,6 +32,7 @@ use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::clock;
 use crate::sys::credentials::Credentials;
 use crate::sys::process::Streams;
+use crate::terminal::Stream;
 use crate::terminal::theme::Background;
 use crate::units::{MS, S};
 use crate::view::report::{Grouping, Layout};
@@ -115,6 +116,8 @@ impl Plan {
             rows: plan::rows(typed.entries, !typed.json, ROWS),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
+            // As one reads them to a person only.
+            full_names: !Stream::Output.is_terminal(),
             columns,
             added,
             hierarchy: typed.hierarchy,
