@@ -98,7 +98,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Event to sample; the default is cycles, or time where there are none')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Event to sample; the default is cycles, or time where there are none')
-            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Where call chains come from: auto, fp, dwarf or lbr')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Where call chains come from: auto, fp, dwarf or lbr; with the bytes of each stack that are copied')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
             [CompletionResult]::new('--html', '--html', [CompletionResultType]::ParameterName, 'Write the answer into this page for any browser, which can be sent to whoever asks')

@@ -58,7 +58,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --freq 'Samples a second, or `max`'
             cand -e 'Event to sample; the default is cycles, or time where there are none'
             cand --event 'Event to sample; the default is cycles, or time where there are none'
-            cand --call-graph 'Where call chains come from: auto, fp, dwarf or lbr'
+            cand --call-graph 'Where call chains come from: auto, fp, dwarf or lbr; with the bytes of each stack that are copied'
             cand -o 'The recording, which pmc report and perf report read'
             cand --output 'The recording, which pmc report and perf report read'
             cand --html 'Write the answer into this page for any browser, which can be sent to whoever asks'

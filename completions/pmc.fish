@@ -56,7 +56,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -d 'Profile
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l duration -l timeout -d 'End after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -d 'Event to sample; the default is cycles, or time where there are none' -r
-complete -c pmc -n "__fish_pmc_using_subcommand profile" -l call-graph -d 'Where call chains come from: auto, fp, dwarf or lbr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l call-graph -d 'Where call chains come from: auto, fp, dwarf or lbr; with the bytes of each stack that are copied' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s o -l output -d 'The recording, which pmc report and perf report read' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l html -d 'Write the answer into this page for any browser, which can be sent to whoever asks' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export) beside the recording' -r

@@ -149,6 +149,10 @@ pub struct Report {
     #[arg(long)]
     pub full_names: bool,
 
+    /// Text is for a person, wherever it goes: what `pmc profile` asks for.
+    #[arg(skip)]
+    pub is_page: bool,
+
     /// Paths of source files in full
     #[arg(long)]
     pub full_source_path: bool,

@@ -65,7 +65,7 @@ impl Plan {
         }
         // As text it is a page: what cost most by itself. Callers are the screen's, and pmc report's.
         let is_page = asked.stdio || !screen::is_there();
-        let report = typed([
+        let mut report: Report = typed([
             option("input", Some(&asked.output)),
             option("call-graph", is_page.then_some("none")),
             flag("no-children", is_page),
@@ -73,6 +73,7 @@ impl Plan {
             option("theme", asked.screen.theme),
             flag("quiet", asked.quiet),
         ])?;
+        report.is_page = is_page;
         Ok(Self { record, answer: Answer::Report(Box::new(report)) })
     }
 }

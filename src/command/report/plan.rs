@@ -77,7 +77,7 @@ impl Plan {
         };
         let parseable = !matches!(form, Form::Text);
         let usual = Layout::default();
-        let is_piped = !Stream::Output.is_terminal();
+        let is_piped = !Stream::Output.is_terminal() && !typed.is_page;
         let layout = Layout {
             form,
             columns,
