@@ -141,17 +141,21 @@ pub struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Makes it, and gives the file. Over one stream in some sixteen perf 6.1 falls itself, each time it is asked about it: then
-    /// another is made.
+    /// Makes it, and gives the file. Over one stream in some sixteen perf 6.1 falls itself, each time it is asked about it in one
+    /// way or the other: then another is made.
     #[track_caller]
     pub fn make(&self) -> PathBuf {
         for falls in 0..TRIES {
             self.try_make();
-            let mut report = Command::new("perf");
-            report.args(["report", "--stdio", "-i"]).arg(self.file).stdin(Stdio::null());
-            match self.is_stream.then(|| report.output().expect("perf starts").status) {
-                Some(status) if fell(status) => tell(&report, status, falls),
-                _ => break,
+            let falls_over_it = ["--children", "--no-children", "--no-group"].into_iter().find_map(|way| {
+                let mut report = Command::new("perf");
+                report.args(["report", "--stdio", way, "-i"]).arg(self.file).stdin(Stdio::null());
+                let status = self.is_stream.then(|| report.output().expect("perf starts").status)?;
+                fell(status).then_some((report, status))
+            });
+            match falls_over_it {
+                Some((report, status)) => tell(&report, status, falls),
+                None => break,
             }
         }
         self.file.to_owned()

@@ -334,7 +334,7 @@ pub fn tables(
                 let sum = sums.at(own);
                 sum.own += *value;
                 if let Some(mode) = MODES.iter().position(|other| *other == mode) {
-                    sum.by_mode[mode] += value.period;
+                    sum.by_mode[mode] = sum.by_mode[mode].saturating_add(value.period);
                 }
             }
             if with_totals {

@@ -109,6 +109,9 @@ impl Terminal {
                 "env",
                 "-u",
                 "NO_COLOR",
+                // A panic's message would be scrolled away.
+                "-u",
+                "RUST_BACKTRACE",
                 "LC_ALL=C.UTF-8",
                 "PS1=> ",
                 &path,
