@@ -379,8 +379,8 @@ fn stacks_of_32_bit_programs_are_unwound() {
             return;
         }
         if !tables {
-            let taken = Command::new("objcopy").args(["-R", ".eh_frame"]).arg(&program).status();
-            assert!(taken.is_ok_and(|status| status.success()));
+            let taken = Command::new("objcopy").args(["-R", ".eh_frame"]).arg(&program).output();
+            assert!(taken.is_ok_and(|run| run.status.success()));
         }
         for when in ["live", "deferred"] {
             let options = ["-e", "cpu-clock:u", "--call-graph", "dwarf", "--unwind", when];
