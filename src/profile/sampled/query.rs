@@ -377,6 +377,7 @@ mod tests {
                     file: None,
                     line: 0,
                     size: 0,
+                    start: None,
                     level,
                     inlined: false,
                     named: true,
