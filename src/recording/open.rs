@@ -246,6 +246,8 @@ pub(super) fn starting(error: std::io::Error) -> Error {
 
 /// A ring of this size holds a second of samples at almost any rate; more memory only grows cold.
 const RING: u64 = 2 << 20;
+/// Where each sample brings a copy of its stack: room for so many, half a second of profiling.
+const COPIES: u64 = 512;
 /// All rings together.
 const RINGS: u64 = 512 << 20;
 
@@ -262,7 +264,8 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     } as u64
         * if plan.options.backward { 2 } else { 1 };
     let rings = rings.max(1);
-    let useful = RING.min(RINGS / rings).max(page);
+    let copy = plan.options.call_graph.map_or(0, CallGraph::copied_bytes);
+    let useful = RING.max(u64::from(copy) * COPIES).min(RINGS / rings).max(page);
     let credentials = Credentials::own();
     let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
     if paranoid < 0 || credentials.has(LinuxCapability::IpcLock) {

@@ -272,7 +272,8 @@ fn take_apart(name: &str) -> Option<DisplayName> {
         |at: &usize| own[*at] == Piece::Blank && !matches!(own.get(at + 1), Some(Piece::Bracket('<', _)));
     let end = (1..own.len()).find(is_space).unwrap_or(own.len());
     // Go has brackets before the function: encoding/json.(*Decoder).Decode.
-    let at = own[..end].iter().rposition(|piece| matches!(piece, Piece::Word(_)));
+    let is_own = |piece: &Piece<'_>| matches!(piece, Piece::Word(word) if *word != "@plt" && !is_compiler_suffix(word));
+    let at = own[..end].iter().rposition(is_own);
     let Some((at, Piece::Word(word))) = at.map(|at| (at, own[at])) else {
         let mut function = String::new();
         own.iter().for_each(|piece| show(piece, &mut function));
@@ -389,6 +390,8 @@ mod tests {
             ("operator new(unsigned long)", "", "operator new", "(unsigned long)"),
             ("main::{lambda(int, int)#1}::operator()(int, int) const", "", "main", " λ"),
             ("f(int) [clone .cold]", "", "f", "(int)"),
+            ("Tree<int>::_M_copy<false, Node>.isra.0", "Tree<…>::", "_M_copy", "<…>.isra.0"),
+            ("std::sort<int*>@plt", "std::", "sort", "<…>@plt"),
             ("core::fmt::write", "core::fmt::", "write", ""),
             ("core::fmt::write::h0123456789abcdef", "core::fmt::", "write", ""),
             ("pmc::tui::run::{{closure}}", "pmc::tui::", "run", " λ"),

@@ -19,7 +19,10 @@ pub(super) const BATCH: &[(&str, &str)] = &[
         "kprobe_record",
         "$T record -e kprobe:__arm64_sys_getppid -o k.data sh -c 'work 0 30; work 0 20'; $T script -i k.data | grep -c getppid; perf script -i k.data | grep -c getppid",
     ),
-    ("kprobe_module", "cp /host/work /tmp; $T stat -x, -e kprobe:9p:v9fs_file_open cat /host/work"),
+    (
+        "kprobe_module",
+        "cp /host/work /tmp; $T stat -x, -e kprobe:9p:v9fs_file_open sh -c 'cat /host/work >/dev/null'",
+    ),
     ("kprobe_slip", "$T stat -e kprobe:vfs_raed true"),
     ("kprobe_many", "$T stat -e kprobe:type_show true"),
     (

@@ -54,12 +54,19 @@ fn shown(readme: &str) -> (Vec<(String, String)>, Vec<Shown>) {
     (files, commands)
 }
 
-/// A line without what differs from run to run: numbers, bars and the room between words.
+/// A line without what differs from run to run: numbers, what relates them, bars, and the room between words.
 fn skeleton(line: &str) -> String {
     let is_bar = |word: &str| word.chars().all(|c| ('\u{2500}'..='\u{259f}').contains(&c));
-    let words = line.split_whitespace().filter(|word| !is_bar(word) && *word != "(+-" && *word != "(");
-    let words = words.map(|word| if word.contains(|c: char| c.is_ascii_digit()) { "#" } else { word });
-    words.collect::<Vec<_>>().join(" ")
+    let is_sign = |word: &str| ["(+-", "(", "±", "<", "="].contains(&word);
+    let words = line.split_whitespace().filter(|word| !is_bar(word) && !is_sign(word));
+    let words = words.map(|word| match word {
+        _ if word.contains(|c: char| c.is_ascii_digit()) => "#",
+        "K/sec" | "M/sec" => "/sec",
+        _ => word,
+    });
+    let mut words: Vec<&str> = words.collect();
+    words.dedup_by(|one, other| *one == "#" && *other == "#");
+    words.join(" ")
 }
 
 /// The first line that is shown and was not printed, in the order of the README.

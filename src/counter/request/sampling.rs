@@ -52,7 +52,15 @@ pub enum CallGraph {
 impl CallGraph {
     /// Whether stacks are copied, to be unwound.
     pub fn copies(self) -> bool {
-        matches!(self, Self::Dwarf(_) | Self::Auto(_))
+        self.copied_bytes() > 0
+    }
+
+    /// At most so many bytes of it.
+    pub fn copied_bytes(self) -> u32 {
+        match self {
+            Self::Dwarf(bytes) | Self::Auto(bytes) => bytes,
+            Self::Fp | Self::FpDeferred | Self::Lbr => 0,
+        }
     }
 }
 
