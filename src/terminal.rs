@@ -77,6 +77,21 @@ impl Stream {
     }
 }
 
+/// Columns of a line that a person reads on that stream: what `COLUMNS` says, else the terminal; 100 where
+/// there is none.
+pub fn columns(stream: Stream) -> usize {
+    line_width(std::env::var("COLUMNS").ok().as_deref(), stream.size())
+}
+
+fn line_width(said: Option<&str>, size: Option<(u16, u16)>) -> usize {
+    /// Where no terminal says how wide it is.
+    const USUAL: usize = 100;
+    /// Fewer hold no table.
+    const LEAST: usize = 40;
+    let said = said.and_then(|said| said.trim().parse().ok()).filter(|said| *said > 0);
+    said.unwrap_or(size.map_or(USUAL, |(columns, _)| columns.into())).max(LEAST)
+}
+
 /// What the terminal's name and `COLORTERM` promise.
 fn colours(term: &str, colorterm: &str) -> Colours {
     /// Terminals that have all colours and are not always able to say so: over ssh `COLORTERM` gets lost.
@@ -129,6 +144,20 @@ mod tests {
     fn an_empty_wish_for_no_colour_is_none() {
         for (value, forbids) in [(None, false), (Some(""), false), (Some("1"), true), (Some("0"), true)] {
             assert_eq!(forbids_colour(value.map(OsStr::new)), forbids, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_as_wide_as_somebody_says() {
+        for (said, size, width) in [
+            (None, None, 100),
+            (None, Some((80, 24)), 80),
+            (Some("120"), Some((80, 24)), 120),
+            (Some("wide"), Some((132, 24)), 132),
+            (Some("0"), None, 100),
+            (None, Some((3, 3)), 40),
+        ] {
+            assert_eq!(line_width(said, size), width, "{said:?} {size:?}");
         }
     }
 

@@ -12,10 +12,13 @@ use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
-use crate::terminal::Stream;
 use crate::terminal::theme::Background;
+use crate::terminal::{self, Stream};
 use crate::units::MS;
 use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
+
+/// Lines of the call tree for a person, unless a limit is typed: more than one takes in at a glance.
+const TREE_LINES: usize = 40;
 
 /// What `pmc report` does.
 #[derive(Debug)]
@@ -106,6 +109,8 @@ impl Plan {
             full_names: typed.full_names,
             nanoseconds: typed.ns,
             sort_member: typed.group_sort_idx.unwrap_or(0),
+            width: (!is_piped).then(|| terminal::columns(Stream::Output)),
+            tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(TREE_LINES),
             is_piped,
         };
         let children = !typed.no_children;
@@ -196,6 +201,8 @@ impl Plan {
     /// The same, for a screen.
     pub(super) fn screen(self) -> ScreenPlan {
         let Self { input, background, request, query, depth, layout, .. } = self;
+        // What it exports is no page of this terminal.
+        let layout = Layout { width: None, tree_lines: None, ..layout };
         let plan = ScreenPlan::new(&input, request);
         ScreenPlan { depth: depth.unwrap_or(plan.depth), background, query, layout, ..plan }
     }

@@ -170,6 +170,19 @@ fn spans(
     spans
 }
 
+/// A row's words with the whole name of its function.
+fn in_full(profile: &Profile, row: &Row) -> String {
+    let module = table::named(profile, row, SortKey::Dso).unwrap_or_default();
+    let words = row.cells.iter().map(|cell| match *cell {
+        Cell::Symbol(letter, id) => {
+            let mark = mark(CodeKind::of_row(letter, &module), false);
+            format!("{mark}{}", text::clean(profile.texts.get(id)))
+        }
+        _ => cell_words(profile, cell),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// The row of the cursor in full, its history, and the sum of what is marked.
 fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, event: &Event, theme: Theme) {
     let Some(row) = state.table.row(event) else { return };
@@ -182,7 +195,7 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
             &format!("{count} callers that every program has, without samples of their own: b shows them");
     } else if state.table.marks.is_empty() {
         let own = row.own.samples;
-        left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, table::words(profile, row));
+        left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, in_full(profile, row));
     } else {
         let is_marked = |row: &&Row| state.table.marks.contains(&table::identity(profile, row));
         let marked: Vec<&Row> = event.rows.iter().filter(is_marked).collect();

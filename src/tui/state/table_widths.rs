@@ -3,9 +3,9 @@
 
 use super::State;
 use super::table::FunctionColumn;
-use crate::profile::sampled::{Cell, Event, Profile, SortKey};
+use crate::profile::sampled::{Cell, Event, Profile};
 use crate::text::{self, DisplayName};
-use crate::view::report::cell_words;
+use crate::view::report::{cell_words, fit_keys};
 
 /// Rows that the widths of columns are measured by.
 const MEASURED: usize = 200;
@@ -48,44 +48,11 @@ impl TableWidths {
                 *width = (*width).max(words);
             }
         }
-        // All but the last share what the last leaves; it gets the rest.
-        let count = keys.len();
-        let most = room / (count + 1).max(2);
-        for (at, (width, key)) in keys.iter_mut().zip(&profile.keys).enumerate() {
-            let most = if *key == SortKey::Symbol { room / 2 } else { most };
-            if at + 1 < count {
-                *width = (*width).min(most.max(4));
-            }
-        }
-        // What the last column is left, with the blanks between all of them.
-        let left = |keys: &[usize]| {
-            let used = keys.iter().rev().skip(1).filter(|width| **width > 0).map(|width| width + 1);
-            room.saturating_sub(used.sum::<usize>() + 1)
-        };
-        if profile.keys.last() == Some(&SortKey::Symbol) {
-            // Names have at least half of the screen. A column that says the same in each row says nothing.
-            let cells =
-                |at: usize| state.table.shown.iter().map(move |row| event.rows[*row as usize].cells.get(at));
-            for at in 0..count - 1 {
-                let mut cells = cells(at);
-                let first = cells.next();
-                let is_sorted_by = state.table.sort == FunctionColumn::Key(at);
-                if left(&keys) < width / 2 && !is_sorted_by && cells.all(|cell| Some(cell) == first) {
-                    keys[at] = 0;
-                }
-            }
-            let narrowest = 6;
-            while left(&keys) < width / 2
-                && let Some(widest) = keys[..count - 1].iter_mut().max().filter(|widest| **widest > narrowest)
-            {
-                *widest -= 1;
-            }
-        }
-        if let Some(rest) = count.checked_sub(1).map(|_| left(&keys))
-            && let Some(last) = keys.last_mut()
-        {
-            *last = rest;
-        }
+        fit_keys(&mut keys, &profile.keys, (room, width / 2, 1), |at| {
+            let mut cells = state.table.shown.iter().map(|row| event.rows[*row as usize].cells.get(at));
+            let first = cells.next();
+            state.table.sort != FunctionColumn::Key(at) && cells.all(|cell| Some(cell) == first)
+        });
         Self { has_totals: profile.has_totals, has_errors, has_other: profile.has_latency, bar, keys }
     }
 

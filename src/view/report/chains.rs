@@ -8,6 +8,8 @@ use crate::profile::sampled::{Event, Profile, Tree, Value};
 
 /// Longer chains are cut at this many functions.
 const LONGEST: usize = 1024;
+/// Blanks before a function.
+const INDENT: usize = 6;
 
 pub(super) fn write(
     out: &mut dyn Write,
@@ -29,11 +31,15 @@ pub(super) fn write(
     }
     ends.sort_by_key(|(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
     ends.truncate(layout.branches.unwrap_or(usize::MAX));
+    let most = match (layout.shape, layout.width()) {
+        (Shape::Flat, Some(width)) => width.saturating_sub(INDENT),
+        _ => usize::MAX,
+    };
     for (end, value) in ends {
         let mut names = Vec::new();
         let mut at = Some(end);
         while let Some(number) = at.filter(|_| names.len() < LONGEST) {
-            names.push(tree::name(profile, &tree.nodes[number as usize], layout));
+            names.push(tree::name(profile, &tree.nodes[number as usize], layout, most));
             at = above[number as usize];
         }
         names.reverse();
@@ -44,7 +50,7 @@ pub(super) fn write(
         } else {
             writeln!(out, "  {amount}")?;
             for name in names {
-                writeln!(out, "      {name}")?;
+                writeln!(out, "{:INDENT$}{name}", "")?;
             }
         }
     }

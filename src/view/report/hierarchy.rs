@@ -14,7 +14,11 @@ use rustc_hash::FxHashMap;
 
 use super::{Layout, cell, percent};
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, Value};
+use crate::text::{cut, width};
 use crate::units::thousands;
+
+/// What deep rows keep of the line.
+const NARROWEST: usize = 16;
 
 /// Rows that agree in their first cells.
 #[derive(Default)]
@@ -79,7 +83,12 @@ pub(super) fn write(
                 false => String::new(),
             };
             let share = percent(event, (event.share_of, event.cost(&branch.own)), layout);
-            writeln!(out, " {share:>12} {samples} {:depth$}{words}", "", depth = depth * 2)?;
+            let before = format!(" {share:>12} {samples} {:depth$}", "", depth = depth * 2);
+            let words = match layout.width() {
+                Some(columns) => cut(&words, columns.saturating_sub(width(&before)).max(NARROWEST)),
+                None => words,
+            };
+            writeln!(out, "{before}{words}")?;
             open.extend(branch.below.iter().rev().map(|below| (*below, depth + 1)));
         }
     }

@@ -8,6 +8,7 @@ mod ends;
 mod fields;
 mod hierarchy;
 mod json;
+mod key_widths;
 mod text;
 mod tree;
 
@@ -18,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::profile::sampled::table::MODES;
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
 use crate::text::{DisplayName, clean};
+pub use key_widths::fit_keys;
 
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,6 +120,8 @@ pub struct Layout {
     pub row_limit: f64,
     /// Branches of the tree below this percentage are left out.
     pub branch_limit: f64,
+    /// At most so many lines of the tree, the largest branches; `None`: all of them.
+    pub tree_lines: Option<usize>,
     /// Which events stand side by side.
     pub grouping: Grouping,
     /// Widths of the columns, where they are given.
@@ -140,6 +144,8 @@ pub struct Layout {
     pub nanoseconds: bool,
     /// The member of a group that its table is sorted by.
     pub sort_member: usize,
+    /// A line of the text has at most so many columns; `None`: as many as it takes.
+    pub width: Option<usize>,
     /// Text is for a program at the other end of a pipe: rows as perf has them, all else in comments.
     pub is_piped: bool,
 }
@@ -167,6 +173,7 @@ impl Default for Layout {
             rows: 20,
             row_limit: 0.0,
             branch_limit: 0.5,
+            tree_lines: None,
             grouping: Grouping::Recorded,
             widths: Vec::new(),
             callee: false,
@@ -178,12 +185,18 @@ impl Default for Layout {
             full_names: false,
             nanoseconds: false,
             sort_member: 0,
+            width: None,
             is_piped: false,
         }
     }
 }
 
 impl Layout {
+    /// Columns of a line for a person.
+    fn width(&self) -> Option<usize> {
+        self.width.filter(|_| self.reads_names())
+    }
+
     /// Whether names are shown as one reads them: to a person.
     fn reads_names(&self) -> bool {
         self.form == Form::Text && !self.full_names && !self.is_piped

@@ -10,15 +10,19 @@
 use std::io::{self, Write};
 
 use super::{
-    Column, Layout, Shape, average_weight, chains, fields, heading, hierarchy, lines, percent, share_of,
-    side_by_side, spread, tree,
+    Column, KERNEL, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy,
+    lines, percent, share_of, side_by_side, spread, tree,
 };
-use crate::profile::sampled::{Event, ModuleQuality, Profile, Row};
-use crate::text::{clean, cut, width};
+use crate::profile::sampled::{Cell, Event, ModuleQuality, Profile, Row, SortKey};
+use crate::text::{DisplayName, clean, cut, padded, right, width, wrap};
 use crate::units::{duration, thousands};
 
 /// Text columns are cut at this width, except the last.
 const WIDEST: usize = 40;
+/// What the last column keeps where numbers take all there is.
+const NARROWEST: usize = 16;
+/// Lines that go on below themselves begin there at most.
+const DEEPEST: usize = 16;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     tables(out, profile, layout)?;
@@ -27,31 +31,47 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     trust(&mut out, profile, layout)
 }
 
-/// What is no row: as it is for a person, in comments for a program.
+/// What is no row: for a person in lines as wide as they may be, for a program in comments.
 struct Remarks<'a> {
     out: &'a mut dyn Write,
     is_commented: bool,
-    /// The next byte begins a line.
-    at_start: bool,
+    width: usize,
+    /// A line that has not ended.
+    line: Vec<u8>,
 }
 
 impl<'a> Remarks<'a> {
     fn new(out: &'a mut dyn Write, layout: &Layout) -> Self {
-        Self { out, is_commented: layout.is_piped, at_start: true }
+        let width = layout.width().unwrap_or(usize::MAX);
+        Self { out, is_commented: layout.is_piped, width, line: Vec::new() }
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        if self.is_commented {
+            self.out.write_all(if line.is_empty() { b"#" } else { b"# " })?;
+        }
+        let text = String::from_utf8_lossy(&line);
+        if width(&text) <= self.width {
+            self.out.write_all(&line)?;
+            return self.out.write_all(b"\n");
+        }
+        // It goes on below what stands behind its first words (`Trust: `, `try: `).
+        let indent = text.len() - text.trim_start().len();
+        let label = text.find(": ").map(|at| at + 2).filter(|begin| *begin <= DEEPEST);
+        let rest = " ".repeat(label.unwrap_or(indent).min(DEEPEST));
+        let lines = wrap(&" ".repeat(indent), &rest, text.trim_start(), self.width);
+        lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
 }
 
 impl Write for Remarks<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.is_commented {
-            return self.out.write(bytes);
-        }
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.at_start {
-                self.out.write_all(if line == b"\n" { b"#" } else { b"# " })?;
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part.strip_suffix(b"\n").unwrap_or(part));
+            if part.ends_with(b"\n") {
+                self.end_line()?;
             }
-            self.out.write_all(line)?;
-            self.at_start = line.ends_with(b"\n");
         }
         Ok(bytes.len())
     }
@@ -140,6 +160,55 @@ fn is_number(column: Column) -> bool {
     !matches!(column, Column::Key(_))
 }
 
+/// The place of a sort key in a row's cells.
+fn key_at(profile: &Profile, key: SortKey) -> usize {
+    profile.keys.iter().position(|other| *other == key).unwrap_or(usize::MAX)
+}
+
+/// A function's name as one reads it, in so many columns.
+fn symbol(profile: &Profile, cell: &Cell, columns: usize) -> String {
+    let Cell::Symbol(letter, id) = *cell else { return cell_words(profile, cell) };
+    let mark = if matches!(letter, 'k' | 'g' | 'H') { KERNEL } else { "  " };
+    let name = DisplayName::new(profile.texts.get(id)).fit(columns.saturating_sub(width(mark)));
+    format!("{mark}{}", name.text())
+}
+
+/// How wide the columns are; 0: left out, because all rows say the same there and names need the room.
+fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usize> {
+    let given = |at: usize| layout.widths.get(at).copied().filter(|given| *given > 0);
+    let mut widths: Vec<usize> = (0..columns.len())
+        .map(|at| {
+            let widest = lines.iter().map(|line| width(&line[at])).max().unwrap_or(0);
+            let is_whole = layout.is_piped || layout.width().is_some() || is_number(columns[at]);
+            given(at).unwrap_or(widest.min(if is_whole { usize::MAX } else { WIDEST }))
+        })
+        .collect();
+    let Some(most) = layout.width() else { return widths };
+    let is_elastic = |at: &usize| !is_number(columns[*at]) && given(*at).is_none();
+    let elastic: Vec<usize> = (0..columns.len()).filter(is_elastic).collect();
+    let fixed: usize = (0..columns.len()).filter(|at| !is_elastic(at)).map(|at| widths[at] + 2).sum();
+    let keys: Vec<SortKey> = elastic
+        .iter()
+        .filter_map(|at| match columns[*at] {
+            Column::Key(key) => Some(key),
+            _ => None,
+        })
+        .collect();
+    let mut fitted: Vec<usize> = elastic.iter().map(|at| widths[*at]).collect();
+    let half = fitted.last().map_or(0, |last| (most / 2).min(*last));
+    fit_keys(&mut fitted, &keys, (most.saturating_sub(fixed), half, 2), |at| {
+        let is_asked_for = layout.columns.is_some();
+        let mut cells = lines.iter().skip(1).map(|line| &line[elastic[at]]);
+        let first = cells.next();
+        !is_asked_for && cells.all(|cell| Some(cell) == first)
+    });
+    for (at, fitted) in elastic.iter().zip(&fitted) {
+        let is_last = Some(at) == elastic.last();
+        widths[*at] = widths[*at].min(if is_last { (*fitted).max(NARROWEST) } else { *fitted });
+    }
+    widths
+}
+
 fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Layout) -> io::Result<()> {
     let typed = layout.columns(profile);
     let columns = spread(&typed, events.len());
@@ -150,35 +219,38 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
             number(event, row, column, layout)
         })
     }));
+    let widths = widths(&columns, &lines, layout);
+    for (at, width) in widths.iter().enumerate() {
+        // What is left out because all rows say it is said once.
+        if *width == 0 && lines.len() > 1 && !lines[1][at].is_empty() {
+            writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
+        }
+    }
     let last = columns.len() - 1;
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|at| {
-            let widest = lines.iter().map(|line| width(&line[at])).max().unwrap_or(0);
-            let is_whole = layout.is_piped || is_number(columns[at]);
-            let most = if is_whole { usize::MAX } else { WIDEST };
-            layout.widths.get(at).copied().filter(|given| *given > 0).unwrap_or(widest.min(most))
-        })
-        .collect();
     let rule = layout.is_piped.then(|| widths.iter().map(|width| ".".repeat(*width)).collect());
     if let Some(rule) = rule {
         lines.insert(1, rule);
     }
     let headings = if layout.is_piped { 2 } else { 0 };
     for (number, line) in lines.iter().enumerate() {
-        write!(out, "{}", if number < headings { '#' } else { ' ' })?;
-        for (at, text) in line.iter().enumerate() {
+        let mut text = String::from(if number < headings { '#' } else { ' ' });
+        for (at, field) in line.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
             let given = layout.widths.get(at).is_some_and(|given| *given > 0);
-            let text = if at == last && !given { text.clone() } else { cut(text, widths[at]) };
-            let pad = widths[at].saturating_sub(width(&text));
-            if is_number(columns[at]) {
-                write!(out, " {:pad$}{text} ", "")?;
-            } else if at == last {
-                write!(out, " {text}")?;
-            } else {
-                write!(out, " {text}{:pad$} ", "")?;
-            }
+            let field = match columns[at] {
+                _ if at == last && !given && layout.width().is_none() => field.clone(),
+                Column::Key(SortKey::Symbol) if number > 0 && layout.width().is_some() => {
+                    let cell = shown[number - 1].cells.get(key_at(profile, SortKey::Symbol));
+                    cell.map(|cell| symbol(profile, cell, widths[at])).unwrap_or_default()
+                }
+                _ => cut(field, widths[at]),
+            };
+            text += &match is_number(columns[at]) {
+                true => format!(" {} ", right(&field, widths[at])),
+                false if at == last => format!(" {field}"),
+                false => format!(" {} ", padded(&field, widths[at])),
+            };
         }
-        writeln!(out)?;
+        writeln!(out, "{}", if layout.width().is_some() { text.trim_end() } else { &text })?;
     }
     if shown.len() < all {
         let left: f64 = match events {
@@ -293,5 +365,59 @@ mod tests {
         let text = written(false);
         assert!(text.contains("25.0% ±1.2") && text.contains("1,234") && text.contains('…'), "{text}");
         assert!(text.starts_with("4,936 samples of cpu-clock") && !text.contains('#'), "{text}");
+    }
+
+    #[test]
+    fn a_line_fits_the_terminal() {
+        let mut profile =
+            Profile { keys: vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol], ..Profile::default() };
+        let names = [
+            "std::_Rb_tree<std::string, int>::_M_emplace_hint_unique<std::piecewise_construct_t const&>(int)",
+            "shop::warehouse::shelves::Basket<shop::warehouse::Article>::price_of_all_of_them(int) const",
+            "数据库::查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询查询",
+        ];
+        let comm = profile.texts.add("a program");
+        let value =
+            |samples: u64| Value { samples, period: samples, squares: samples as f64, ..Value::default() };
+        let mut event = Event { name: "cycles".repeat(9), total: value(900), ..Event::default() };
+        let mut tree = crate::profile::sampled::Tree { roots: vec![0], ..Default::default() };
+        for at in 0..60 {
+            let (dso, symbol) = (profile.texts.add(&"d".repeat(20 + at)), profile.texts.add(names[at % 3]));
+            let cells = vec![Cell::Text(comm), Cell::Text(dso), Cell::Symbol('.', symbol)];
+            event.rows.push(Row { cells, own: value(9), total: value(900), by_mode: [0; 4] });
+            tree.nodes.push(crate::profile::sampled::tree::Node {
+                symbol,
+                dso,
+                level: crate::abi::CpuMode::User,
+                inlined: at % 2 == 0,
+                own: value((at / 5 % 2) as u64 * 9),
+                total: value(900 - 9 * (at / 10) as u64),
+                children: if at < 59 { vec![at as u32 + 1] } else { Vec::new() },
+            });
+        }
+        event.tree = Some(tree);
+        profile.events.push(event);
+        profile.trust =
+            DataQuality { samples: 900, notes: vec!["a remark ".repeat(30)], ..Default::default() };
+        for (columns, hierarchy, shape) in
+            [(80, false, Shape::Tree), (60, false, Shape::Flat), (80, true, Shape::Tree)]
+        {
+            let layout = Layout { width: Some(columns), rows: 60, hierarchy, shape, ..Layout::default() };
+            let mut out = Vec::new();
+            write(&mut out, &profile, &layout).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            let wide: Vec<&str> = text.lines().filter(|line| width(line) > columns).collect();
+            assert!(wide.is_empty(), "{columns}: {wide:#?}");
+            assert!(hierarchy || text.contains("Command of all rows: a program\n"), "{text}");
+            assert!(
+                text.contains("_M_emplace_hint_unique") && text.contains("price_of_all_of_them"),
+                "{text}"
+            );
+        }
+        // Asked for as they are, they are.
+        let layout = Layout { width: Some(80), full_names: true, ..Layout::default() };
+        let mut out = Vec::new();
+        write(&mut out, &profile, &layout).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains(names[0]));
     }
 }

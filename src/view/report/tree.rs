@@ -14,7 +14,7 @@ use super::{INLINED, KERNEL, Layout, Shape, Unit};
 use crate::profile::sampled::boilerplate::is_boilerplate;
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{Event, Profile, Tree, Value};
-use crate::text::{DisplayName, clean};
+use crate::text::{DisplayName, clean, width};
 
 /// Cells of a full bar.
 const BAR: usize = 10;
@@ -22,6 +22,8 @@ const BAR: usize = 10;
 const DEEPEST: usize = 60;
 /// Functions in one line before it is broken.
 const CHAIN: usize = 8;
+/// Lines that they take at most where lines have an end.
+const LINES: usize = 3;
 
 pub(super) fn write(
     out: &mut dyn Write,
@@ -32,77 +34,143 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
     let of = if layout.shape == Shape::Fractal { " of the branch above" } else { "" };
-    writeln!(out, "Call tree, {order}, branches from {}%{of}", layout.branch_limit)?;
+    let least = least(event, tree, layout);
+    let shown = |list: &[u32]| -> Vec<u32> {
+        let is_shown = |number: &&u32| event.cost(&tree.nodes[**number as usize].total) >= least;
+        list.iter().filter(is_shown).take(layout.branches.unwrap_or(usize::MAX)).copied().collect()
+    };
+    match least {
+        0 => writeln!(out, "Call tree, {order}, branches from {}%{of}", layout.branch_limit)?,
+        _ => {
+            let limit = event.share(least) * 100.0;
+            let all = layout.branch_limit;
+            writeln!(
+                out,
+                "Call tree, {order}, branches from {limit:.1}% (--percent-limit {all} shows more)"
+            )?;
+        }
+    }
     writeln!(out, "   Total    Self")?;
     let mut open: Vec<Open> = Vec::new();
     let push = |open: &mut Vec<Open>, list: &[u32], rails: &str, depth: usize, above: Value| {
-        let count = list.len().min(layout.branches.unwrap_or(usize::MAX));
-        let entries = list[..count].iter().enumerate().rev().map(|(at, number)| Open {
+        let entries = list.iter().enumerate().rev().map(|(at, number)| Open {
             number: *number,
             rails: rails.to_owned(),
-            is_last: at + 1 == count,
+            is_last: at + 1 == list.len(),
             depth,
             above,
         });
         open.extend(entries);
     };
-    push(&mut open, &tree.roots, "", 0, event.total);
+    push(&mut open, &shown(&tree.roots), "", 0, event.total);
     while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
         let mut node = &tree.nodes[number as usize];
         let whole = node.total;
         let share = |value: &Value| event.share(event.cost(value));
         let total = share(&whole);
-        let mut names = vec![name(profile, node, layout)];
+        let numbers = format!(
+            "  {}  {}  ",
+            amount(event, layout, whole, above),
+            amount(event, layout, node.own, above)
+        );
+        let filled = ((total * BAR as f64).round() as usize).min(BAR);
+        let (branch, more) = match (depth, is_last) {
+            (0, _) => ("", ""),
+            (_, true) => ("└ ", "  "),
+            (_, false) => ("├ ", "│ "),
+        };
+        let before = width(&numbers) + BAR + 2;
+        // The rails of deep branches leave half of the line to names.
+        let most = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before) / 2);
+        let drawn = match width(&rails) + 2 > most {
+            true => format!("{depth:>2}… "),
+            false => rails.clone(),
+        };
+        let room =
+            layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before + width(&drawn) + 2));
+        let mut names = vec![name(profile, node, layout, room)];
         let is_caller = |node: &Node| {
             depth == 0 && layout.reads_names() && is_boilerplate(profile.texts.get(node.symbol))
         };
         // The callers that every program has, as long as only they came.
         let mut callers = usize::from(is_caller(node));
         // A function that calls one other with all it cost is no branch.
-        let mut below = &node.children;
+        let mut below = shown(&node.children);
         while let [only] = below[..] {
             let next = &tree.nodes[only as usize];
-            let passes_on = share(&next.total) >= 0.998 * total;
-            let keeps = share(&node.own) > 0.001 * total;
-            if keeps || !passes_on || names.len() >= CHAIN {
+            if !passes_on(event, node, next) || names.len() >= CHAIN {
                 break;
             }
             if callers > 0 && names.len() == 1 && is_caller(next) {
                 callers += 1;
                 names[0] = format!("{callers} callers");
             } else {
-                names.push(name(profile, next, layout));
+                names.push(name(profile, next, layout, room.saturating_sub(4)));
             }
             node = next;
-            below = &node.children;
+            below = shown(&node.children);
         }
-        let filled = ((total * BAR as f64).round() as usize).min(BAR);
-        let branch = match (depth, is_last) {
-            (0, _) => "",
-            (_, true) => "└ ",
-            (_, false) => "├ ",
-        };
-        writeln!(
-            out,
-            "  {}  {}  {}{}  {rails}{branch}{}",
-            amount(event, layout, whole, above),
-            amount(event, layout, node.own, above),
-            "█".repeat(filled),
-            "░".repeat(BAR - filled),
-            names.join(" › ")
-        )?;
-        let more = match (depth, is_last) {
-            (0, _) => "",
-            (_, true) => "  ",
-            (_, false) => "│ ",
-        };
+        let mut lines = chained(&names, room).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let (full, empty) = ("█".repeat(filled), "░".repeat(BAR - filled));
+        writeln!(out, "{numbers}{full}{empty}  {drawn}{branch}{first}")?;
+        for line in lines {
+            let rail = if below.is_empty() { "  " } else { "│ " };
+            let rails = if drawn == rails { rails.clone() } else { " ".repeat(width(&drawn)) };
+            writeln!(out, "{:before$}{rails}{more}{rail}{line}", "")?;
+        }
         if depth < DEEPEST {
-            push(&mut open, below, &format!("{rails}{more}"), depth + 1, whole);
+            push(&mut open, &below, &format!("{rails}{more}"), depth + 1, whole);
         } else if !below.is_empty() {
-            writeln!(out, "{:28}{rails}{more}…", "")?;
+            writeln!(out, "{:before$}{drawn}{more}…", "")?;
         }
     }
     Ok(())
+}
+
+/// A function that calls one other with all it cost: both stand in one line.
+fn passes_on(event: &Event, node: &Node, next: &Node) -> bool {
+    let share = |value: &Value| event.share(event.cost(value));
+    share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
+}
+
+/// What a branch costs at least, so that the largest take no more than the lines there are; 0: all are shown.
+fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
+    let Some(lines) = layout.tree_lines else { return 0 };
+    let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
+    let mut branches: Vec<u64> = tree.roots.iter().map(cost).collect();
+    for node in &tree.nodes {
+        let is_branch = |child: &&u32| !passes_on(event, node, &tree.nodes[**child as usize]);
+        branches.extend(node.children.iter().filter(is_branch).map(cost));
+    }
+    branches.sort_unstable_by_key(|cost| std::cmp::Reverse(*cost));
+    branches.get(lines).map_or(0, |first_left| (first_left + 1).min(branches[0]))
+}
+
+/// The names of a chain in at most [`LINES`] lines of so many columns: what is left out is in the middle.
+fn chained(names: &[String], room: usize) -> Vec<String> {
+    let whole = broken(names, room);
+    let (Some(last), true) = (names.last(), whole.len() > LINES) else { return whole };
+    let shortened = |kept: usize| {
+        let more = format!("… {} more", names.len() - 1 - kept);
+        let names: Vec<String> = [&names[..kept], &[more, last.clone()]].concat();
+        broken(&names, room)
+    };
+    (1..names.len() - 1).rev().map(shortened).find(|lines| lines.len() <= LINES).unwrap_or(whole)
+}
+
+/// Names in lines of so many columns; all lines but the first have a rail and a sign before them.
+fn broken(names: &[String], room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for name in names {
+        let most = if lines.len() > 1 { room.saturating_sub(2) } else { room };
+        match lines.last_mut() {
+            Some(line) if width(line) + 3 + width(name) <= most => line.extend([" › ", name]),
+            Some(_) => lines.push(format!("› {name}")),
+            None => lines.push(name.clone()),
+        }
+    }
+    lines
 }
 
 /// A branch that is still to be drawn.
@@ -132,7 +200,8 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value)
     }
 }
 
-pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout) -> String {
+/// A function's name, to a person in at most so many columns.
+pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout, columns: usize) -> String {
     let symbol = profile.texts.get(node.symbol);
     if layout.reads_names() {
         let mark = match (node.inlined, node.is_kernel()) {
@@ -140,11 +209,31 @@ pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout) -> String {
             (_, true) => KERNEL,
             _ => "",
         };
-        return format!("{mark}{}", DisplayName::new(symbol).text());
+        return format!("{mark}{}", DisplayName::new(symbol).fit(columns.saturating_sub(width(mark))).text());
     }
     let mut name = clean(symbol).into_owned();
     if node.inlined {
         name.push_str(" (inlined)");
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_go_on_below_and_lose_their_middle() {
+        let names = |count: usize| -> Vec<String> { (0..count).map(|at| format!("function_{at}")).collect() };
+        assert_eq!(chained(&names(3), usize::MAX), ["function_0 › function_1 › function_2"]);
+        assert_eq!(chained(&names(3), 25), ["function_0 › function_1", "› function_2"]);
+        let all = ["function_0", "› function_1", "› function_2"];
+        assert_eq!(chained(&names(3), 14), all);
+        assert_eq!(chained(&names(8), 14), ["function_0", "› … 6 more", "› function_7"]);
+        let lines = chained(&names(8), 30);
+        assert_eq!(
+            lines,
+            ["function_0 › function_1", "› function_2 › function_3", "› … 3 more › function_7"]
+        );
+    }
 }

@@ -1,0 +1,63 @@
+//! How wide the columns of the sort keys are where a line has so many columns: on the screen and in text.
+
+use crate::profile::sampled::SortKey;
+
+/// No column is made narrower for the sake of the last.
+const NARROWEST: usize = 6;
+
+/// Makes `widths`, what the columns of `keys` would like, fit into `room`, with `gap` blanks behind each; the
+/// last gets what the others leave, and that is no less than its part if the widest can shrink. Names of
+/// functions, where they are last, get `half`, and columns that say the same in each row (`is_mute`) go for
+/// that first: their width becomes 0.
+pub fn fit_keys(
+    widths: &mut [usize],
+    keys: &[SortKey],
+    (room, half, gap): (usize, usize, usize),
+    is_mute: impl Fn(usize) -> bool,
+) {
+    let Some(last) = widths.len().checked_sub(1) else { return };
+    let left = |widths: &[usize]| {
+        let used = widths[..last].iter().filter(|width| **width > 0).map(|width| width + gap);
+        room.saturating_sub(used.sum::<usize>() + gap)
+    };
+    let has_names = keys.last() == Some(&SortKey::Symbol);
+    let wanted = if has_names { half } else { room / widths.len() };
+    for at in 0..last {
+        if has_names && left(widths) < wanted && is_mute(at) {
+            widths[at] = 0;
+        }
+    }
+    while left(widths) < wanted
+        && let Some(widest) = widths[..last].iter_mut().max().filter(|widest| **widest > NARROWEST)
+    {
+        *widest -= 1;
+    }
+    widths[last] = left(widths);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_half_of_the_line() {
+        let keys = [SortKey::Comm, SortKey::Dso, SortKey::Symbol];
+        let fit = |wide: [usize; 3], mute: &[usize]| {
+            let mut widths = wide;
+            fit_keys(&mut widths, &keys, (60, 40, 2), |at| mute.contains(&at));
+            widths
+        };
+        assert_eq!(fit([4, 8, 90], &[0]), [4, 8, 42], "there is room for all");
+        assert_eq!(fit([6, 13, 90], &[0]), [0, 13, 43], "what says nothing goes");
+        assert_eq!(fit([6, 13, 90], &[]), [6, 8, 40], "what says something shrinks");
+        assert_eq!(fit([40, 16, 90], &[0, 1]), [0, 16, 40], "no more goes than has to");
+    }
+
+    #[test]
+    fn the_last_keeps_its_part_whatever_it_is() {
+        let mut widths = [90, 90, 90];
+        fit_keys(&mut widths, &[SortKey::Symbol, SortKey::Comm, SortKey::Dso], (60, 40, 1), |_| true);
+        assert_eq!(widths, [19, 18, 20]);
+        fit_keys(&mut [], &[], (60, 40, 1), |_| true);
+    }
+}
