@@ -110,6 +110,10 @@ impl Words for RecordingNames<'_> {
         topology.cpus.get(usize::try_from(cpu).ok()?).map(|(_, socket)| i64::from(*socket))
     }
 
+    fn mapped(&self, module: u32) -> Option<u64> {
+        self.session.history.modules().get(module as usize)?.mapped
+    }
+
     fn payload(&self, number: u64) -> String {
         let Ok(number) = u32::try_from(number) else { return String::new() };
         let Some((event, bytes)) = self.payloads.map(|payloads| payloads.get(number)) else {

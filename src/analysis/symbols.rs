@@ -178,7 +178,7 @@ impl Symbols {
                 code.add_data(location, module, variable, texts);
                 continue;
             }
-            code.add(location, module, answers.of(number).0, Some(self.symbolizer.names()), texts);
+            code.add(location, module, answers.of(number), Some(self.symbolizer.names()), texts);
         }
         code
     }

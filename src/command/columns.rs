@@ -60,7 +60,7 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
         Column::TotalLatency => Rank::TotalLatency,
         Column::Samples => Rank::Samples,
         Column::InMode(mode) => Rank::InMode(*mode),
-        Column::Weight => Rank::Own,
+        Column::Weight(_) => Rank::Own,
         Column::Key(key) => Rank::Key(*key),
     });
     let ranks = ranks.collect();
@@ -97,7 +97,9 @@ fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Re
         "latency_children" => Column::TotalLatency,
         "sample" => Column::Samples,
         "period" => Column::Period,
-        "weight1" => Column::Weight,
+        "weight1" => Column::Weight(0),
+        "weight2" => Column::Weight(1),
+        "weight3" => Column::Weight(2),
         name => match sort_key(name) {
             Ok(key) => Column::Key(key),
             Err(error) if !plan::may_be_trace_field(name) => return Err(error),

@@ -227,6 +227,7 @@ impl History {
                 mapping.offset = FileOffset(0);
             }
             let module = self.modules.add(kind, map.name, file, 0, mapping, None);
+            self.modules.note_code(module, map.len);
             self.add_to_kernel(Mapped { mapping, module });
             return;
         }
@@ -247,6 +248,7 @@ impl History {
         if map.is_data {
             return;
         }
+        self.modules.note_code(module, map.len);
         let last = self.current(pid);
         if !last.is_some_and(|epoch| self.add(epoch, new)) {
             let root = self.spaces.map(last.map_or(Root::EMPTY, |epoch| self.root(epoch)), new);
@@ -331,6 +333,7 @@ impl History {
         let start = Avma(symbol.addr);
         let mapping = Mapping { start, len: symbol.len.into(), offset: FileOffset(0) };
         let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping, None);
+        self.modules.note_code(module, mapping.len);
         self.add_to_kernel(Mapped { mapping, module });
         self.ksymbols.push((start, symbol.len.into(), name));
     }

@@ -43,6 +43,8 @@ pub struct Module {
     pub pid: Option<u32>,
     /// Where that process had it.
     pub mapping: Option<Mapping>,
+    /// Bytes of its code, as they were mapped first; `None` where nobody said.
+    pub mapped: Option<u64>,
     /// Number (inode) of that process's mount namespace then, if the recording says it.
     pub mount: Option<u64>,
 }
@@ -141,11 +143,17 @@ impl Modules {
             build_id: identity.build_id.clone(),
             pid: in_process.then_some(pid),
             mapping: in_process.then_some(mapping),
+            mapped: None,
             mount,
         });
         let number = self.all.len() as u32 - 1;
         self.known.insert(identity, number);
         number
+    }
+
+    /// So many bytes of a module are mapped to be executed.
+    pub fn note_code(&mut self, module: u32, len: u64) {
+        self.all[module as usize].mapped.get_or_insert(len);
     }
 
     /// All, by number.

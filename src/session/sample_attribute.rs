@@ -140,10 +140,13 @@ pub(super) fn attribute_words(
     }));
 }
 
-/// The cost that the hardware told of a sample; 0 where it told none.
-pub(super) fn weight_of(sample: &Sample<'_>) -> u64 {
+/// What the hardware told of a sample's cost: see [`Value::weights`](super::samples::Value::weights). 0 where it
+/// told nothing.
+pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
     if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
-        return 0;
+        return [0; 3];
     }
-    sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
+    let Some(weight) = sample.parts().and_then(|parts| parts.weight) else { return [0; 3] };
+    let (second, third) = weight.more().unwrap_or_default();
+    [weight.value(), second.into(), third.into()]
 }

@@ -13,7 +13,7 @@
 
 pub use super::call_chain::{CallChain, Stacker, Unwind, Walk};
 pub use super::sample_attribute::SampleAttribute;
-pub(super) use super::sample_attribute::{Occurrence, attribute_words, weight_of};
+pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
 
 use std::sync::Arc;
 
@@ -82,8 +82,10 @@ pub struct Value {
     pub period: u64,
     /// Sum of the squares of the periods: what the sampling error follows from.
     pub squares: f64,
-    /// Sum of their weights.
-    pub weight: u64,
+    /// Sums of their weights: the cost that the hardware told, then [`Weight::more`]'s.
+    ///
+    /// [`Weight::more`]: crate::record::sample::Weight::more
+    pub weights: [u64; 3],
     /// Sum of the periods, each shared among the threads that ran at that time; 0 where that is not known.
     /// In thousandths: a period of 1 is shared too.
     pub latency: u64,
@@ -92,8 +94,8 @@ pub struct Value {
 }
 
 impl Value {
-    fn of(period: u64, weight: u64) -> Self {
-        Self { samples: 1, period, squares: (period as f64) * (period as f64), weight, ..Self::default() }
+    fn of(period: u64, weights: [u64; 3]) -> Self {
+        Self { samples: 1, period, squares: (period as f64) * (period as f64), weights, ..Self::default() }
     }
 
     /// The same, taken while so many threads ran.
@@ -109,7 +111,7 @@ impl Value {
             samples: self.samples.saturating_sub(others.samples),
             period: self.period.saturating_sub(others.period),
             squares: (self.squares - others.squares).max(0.0),
-            weight: self.weight.saturating_sub(others.weight),
+            weights: std::array::from_fn(|at| self.weights[at].saturating_sub(others.weights[at])),
             latency: self.latency.saturating_sub(others.latency),
             latency_squares: (self.latency_squares - others.latency_squares).max(0.0),
         }
@@ -121,7 +123,9 @@ impl std::ops::AddAssign for Value {
         self.samples += other.samples;
         self.period = self.period.saturating_add(other.period);
         self.squares += other.squares;
-        self.weight = self.weight.saturating_add(other.weight);
+        for (own, other) in self.weights.iter_mut().zip(other.weights) {
+            *own = own.saturating_add(other);
+        }
         self.latency = self.latency.saturating_add(other.latency);
         self.latency_squares += other.latency_squares;
     }
@@ -215,8 +219,8 @@ struct About {
 }
 
 impl About {
-    fn value(&self, period: u64, weight: u64) -> Value {
-        let value = Value::of(period, weight);
+    fn value(&self, period: u64, weights: [u64; 3]) -> Value {
+        let value = Value::of(period, weights);
         self.running.map_or(value, |running| value.shared(running))
     }
 }
@@ -337,7 +341,7 @@ impl<'a> Worker<'a> {
         let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
         let about = self.about(event, time, position);
         for branch in branches.iter() {
-            let value = about.value(1, branch.flags.cycles().into());
+            let value = about.value(1, [branch.flags.cycles().into(), 0, 0]);
             let Some((comm, epoch)) = self.owner(&about, sample, value) else { continue };
             let mode = if branch.to >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User };
             bytes(&[context::marker(mode), branch.to], &mut self.scratch);
@@ -363,8 +367,8 @@ impl<'a> Worker<'a> {
         period: u64,
     ) {
         let about = self.about(event, time, position);
-        let weight = weight_of(sample);
-        let value = about.value(if self.query.by_weight { weight.max(1) } else { period }, weight);
+        let weights = weights_of(sample);
+        let value = about.value(if self.query.by_weight { weights[0].max(1) } else { period }, weights);
         let Some((comm, epoch)) = self.owner(&about, sample, value) else { return };
         let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).words.as_bytes());
         let attributes = self.attributes(&about, sample, value, None);
@@ -419,7 +423,7 @@ impl<'a> Worker<'a> {
         }
         let running = about.running;
         let occurrence =
-            Occurrence { time: about.time, period: value.period, weight: value.weight, branch, running };
+            Occurrence { time: about.time, period: value.period, weight: value.weights[0], branch, running };
         let payloads = &self.interned.payloads;
         attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |raw| {
             u64::from(payloads.add(about.event as u32, raw))

@@ -306,6 +306,7 @@ impl NameTable {
             file: None,
             line: 0,
             size: 0,
+            start: None,
             level: location.level,
             inlined: false,
             named: false,

@@ -222,7 +222,7 @@ impl SnapshotMaker {
 
     /// Answers from a snapshot.
     pub fn answer(&self, snapshot: &Snapshot, query: &Query) -> Answer {
-        let words = SnapshotWords { snapshot, sockets: &self.sockets };
+        let words = SnapshotWords { snapshot, sockets: &self.sockets, names: &self.names };
         let input = self.input(snapshot, &words);
         query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
     }
@@ -234,7 +234,7 @@ impl SnapshotMaker {
         query: &Query,
         visit: impl FnOnce(&StackProfile<'_>) -> R,
     ) -> R {
-        let words = SnapshotWords { snapshot, sockets: &self.sockets };
+        let words = SnapshotWords { snapshot, sockets: &self.sockets, names: &self.names };
         let modules = self.names.table().modules().to_vec();
         let input = self.input(snapshot, &words);
         visit(&StackProfile::new(&input, &modules, &snapshot.events_totals, query, &snapshot.texts))
@@ -404,6 +404,7 @@ fn sockets(host: &Host) -> FxHashMap<u32, i64> {
 struct SnapshotWords<'a> {
     snapshot: &'a Snapshot,
     sockets: &'a FxHashMap<u32, i64>,
+    names: &'a NameLookup,
 }
 
 impl Words for SnapshotWords<'_> {
@@ -424,6 +425,10 @@ impl Words for SnapshotWords<'_> {
 
     fn socket(&self, cpu: u64) -> Option<i64> {
         self.sockets.get(&u32::try_from(cpu).ok()?).copied()
+    }
+
+    fn mapped(&self, module: u32) -> Option<u64> {
+        self.names.table().modules().get(module as usize)?.mapped
     }
 
     fn payload(&self, _number: u64) -> String {

@@ -353,7 +353,8 @@ fn reason(why: Explanation) -> Reason {
 fn is_of_kernel(spec: &EventSpec) -> bool {
     const OF_KERNEL: [u64; 3] =
         [generic::CONTEXT_SWITCHES, generic::CPU_MIGRATIONS, generic::CGROUP_SWITCHES];
-    spec.attr().is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
+    spec.pmu.as_deref() == Some("kprobe")
+        || spec.attr().is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
 }
 
 /// Which of these events may wait for a counter of the hardware: not software events among themselves. When
@@ -470,5 +471,17 @@ mod tests {
         };
         assert_eq!(waits("cpu-clock,cycles,page-faults"), [false, true, false]);
         assert_eq!(waits("{cycles,task-clock},{cpu-clock,page-faults}"), [true, true, false, false]);
+    }
+
+    #[test]
+    fn probes_in_the_kernel_are_the_kernels() {
+        let zen = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sysfs/amd-zen"));
+        let is_of_kernel = |text: &str| {
+            let groups = parse(text, &zen).unwrap();
+            groups.iter().flat_map(|group| &group.events).map(is_of_kernel).collect::<Vec<_>>()
+        };
+        let probes = "kprobe:vfs_read:u,kretprobe:vfs_read:u,uprobe/config=0/u";
+        assert_eq!(is_of_kernel(probes), [true, true, false]);
+        assert_eq!(is_of_kernel("context-switches:u,page-faults:u"), [true, false]);
     }
 }

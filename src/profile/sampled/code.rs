@@ -3,6 +3,8 @@
 //! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is
 //! missing.
 
+use std::num::NonZeroU64;
+
 use super::{StringId, StringTable};
 use crate::abi::CpuMode;
 use crate::session::{Kind, Location, Module};
@@ -21,6 +23,8 @@ pub struct Call {
     pub line: u32,
     /// Bytes of the function's code; 0 where that is not known.
     pub size: u32,
+    /// Where that starts, as [`Location::offset`] counts; `None` where it is not known or inlined.
+    pub start: Option<NonZeroU64>,
     /// Where it ran.
     pub level: CpuMode,
     /// Inlined into the next outer call.
@@ -59,12 +63,13 @@ impl Code {
         self.modules.clear();
     }
 
-    /// Writes down one location after the other. `frames` are the symbolizer's, innermost first.
+    /// Writes down one location after the other. `frames` are the symbolizer's, innermost first; `address` is
+    /// the location's in the module's own numbering, as functions' starts are.
     pub fn add(
         &mut self,
         location: &Location,
         module: Option<&Module>,
-        frames: &[Frame],
+        (frames, address): (&[Frame], Option<u64>),
         names: Option<&Names>,
         texts: &mut StringTable,
     ) {
@@ -76,6 +81,9 @@ impl Code {
                 for frame in frames {
                     let function = names.function(frame.function);
                     let name = if self.raw_names { &function.raw } else { &function.name };
+                    let into = address.zip(function.start).filter(|_| !frame.inlined);
+                    let into = into.and_then(|(address, start)| address.checked_sub(start));
+                    let start = into.and_then(|into| location.offset.checked_sub(into));
                     let file = frame.source.map(|source| texts.add(names.file(source.file)));
                     self.calls.push(Call {
                         dso,
@@ -83,6 +91,7 @@ impl Code {
                         file,
                         line: frame.source.map_or(0, |source| source.line),
                         size: u32::try_from(function.size).unwrap_or(u32::MAX),
+                        start: start.and_then(NonZeroU64::new),
                         level,
                         inlined: frame.inlined,
                         named: !function.is_placeholder,
@@ -97,6 +106,7 @@ impl Code {
                     file: None,
                     line: 0,
                     size: 0,
+                    start: None,
                     level,
                     inlined: false,
                     named: false,
@@ -131,6 +141,7 @@ impl Code {
             file: None,
             line: 0,
             size: 0,
+            start: None,
             level: location.level,
             inlined: false,
             named: variable.is_some(),

@@ -345,6 +345,10 @@ mod tests {
         fn socket(&self, _: u64) -> Option<i64> {
             None
         }
+        fn mapped(&self, _module: u32) -> Option<u64> {
+            None
+        }
+
         fn payload(&self, _: u64) -> String {
             String::new()
         }
@@ -377,6 +381,7 @@ mod tests {
                     file: None,
                     line: 0,
                     size: 0,
+                    start: None,
                     level,
                     inlined: false,
                     named: true,

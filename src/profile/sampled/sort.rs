@@ -15,6 +15,8 @@ pub enum SortKey {
     SrcLine,
     SrcFile,
     SymbolSize,
+    SymbolOffset,
+    DsoSize,
     Cpu,
     Socket,
     Time,
@@ -73,6 +75,8 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("srcline", SortKey::SrcLine, "Source:Line"),
     ("srcfile", SortKey::SrcFile, "Source File"),
     ("symbol_size", SortKey::SymbolSize, "Symbol size"),
+    ("symoff", SortKey::SymbolOffset, "Symbol Offset"),
+    ("dso_size", SortKey::DsoSize, "DSO size"),
     ("cpu", SortKey::Cpu, "CPU"),
     ("socket", SortKey::Socket, "Socket"),
     ("time", SortKey::Time, "Time"),
@@ -130,14 +134,10 @@ const NO_JOINING: &str =
 pub const REFUSED: &[(&str, &str)] = &[
     ("ipc_lbr", "it needs the length of every basic block"),
     ("ipc_null", "it is perf's placeholder"),
-    ("dso_size", "a row is a library, however much of it each process has mapped"),
-    ("symoff", "rows are functions; srcline tells their lines apart, and pmc annotate the instructions"),
     ("type", NO_TYPES),
     ("typeoff", NO_TYPES),
     ("typecln", NO_TYPES),
     ("simd", "only traces of Arm's SPE tell it, and pmc reads none"),
-    ("weight2", "ins_lat is a sort key"),
-    ("weight3", "p_stage_cyc is a sort key"),
     ("op", NO_PARTS),
     ("cache", NO_PARTS),
     ("memory", NO_PARTS),
@@ -177,6 +177,8 @@ impl SortKey {
                 | Self::SrcLine
                 | Self::SrcFile
                 | Self::SymbolSize
+                | Self::SymbolOffset
+                | Self::DsoSize
                 | Self::SymbolIaddr
                 | Self::SymbolTo
                 | Self::DsoTo
@@ -266,6 +268,8 @@ pub enum Cell {
     Symbol(char, StringId),
     /// A place in a source file.
     Line(StringId, u32),
+    /// So many bytes from the start of a function, after the letter of where it ran.
+    Offset(char, StringId, u32),
     /// A number.
     Number(i64),
     /// An address.

@@ -266,7 +266,7 @@ impl Numbers {
             self.of_call.resize(code.calls().len(), NONE);
         }
         if self.of_call[call] == NONE {
-            let function = Call { file: None, line: 0, ..code.calls()[call] };
+            let function = Call { file: None, line: 0, start: None, ..code.calls()[call] };
             self.of_call[call] = *self.functions.entry(function).or_insert_with(|| {
                 paths.functions.push(call);
                 paths.functions.len() as u32 - 1

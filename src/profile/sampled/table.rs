@@ -48,6 +48,8 @@ pub trait Words {
     fn cgroup(&self, id: u64) -> String;
     /// The socket of a CPU.
     fn socket(&self, cpu: u64) -> Option<i64>;
+    /// Bytes of a module that were mapped, as the first process had it.
+    fn mapped(&self, module: u32) -> Option<u64>;
     /// The text of a payload.
     fn payload(&self, number: u64) -> String;
     /// A field of a payload, by its number in [`Profile::trace_fields`](super::Profile::trace_fields).
@@ -133,6 +135,8 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
 const NOT_WANTED: u32 = u32::MAX;
 /// Stands for calls that no row has had yet.
 const NOT_ASKED: u32 = u32::MAX - 1;
+/// Stands for an offset into a function whose start is not known.
+const UNKNOWN_OFFSET: u64 = u64::MAX;
 
 /// Numbers for lists of cells.
 #[derive(Default)]
@@ -164,14 +168,16 @@ struct OfCode<'a> {
     cells: Vec<Cell>,
     /// Parts by what the keys may ask of a call: what most calls have been asked before, without making
     /// cells.
-    known: FxHashMap<(Call, Option<StringId>, u32), u32>,
+    known: FxHashMap<(Call, Option<StringId>, u32, u64, Option<u32>), u32>,
     has_files: bool,
+    has_offsets: bool,
+    has_modules: bool,
 }
 
 impl OfCode<'_> {
-    fn call(&mut self, call: usize, texts: &StringTable) -> u32 {
+    fn call(&mut self, call: usize, location: u32, texts: &StringTable) -> u32 {
         if self.of_call[call] == NOT_ASKED {
-            self.of_call[call] = self.part(call, call, texts);
+            self.of_call[call] = self.part(call, call, location, texts);
         }
         self.of_call[call]
     }
@@ -182,20 +188,24 @@ impl OfCode<'_> {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);
             self.of_leaf[location as usize] = match range.len() {
-                1 => self.call(range.start, texts),
-                _ => self.part(range.end - 1, range.start, texts),
+                1 => self.call(range.start, location, texts),
+                _ => self.part(range.end - 1, range.start, location, texts),
             };
         }
         self.of_leaf[location as usize]
     }
 
-    /// The function of one call at the line of another.
-    fn part(&mut self, call: usize, at: usize, texts: &StringTable) -> u32 {
+    /// The function of one call at the line of another; both stand at the location.
+    fn part(&mut self, call: usize, at: usize, location: u32, texts: &StringTable) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
         // What is left out of this makes no difference to the part.
-        let plain = Call { file: None, line: 0, inlined: false, ..*call };
+        let plain = Call { file: None, line: 0, start: None, inlined: false, ..*call };
         let place = if self.has_files { (at.file, at.line) } else { (None, 0) };
-        let asked = (plain, place.0, place.1);
+        let into = call.start.filter(|_| self.has_offsets).map_or(UNKNOWN_OFFSET, |start| {
+            self.input.resolved.locations[location as usize].offset.wrapping_sub(start.get())
+        });
+        let module = self.input.code.module(location).filter(|_| self.has_modules);
+        let asked = (plain, place.0, place.1, into, module);
         if let Some(part) = self.known.get(&asked) {
             return *part;
         }
@@ -214,6 +224,14 @@ impl OfCode<'_> {
             }
             SortKey::SymbolSize if call.size == 0 => Cell::Unknown,
             SortKey::SymbolSize => Cell::Number(i64::from(call.size)),
+            SortKey::SymbolOffset => match u32::try_from(into) {
+                Ok(into) => Cell::Offset(call.level.letter(), call.symbol, into),
+                Err(_) => Cell::Symbol(call.level.letter(), call.symbol),
+            },
+            SortKey::DsoSize => {
+                let size = module.and_then(|module| self.input.words.mapped(module));
+                size.map_or(Cell::Unknown, |size| Cell::Number(size as i64))
+            }
             _ => at.file.map_or(Cell::Unknown, Cell::Text),
         }));
         let part = self.parts.add(&self.cells);
@@ -306,18 +324,11 @@ pub fn tables(
         of_leaf: vec![NOT_ASKED; input.code.len()],
         cells: Vec::new(),
         known: FxHashMap::default(),
-        has_files: keys.iter().any(|key| {
-            let is_of_function = matches!(
-                key,
-                SortKey::Dso
-                    | SortKey::DsoTo
-                    | SortKey::Symbol
-                    | SortKey::SymbolTo
-                    | SortKey::SymbolIaddr
-                    | SortKey::SymbolSize
-            );
-            key.is_of_code() && !is_of_function
-        }),
+        has_files: keys
+            .iter()
+            .any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo | SortKey::SrcFile)),
+        has_offsets: keys.contains(&SortKey::SymbolOffset),
+        has_modules: keys.contains(&SortKey::DsoSize),
     };
     let mut tables: Vec<Vec<Row>> = vec![Vec::new(); events];
     let (of_sample, order) = by_sample(input, keys, texts);
@@ -342,11 +353,11 @@ pub fn tables(
                 sums.total(own, placed.row, *value);
                 let innermost = input.code.range(leaf);
                 for call in innermost.start..innermost.end - 1 {
-                    sums.total(of_code.call(call, texts), placed.row, *value);
+                    sums.total(of_code.call(call, leaf, texts), placed.row, *value);
                 }
                 for location in stack {
                     for call in input.code.range(location) {
-                        sums.total(of_code.call(call, texts), placed.row, *value);
+                        sums.total(of_code.call(call, location, texts), placed.row, *value);
                     }
                 }
             }
@@ -421,7 +432,7 @@ fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut StringTable) -> (P
 /// Equal costs are ordered by their words, so that equal runs print equal tables.
 pub(in crate::profile) fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> Ordering {
     let word = |cell: &Cell| match cell {
-        Cell::Text(id) | Cell::Symbol(_, id) | Cell::Line(id, _) => Some(*id),
+        Cell::Text(id) | Cell::Symbol(_, id) | Cell::Line(id, _) | Cell::Offset(_, id, _) => Some(*id),
         _ => None,
     };
     let one = |(a, b): (&Cell, &Cell)| match (word(a), word(b)) {

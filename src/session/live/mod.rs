@@ -31,7 +31,7 @@ use super::location::{Location, SampledAddress};
 use super::module::Modules;
 use super::resolver::Resolver;
 use super::samples::{
-    ANY_COMM, Key, Occurrence, Readings, SampleQuery, Stacker, attribute_words, comm_key, weight_of,
+    ANY_COMM, Key, Occurrence, Readings, SampleQuery, Stacker, attribute_words, comm_key, weights_of,
 };
 use super::{Epoch, History, Resolved, Stacks, Timestamp};
 use crate::abi::{CpuMode, sample_type};
@@ -316,7 +316,7 @@ impl Live {
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, period: u64) {
         let timestamp = sample.time().map_or(Timestamp::MAX, |time| time.0);
-        let weight = weight_of(sample);
+        let weights = weights_of(sample);
         let Owner { comm, epoch, is_over, .. } = self.owner(sample.thread().unwrap_or_default(), timestamp);
         let attributes = if self.query.attributes.is_empty() {
             0
@@ -324,7 +324,7 @@ impl Live {
             let occurrence = Occurrence {
                 time: sample.time().map(|time| time.0),
                 period,
-                weight,
+                weight: weights[0],
                 branch: None,
                 running: None,
             };
@@ -342,7 +342,7 @@ impl Live {
                 self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, epoch).words);
             self.table.row(Key { event: event as u32, stack, comm, attributes })
         };
-        row.add(period, weight);
+        row.add(period, weights);
     }
 
     /// Whose a sample of a thread is.

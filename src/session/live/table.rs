@@ -32,21 +32,26 @@ pub(super) struct Weight {
     samples: f64,
     period: f64,
     squares: f64,
-    cost: f64,
+    costs: [f64; 3],
 }
 
 impl Weight {
-    /// Adds a sample; `cost`: what the hardware told of it.
-    pub(super) fn add(&mut self, period: u64, cost: u64) {
+    /// Adds a sample; `costs`: what the hardware told of it.
+    pub(super) fn add(&mut self, period: u64, costs: [u64; 3]) {
         let period = period as f64;
-        self.join(Self { samples: 1.0, period, squares: period * period, cost: cost as f64 });
+        self.join(Self {
+            samples: 1.0,
+            period,
+            squares: period * period,
+            costs: costs.map(|cost| cost as f64),
+        });
     }
 
     fn join(&mut self, other: Self) {
         self.samples += other.samples;
         self.period += other.period;
         self.squares += other.squares;
-        self.cost += other.cost;
+        self.costs.iter_mut().zip(other.costs).for_each(|(own, other)| *own += other);
     }
 
     /// Each sample counts so many times as much.
@@ -55,7 +60,7 @@ impl Weight {
         self.period *= factor;
         // Each sample's period changes, so its square does twice.
         self.squares *= factor * factor;
-        self.cost *= factor;
+        self.costs = self.costs.map(|cost| cost * factor);
     }
 
     fn value(self) -> Value {
@@ -63,7 +68,7 @@ impl Weight {
             samples: (self.samples.round() as u64).max(1),
             period: self.period as u64,
             squares: self.squares,
-            weight: self.cost as u64,
+            weights: self.costs.map(|cost| cost as u64),
             ..Value::default()
         }
     }

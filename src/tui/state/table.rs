@@ -74,6 +74,11 @@ pub fn identity(profile: &Profile, row: &Row) -> u64 {
                 hasher.write(profile.texts.get(id).as_bytes());
                 hasher.write_u32(line);
             }
+            Cell::Offset(letter, id, into) => {
+                hasher.write_u32(letter.into());
+                hasher.write(profile.texts.get(id).as_bytes());
+                hasher.write_u32(into);
+            }
             Cell::Number(number) => hasher.write_i64(number),
             Cell::Address(number) | Cell::Time(number) => hasher.write_u64(number),
             Cell::Unknown => hasher.write_u8(1),
@@ -140,7 +145,7 @@ impl FunctionTable {
                 // A number compares as one; words in any case.
                 let by = |at: &u32| match row(at).cells.get(key) {
                     Some(Cell::Number(number)) => (*number, String::new()),
-                    Some(cell @ (Cell::Text(_) | Cell::Line(..))) => {
+                    Some(cell @ (Cell::Text(_) | Cell::Line(..) | Cell::Offset(..))) => {
                         (0, cell_words(profile, cell).to_lowercase())
                     }
                     Some(Cell::Symbol(_, id)) => (0, profile.texts.get(*id).to_lowercase()),

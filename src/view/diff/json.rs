@@ -90,6 +90,7 @@ fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
             }
             Cell::Text(id) => json!(comparison.texts.get(id)),
             Cell::Line(id, line) => json!(format!("{}:{line}", comparison.texts.get(id))),
+            Cell::Offset(_, id, into) => json!(format!("{}+{into:#x}", comparison.texts.get(id))),
             Cell::Number(number) => json!(number),
             Cell::Time(ns) => json!(ns),
             Cell::Address(address) => json!(format!("{address:#x}")),

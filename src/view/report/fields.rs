@@ -12,7 +12,7 @@ fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
         return percent(event, share, layout);
     }
     match column {
-        Column::Weight => average_weight(row),
+        Column::Weight(which) => average_weight(row, which),
         Column::Samples => row.own.samples.to_string(),
         _ => row.own.period.to_string(),
     }

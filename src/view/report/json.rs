@@ -112,6 +112,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
                     object.insert("level".into(), Json::from(letter.to_string()));
                     Json::from(profile.texts.get(id))
                 }
+                Cell::Offset(_, id, into) => Json::from(format!("{}+{into:#x}", profile.texts.get(id))),
                 Cell::Number(number) => Json::from(number),
                 Cell::Time(ns) => Json::from(ns),
                 Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
@@ -130,8 +131,10 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
                 object.insert(IN_MODES[mode].into(), cost(event, &value).percent.into());
             }
         }
-        if row.own.weight > 0 {
-            object.insert("weight".into(), Json::from(row.own.weight));
+        for (name, weight) in ["weight", "weight2", "weight3"].into_iter().zip(row.own.weights) {
+            if weight > 0 {
+                object.insert(name.into(), Json::from(weight));
+            }
         }
         let comma = if number == 0 { "" } else { "," };
         writeln!(out, "{comma}")?;

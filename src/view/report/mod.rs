@@ -54,8 +54,8 @@ pub enum Column {
     TotalLatency,
     /// The part of its own that was in a mode of the CPU, in percent: its index in [`MODES`].
     InMode(usize),
-    /// Weight of a sample, on average.
-    Weight,
+    /// Weight of a sample, on average: which of [`Value::weights`].
+    Weight(usize),
     /// Number of samples.
     Samples,
     /// Sum of periods.
@@ -409,6 +409,9 @@ pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> Str
             format!("{mark}{}", DisplayName::new(texts.get(id)).text())
         }
         Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
+        Cell::Offset(letter, id, into) => {
+            format!("{}+{into:#x}", words(texts, &Cell::Symbol(letter, id), spelling))
+        }
         Cell::Line(id, line) => {
             let path = text(id);
             let last = path.rsplit('/').next().unwrap_or(&path);
@@ -430,7 +433,7 @@ fn heading(column: Column, profile: &Profile) -> &str {
         Column::OwnLatency => "Latency",
         Column::TotalLatency => "Children Latency",
         Column::InMode(mode) => ["sys", "usr", "guest sys", "guest usr"][mode],
-        Column::Weight => "Weight1",
+        Column::Weight(which) => ["Weight1", "Weight2", "Weight3"][which],
         Column::Samples => "Samples",
         Column::Period => "Period",
         Column::Key(key) => profile.heading(key),
@@ -449,8 +452,8 @@ fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
     })
 }
 
-fn average_weight(row: &Row) -> String {
-    format!("{:.1}", row.own.weight as f64 / row.own.samples.max(1) as f64)
+fn average_weight(row: &Row, which: usize) -> String {
+    format!("{:.1}", row.own.weights[which] as f64 / row.own.samples.max(1) as f64)
 }
 
 /// With its error for a person, with perf's two decimals for a program.

@@ -148,7 +148,7 @@ fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
         return percent(event, share, layout);
     }
     match column {
-        Column::Weight => average_weight(row),
+        Column::Weight(which) => average_weight(row, which),
         Column::Samples if layout.is_piped => row.own.samples.to_string(),
         _ if layout.is_piped => row.own.period.to_string(),
         Column::Samples => thousands(row.own.samples),

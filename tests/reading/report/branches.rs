@@ -1,6 +1,7 @@
 //! Branches and memory accesses. No machine at hand records them, so the recording is written here, with the writer of
 //! pmc; perf reads the same file.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pmc::abi::Attr;
@@ -9,7 +10,7 @@ use pmc::abi::sample_type;
 use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
 use pmc::record::{FileId, Mmap, Mmap2, Thread, encode};
 
-use crate::kit::oracle;
+use crate::kit::{self, oracle};
 
 use super::against::{pmc_json, scripts_agree};
 use super::lab::{DEEP, Lab};
@@ -54,7 +55,7 @@ const SAMPLE: u64 = sample_type::IDENTIFIER
     | sample_type::CPU
     | sample_type::PERIOD
     | sample_type::BRANCH_STACK
-    | sample_type::WEIGHT
+    | sample_type::WEIGHT_STRUCT
     | sample_type::DATA_SRC;
 
 /// `ANY | USER`.
@@ -99,7 +100,8 @@ pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
                 dice.of(&[2, 2, 2, 6, 10]) | dice.of(&[0, 3, 17, 200]) << 4 | dice.of(&[0, 1, 4, 6]) << 20;
             body.extend([BASE + dice.of(&code), BASE + dice.of(&code), flags]);
         }
-        body.extend([dice.of(&[0, 5, 90]), dice.of(&[0x1e_0508_0021, 0x6810_0142, 0x2a10_0142])]);
+        let weights = dice.of(&[0, 5, 90]) | dice.of(&[0, 7, 300]) << 32 | dice.of(&[0, 2, 11]) << 48;
+        body.extend([weights, dice.of(&[0x1e_0508_0021, 0x6810_0142, 0x2a10_0142])]);
         let mut record = Vec::new();
         record.extend(9u32.to_ne_bytes());
         record.extend(0x4002u16.to_ne_bytes());
@@ -170,4 +172,27 @@ fn memory_accesses_are_perfs() {
     }
     assert!(ours.iter().any(|(name, _)| name == "[.] sink+0x0"), "{ours:?}");
     scripts_agree(&file, &["-F", "comm,weight"]);
+    for keys in ["local_ins_lat", "dso_size"] {
+        tables_agree(&file, &["--mem-mode", "-s", keys]);
+    }
+    let averages =
+        ["-F", "overhead,weight1,weight2,weight3,sym", "--no-inline", "--no-branch-stack"].map(str::to_owned);
+    let rows_of = |program: &Path| {
+        let all = ["report", "--stdio", "-t", "|", "--no-children", "-i", file.to_str().unwrap()];
+        let ran =
+            kit::Ran::from(std::process::Command::new(program).args(all).args(&averages).output().unwrap());
+        let lines = ran.stdout.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        lines
+            .map(|line| line.split('|').map(|word| word.trim().to_owned()).collect())
+            .collect::<BTreeSet<Vec<_>>>()
+    };
+    let ours = rows_of(Path::new(env!("CARGO_BIN_EXE_pmc")));
+    assert!(
+        !ours.is_empty() && ours.iter().all(|row| row.len() == 5 && row[2] > "0.0".to_owned()),
+        "{ours:?}"
+    );
+    // perf has these columns since 7.
+    for perf in oracle::perfs().into_iter().skip(1) {
+        assert_eq!(rows_of(&perf), ours, "{}", perf.display());
+    }
 }

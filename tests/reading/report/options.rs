@@ -269,6 +269,22 @@ fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
     let deep = lab.build("deep", DEEP);
     let sizes = lab.record("sizes", &["-e", "cpu-clock:u", "-F", "4000"], &[deep.to_str().unwrap()], false);
     tables_agree(&sizes, &["-F", "overhead,symbol_size,sym", "-d", "deep"]);
+    tables_agree(&sizes, &["-s", "dso,dso_size"]);
+    // perf has offsets as a sort key since 7, and cuts them off; its scripts have them whole.
+    let mut theirs: BTreeMap<String, u64> = BTreeMap::new();
+    for line in oracle::perf_of(&sizes, &["script", "--comms", "deep", "-F", "ip,sym,symoff"]).lines() {
+        let place = line.split_whitespace().last().unwrap_or_default();
+        let is_ours = ["leaf+", "other+", "down+", "middle+"].iter().any(|name| place.starts_with(name));
+        *theirs.entry(place.to_owned()).or_default() += u64::from(is_ours);
+    }
+    theirs.retain(|_, samples| *samples > 0);
+    let document = pmc_json(&sizes, &["-s", "symoff", "--comms", "deep"]);
+    let rows = document["events"][0]["rows"].as_array().expect("rows");
+    let samples = |place: &str| rows.iter().find(|row| row["symoff"] == *place)?["self"]["samples"].as_u64();
+    assert!(theirs.len() > 2, "{theirs:?}");
+    for (place, theirs) in &theirs {
+        assert_eq!(samples(place), Some(*theirs), "{place} {rows:?}");
+    }
     let rows = table("pmc", &file, &["-g", "none", "-F", "overhead,overhead_sys,overhead_us,comm"]);
     let percent = |word: &String| word.trim_end_matches('%').parse::<f64>().expect("a percentage");
     assert!(!rows.is_empty());
