@@ -185,8 +185,9 @@ fn usable_index(file: &File<'_>, places: &[Place]) -> Option<()> {
     (form && table.chunks_exact(8).all(leads_to_a_frame)).then_some(())
 }
 
-/// The places of all frames, ascending, with where their functions begin, and what they cover; `None` if a rule's expression branches. No
-/// compiler writes such a rule, and one that branches backwards would be walked without end.
+/// The places of all frames, ascending, with where their functions begin, and what they cover; `None` if a
+/// rule's expression branches. No compiler writes such a rule, and one that branches backwards would be
+/// walked without end.
 fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses) -> Option<(Vec<Place>, Vec<Range<u64>>)>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,

@@ -33,8 +33,8 @@ pub struct Registers {
     /// Link register (aarch64); nothing on x86.
     pub lr: u64,
     /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15).
-    /// A few hand-written functions say by them where their frame is. 32-bit x86 likewise: 0 eax, 1 ecx, 2 edx,
-    /// 3 ebx, 6 esi, 7 edi.
+    /// A few hand-written functions say by them where their frame is. 32-bit x86 likewise: 0 eax, 1 ecx,
+    /// 2 edx, 3 ebx, 6 esi, 7 edi.
     pub others: [u64; 16],
 }
 
@@ -337,7 +337,8 @@ impl Walker {
                 (end, regs.bp())
             }
             ArchUnwinder::X86 => {
-                let mut regs = x86::Registers::of(registers);
+                let mut regs =
+                    x86::Registers::new(registers.ip, registers.sp, registers.fp, &registers.others);
                 let context = self.x86.get_or_insert_default();
                 let caller = |frame: FrameAddress, regs: &mut _| {
                     let entries = space.entries(frame.address_for_lookup());

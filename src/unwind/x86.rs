@@ -4,16 +4,16 @@
 //!   address -> entry (by function) -> row -> where the caller's esp is (CFA), where eip, ebp, … were kept
 //! ```
 //!
-//! What framehop does for 64 bits is done for 32: where a file has no tables the frame pointer is followed; in
-//! the gaps of one that has, a sampled function has just been called, and others have a frame pointer.
+//! What framehop does for 64 bits is done for 32: where a file has no tables the frame pointer is followed;
+//! in the gaps of one that has, a sampled function has just been called, and others have a frame pointer.
+
+use std::sync::Arc;
 
 use framehop::FrameAddress;
 use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, EvaluationResult, Expression, LittleEndian,
     RegisterRule, UnwindContext, UnwindSection, Value, X86,
 };
-
-use super::tables::Bytes;
 
 /// Operations of an expression beyond which it is not believed; real ones have three or so.
 const MOST_OPERATIONS: u32 = 1000;
@@ -23,12 +23,13 @@ const MOST_OPERATIONS: u32 = 1000;
 pub(super) struct Registers([u32; 9]);
 
 impl Registers {
-    pub(super) fn of(sampled: &super::Registers) -> Self {
+    /// As they were sampled; `others` by their DWARF number.
+    pub(super) fn new(ip: u64, sp: u64, fp: u64, others: &[u64; 16]) -> Self {
         let mut all = [0; 9];
-        for (register, value) in all.iter_mut().zip(sampled.others) {
-            *register = value as u32;
+        for (register, value) in all.iter_mut().zip(others) {
+            *register = *value as u32;
         }
-        for (register, value) in [(X86::ESP, sampled.sp), (X86::EBP, sampled.fp), (X86::RA, sampled.ip)] {
+        for (register, value) in [(X86::ESP, sp), (X86::EBP, fp), (X86::RA, ip)] {
             all[usize::from(register.0)] = value as u32;
         }
         Self(all)
@@ -74,8 +75,8 @@ impl Registers {
 /// A file's tables, by function.
 #[derive(Debug)]
 pub(super) struct Entries {
-    pub(super) eh_frame: Option<Bytes>,
-    pub(super) debug_frame: Option<Bytes>,
+    pub(super) eh_frame: Option<Arc<[u8]>>,
+    pub(super) debug_frame: Option<Arc<[u8]>>,
     pub(super) bases: BaseAddresses,
     /// Where each function begins, and the place of its entry; by start.
     pub(super) functions: Vec<(u64, usize)>,
