@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::symbols::Symbols;
 use crate::abi::context;
 use crate::profile::sampled::quality::Ends;
-use crate::record::sample::{ABI_64, user_part};
+use crate::record::sample::user_part;
 use crate::record::unwound::has_copy;
 use crate::record::{Parts, Thread};
 use crate::session::{Epoch, History, Session, Unwind, Walk};
@@ -23,11 +23,12 @@ const MOST_SPACES: usize = 256;
 pub struct RecordingUnwinder<'a> {
     history: &'a History,
     symbols: &'a Symbols,
+    /// The machine's.
     arch: Arch,
     most: usize,
     joins: bool,
     tables: Vec<OnceLock<Option<Tables>>>,
-    spaces: Mutex<FxHashMap<Epoch, std::sync::Arc<Space>>>,
+    spaces: Mutex<FxHashMap<(Epoch, Arch), std::sync::Arc<Space>>>,
     ends: Mutex<EndCounts>,
 }
 
@@ -81,12 +82,12 @@ impl<'a> RecordingUnwinder<'a> {
         self.tables.get(module as usize)?.get_or_init(read).as_ref()
     }
 
-    fn space(&self, epoch: Epoch) -> std::sync::Arc<Space> {
+    fn space(&self, epoch: Epoch, arch: Arch) -> std::sync::Arc<Space> {
         let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(space) = spaces.get(&epoch) {
+        if let Some(space) = spaces.get(&(epoch, arch)) {
             return space.clone();
         }
-        let mut space = Space::new(self.arch);
+        let mut space = Space::new(arch);
         for mapped in self.history.code(epoch) {
             space.add(&mapped.mapping, self.tables(mapped.module));
         }
@@ -94,7 +95,7 @@ impl<'a> RecordingUnwinder<'a> {
             spaces.clear();
         }
         let space = std::sync::Arc::new(space);
-        spaces.insert(epoch, space.clone());
+        spaces.insert((epoch, arch), space.clone());
         space
     }
 }
@@ -121,7 +122,7 @@ struct OneThread<'a> {
     shared: &'a RecordingUnwinder<'a>,
     walker: Walker,
     joiner: Option<Joiner>,
-    last: Option<(Epoch, std::sync::Arc<Space>)>,
+    last: Option<(Epoch, Arch, std::sync::Arc<Space>)>,
     values: Vec<u64>,
     chain: Vec<Frame>,
     ends: EndCounts,
@@ -145,20 +146,20 @@ impl Walk for OneThread<'_> {
     fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>) {
         let (Some(recorded), Some(stack)) = (&parts.user_regs, &parts.user_stack) else { return };
         self.ends.copied += 1;
-        if recorded.abi != ABI_64 {
+        let Some(arch) = self.shared.arch.of_process(recorded.abi) else {
             self.ends.compat += 1;
             return;
-        }
+        };
         self.values.clear();
         self.values.extend(recorded.values.iter());
-        let Some(registers) = Registers::from_sample(self.shared.arch, recorded.mask, &self.values) else {
+        let Some(registers) = Registers::from_sample(arch, recorded.mask, &self.values) else {
             return;
         };
         let space = match &self.last {
-            Some((of, space)) if *of == epoch => space.clone(),
+            Some((of, word, space)) if (*of, *word) == (epoch, arch) => space.clone(),
             _ => {
-                let space = self.shared.space(epoch);
-                self.last = Some((epoch, space.clone()));
+                let space = self.shared.space(epoch, arch);
+                self.last = Some((epoch, arch, space.clone()));
                 space
             }
         };

@@ -154,7 +154,7 @@ impl Warning {
             Self::SizeReached => "the recording has reached --max-size and ends here".to_owned(),
             Self::CopiesKept { samples } => format!(
                 "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \
-                 to do it, or their process has 32 bits"
+                 to do it, or their process is of 32-bit Arm"
             ),
             Self::StacksCut { percent } => {
                 format!("{percent:.1}% of the stacks are cut off where their copy ends")

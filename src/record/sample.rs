@@ -385,9 +385,6 @@ pub struct Registers<'a> {
     pub values: Words<'a>,
 }
 
-/// What registers of 64-bit processes come with (`PERF_SAMPLE_REGS_ABI_64`).
-pub const ABI_64: u64 = 2;
-
 impl<'a> Registers<'a> {
     /// `Some(None)` when the kernel had no registers to give.
     pub(super) fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Self>> {

@@ -14,6 +14,7 @@
 mod joiner;
 mod tables;
 mod walker;
+mod x86;
 
 pub use joiner::Joiner;
 pub use tables::{Arch, Tables};

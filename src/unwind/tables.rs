@@ -7,17 +7,33 @@ use framehop::ExplicitModuleSectionInfo;
 use gimli::{
     CallFrameInstruction, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Operation, UnwindSection,
 };
+use object::Architecture;
 use object::read::{File, Object, ObjectSection, ObjectSegment};
 
+use super::x86;
 use crate::address::{FileOffset, Mapping};
 
 /// The processors whose stacks can be unwound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arch {
     /// x86-64.
     X86_64,
+    /// 32-bit x86.
+    X86,
     /// 64-bit Arm.
     Aarch64,
+}
+
+impl Arch {
+    /// That of a process on a machine of this one, by what its registers came with (`PERF_SAMPLE_REGS_ABI_…`:
+    /// 1 of 32 bits, 2 of 64). `None` for 32-bit Arm.
+    pub fn of_process(self, abi: u64) -> Option<Self> {
+        match (self, abi) {
+            (machine, 2) => Some(machine),
+            (Self::X86_64 | Self::X86, 1) => Some(Self::X86),
+            _ => None,
+        }
+    }
 }
 
 /// Bytes shared between unwinders.
@@ -31,7 +47,12 @@ pub struct Tables {
     segments: Vec<(Range<u64>, u64)>,
     /// Where they have entries, in the file's own addresses, by start.
     covered: Arc<[Range<u64>]>,
+    /// Of 32-bit files.
+    entries: Option<Arc<x86::Entries>>,
 }
+
+/// An entry's place in its section, and where its function begins.
+type Place = (usize, u64);
 
 /// Between functions lies padding to the next multiple of this at most, which nobody calls.
 const PADDING: u64 = 64;
@@ -53,13 +74,16 @@ impl Tables {
         let debug_frame =
             || bytes(&file, ".debug_frame").or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"));
         let debug_frame = if eh_frame.is_none() { debug_frame() } else { None };
-        if !file.is_64() || !file.is_little_endian() {
+        let is_x86 = file.architecture() == Architecture::I386;
+        if !(file.is_64() || is_x86) || !file.is_little_endian() {
             return None;
         }
         let start = |name: &str| range(name).map_or(0, |range| range.start);
         let bases = gimli::BaseAddresses::default().set_eh_frame(start(".eh_frame"));
         let bases = bases.set_text(start(".text")).set_got(start(".got"));
         let (places, covered) = match (&eh_frame, &debug_frame) {
+            (Some(bytes), _) if is_x86 => checked(&x86::eh_frame(bytes), &bases)?,
+            (_, Some(bytes)) if is_x86 => checked(&x86::debug_frame(bytes), &bases)?,
             (Some(bytes), _) => checked(&EhFrame::new(bytes, LittleEndian), &bases)?,
             (_, Some(bytes)) => {
                 let mut section = DebugFrame::new(bytes, LittleEndian);
@@ -75,15 +99,21 @@ impl Tables {
             eh_frame_svma: range(".eh_frame"),
             eh_frame_hdr: usable_index(&file, &places).and_then(|_| bytes(&file, ".eh_frame_hdr")),
             eh_frame_hdr_svma: range(".eh_frame_hdr"),
-            eh_frame,
-            debug_frame,
+            eh_frame: eh_frame.clone(),
+            debug_frame: debug_frame.clone(),
             ..ExplicitModuleSectionInfo::default()
         };
         let segment = |s: object::read::Segment<'_, '_>| {
             let (offset, size) = s.file_range();
             (offset..offset.saturating_add(size), s.address())
         };
-        Some(Self { sections, segments: file.segments().map(segment).collect(), covered: covered.into() })
+        let segments = file.segments().map(segment).collect();
+        let entries = is_x86.then(|| {
+            let mut functions: Vec<_> = places.iter().map(|(place, start)| (*start, *place)).collect();
+            functions.sort_unstable();
+            Arc::new(x86::Entries { eh_frame, debug_frame, bases, functions })
+        });
+        Some(Self { sections, segments, covered: covered.into(), entries })
     }
 
     /// Where they have entries, in the file's own addresses, by start; short gaps are left out.
@@ -91,11 +121,17 @@ impl Tables {
         self.covered.clone()
     }
 
+    /// The entries by function; of 32-bit files.
+    pub(super) fn entries(&self) -> Option<&Arc<x86::Entries>> {
+        self.entries.as_ref()
+    }
+
     /// Bytes that are held.
     pub fn bytes(&self) -> usize {
         let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, debug_frame, .. } = &self.sections;
         let sections = [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten();
-        sections.map(|bytes| bytes.len()).sum::<usize>() + size_of_val(&*self.covered)
+        let functions = self.entries.as_ref().map_or(0, |entries| size_of_val(&*entries.functions));
+        sections.map(|bytes| bytes.len()).sum::<usize>() + size_of_val(&*self.covered) + functions
     }
 
     pub(super) fn sections(&self) -> ExplicitModuleSectionInfo<Bytes> {
@@ -136,21 +172,23 @@ fn bytes(file: &File<'_>, name: &str) -> Option<Bytes> {
 /// ```text
 ///   u8 version 1 | u8 | u8 0x03 | u8 0x3b | i32 to .eh_frame | u32 count | count × (i32 function, i32 frame)
 /// ```
-fn usable_index(file: &File<'_>, places: &[usize]) -> Option<()> {
+fn usable_index(file: &File<'_>, places: &[Place]) -> Option<()> {
     let (index, frames) = (file.section_by_name(".eh_frame_hdr")?, file.section_by_name(".eh_frame")?);
     let (header, table) = index.data().ok()?.split_at_checked(12)?;
     let form = header[0] == 1 && header[2] == 0x03 && header[3] == 0x3b;
     let leads_to_a_frame = |entry: &[u8]| {
         let Some(distance) = entry.last_chunk::<4>().map(|b| i32::from_le_bytes(*b)) else { return false };
         let address = index.address().wrapping_add_signed(i64::from(distance));
-        places.binary_search(&(address.wrapping_sub(frames.address()) as usize)).is_ok()
+        let place = address.wrapping_sub(frames.address()) as usize;
+        places.binary_search_by_key(&place, |(place, _)| *place).is_ok()
     };
     (form && table.chunks_exact(8).all(leads_to_a_frame)).then_some(())
 }
 
-/// The places of all frames, ascending, and what they cover; `None` if a rule's expression branches. No
-/// compiler writes such a rule, and one that branches backwards would be walked without end.
-fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses) -> Option<(Vec<usize>, Vec<Range<u64>>)>
+/// The places of all frames, ascending, with where their functions begin, and what they cover; `None` if a
+/// rule's expression branches. No compiler writes such a rule, and one that branches backwards would be
+/// walked without end.
+fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses) -> Option<(Vec<Place>, Vec<Range<u64>>)>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,
     S::Offset: gimli::UnwindOffset<usize>,
@@ -187,7 +225,7 @@ where
         {
             return None;
         }
-        places.push(frame.offset());
+        places.push((frame.offset(), frame.initial_address()));
         functions.push(frame.initial_address()..frame.end_address());
     }
     functions.sort_unstable_by_key(|function| function.start);

@@ -13,13 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{FrameAddress, Module, Unwinder};
-
+use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
 use super::tables::{Arch, Bytes, Tables};
+use super::x86;
 use crate::address::{Avma, IntervalMap, Mapping};
 
-/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86-64 bp 6, sp 7,
+/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86 bp 6, sp 7,
 /// ip 8; aarch64 x29 29, lr 30, sp 31, pc 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Registers {
@@ -29,10 +30,11 @@ pub struct Registers {
     pub sp: u64,
     /// Frame pointer.
     pub fp: u64,
-    /// Link register (aarch64); nothing on x86-64.
+    /// Link register (aarch64); nothing on x86.
     pub lr: u64,
     /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15).
-    /// A few hand-written functions say by them where their frame is.
+    /// A few hand-written functions say by them where their frame is. 32-bit x86 likewise: 0 eax, 1 ecx,
+    /// 2 edx, 3 ebx, 6 esi, 7 edi.
     pub others: [u64; 16],
 }
 
@@ -56,6 +58,14 @@ impl Registers {
                     *other = get(number as u32 + 8).unwrap_or(0);
                 }
                 Some(Self { ip: get(8)?, sp: get(7)?, fp: get(6)?, lr: 0, others })
+            }
+            Arch::X86 => {
+                let mut others = [0; 16];
+                for (dwarf, perf) in [(0, 0), (1, 2), (2, 3), (3, 1), (6, 4), (7, 5)] {
+                    others[dwarf] = get(perf).unwrap_or(0);
+                }
+                let narrow = |register| get(register).map(|value| value & u64::from(u32::MAX));
+                Some(Self { ip: narrow(8)?, sp: narrow(7)?, fp: narrow(6)?, lr: 0, others })
             }
             Arch::Aarch64 => {
                 Some(Self { ip: get(32)?, sp: get(31)?, fp: get(29)?, lr: get(30)?, others: [0; 16] })
@@ -91,6 +101,8 @@ struct Covered {
     ranges: Arc<[Range<u64>]>,
     /// By how much the mapping lies above them.
     slide: u64,
+    /// Of 32-bit files.
+    entries: Option<Arc<x86::Entries>>,
 }
 
 /// What is known of the code at an address.
@@ -123,6 +135,7 @@ fn step<T>(act: impl FnOnce() -> T) -> (T, u64) {
 #[derive(Clone)]
 enum ArchUnwinder {
     X86_64(UnwinderX86_64<Bytes>),
+    X86,
     Aarch64(UnwinderAarch64<Bytes>),
 }
 
@@ -152,35 +165,52 @@ impl Space {
     pub fn new(arch: Arch) -> Self {
         let (unwinder, generation) = step(|| match arch {
             Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),
+            Arch::X86 => {
+                // Its own has no number: it takes another's, so that the count stays in step.
+                drop(UnwinderX86_64::<Bytes>::new());
+                ArchUnwinder::X86
+            }
             Arch::Aarch64 => ArchUnwinder::Aarch64(UnwinderAarch64::new()),
         });
         Self { unwinder, known: IntervalMap::default(), generation }
     }
 
-    /// Adds a mapping of code, with its file's tables if it has any. Mappings must not overlap; of two that
-    /// do, the earlier holds.
+    /// Adds a mapping of code, with its file's tables if it has any; those of another word size are none.
+    /// Mappings must not overlap; of two that do, the earlier holds.
     pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
         let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
         if range.is_empty() || self.known.overlaps(&range) {
             return;
         }
+        let is_x86 = matches!(self.unwinder, ArchUnwinder::X86);
+        let tables = tables.filter(|tables| tables.entries().is_some() == is_x86);
         let slide = tables.map_or(0, |tables| tables.slide(mapping));
-        self.known.replace(range.clone(), tables.map(|tables| Covered { ranges: tables.covered(), slide }));
-        let Some(tables) = tables else { return };
+        let covered =
+            |tables: &Tables| Covered { ranges: tables.covered(), slide, entries: tables.entries().cloned() };
+        self.known.replace(range.clone(), tables.map(covered));
+        let Some(tables) = tables.filter(|_| !is_x86) else { return };
         let module = Module::new(String::new(), range, slide, tables.sections());
         ((), self.generation) = step(|| match &mut self.unwinder {
             ArchUnwinder::X86_64(unwinder) => unwinder.add_module(module),
+            ArchUnwinder::X86 => {}
             ArchUnwinder::Aarch64(unwinder) => unwinder.add_module(module),
         });
     }
 
     fn coverage(&self, address: u64) -> Coverage {
         let Some((_, known)) = self.known.find(address) else { return Coverage::Nowhere };
-        let Some(Covered { ranges, slide }) = known else { return Coverage::Bare };
+        let Some(Covered { ranges, slide, .. }) = known else { return Coverage::Bare };
         let address = address.wrapping_sub(*slide);
         let before = ranges.partition_point(|range| range.start <= address);
         let is_covered = before.checked_sub(1).is_some_and(|last| address < ranges[last].end);
         if is_covered { Coverage::Entry } else { Coverage::Gap }
+    }
+
+    /// The rules of the 32-bit file that is mapped there, and how far above its own addresses.
+    fn entries(&self, address: u64) -> Option<(&x86::Entries, u64)> {
+        let (_, covered) = self.known.find(address)?;
+        let covered = covered.as_ref()?;
+        Some((covered.entries.as_deref()?, covered.slide))
     }
 }
 
@@ -188,6 +218,8 @@ impl Space {
 pub struct Walker {
     x86_64: CacheX86_64,
     aarch64: CacheAarch64,
+    /// Room for a row; made when a 32-bit process is met.
+    x86: Option<UnwindContext<usize>>,
     /// The whole count behind each short one whose rules may be remembered.
     seen: FxHashMap<u16, u64>,
     /// By space and address.
@@ -210,6 +242,7 @@ impl Default for Walker {
         Self {
             x86_64: CacheX86_64::new(),
             aarch64: CacheAarch64::new(),
+            x86: None,
             seen: FxHashMap::default(),
             coverage: FxHashMap::default(),
             frame_records: None,
@@ -275,9 +308,12 @@ impl Walker {
         };
         let mut cut = false;
         let offset = |address: u64| address.checked_sub(registers.sp).and_then(|at| usize::try_from(at).ok());
+        let width = if matches!(space.unwinder, ArchUnwinder::X86) { 4 } else { 8 };
         let copied = |address: u64| {
             let at = offset(address)?;
-            Some(u64::from_le_bytes(stack.get(at..at.checked_add(8)?)?.try_into().ok()?))
+            let mut word = [0; 8];
+            word[..width].copy_from_slice(stack.get(at..at.checked_add(width)?)?);
+            Some(u64::from_le_bytes(word))
         };
         let mut read = |address: u64| {
             let word = copied(address);
@@ -294,19 +330,34 @@ impl Walker {
                         regs.set(register, value);
                     }
                 }
-                let (ip, cache) = (registers.ip, &mut self.x86_64);
+                let cache = &mut self.x86_64;
+                let caller = |frame, regs: &mut _| unwinder.unwind_frame(frame, regs, cache, &mut read);
                 let sp = UnwindRegsX86_64::sp;
-                let end = follow(unwinder, ip, &mut regs, sp, cache, &mut read, &mut coverage, most, chain);
+                let end = follow(registers.ip, &mut regs, sp, caller, &mut coverage, most, chain);
                 (end, regs.bp())
+            }
+            ArchUnwinder::X86 => {
+                let mut regs =
+                    x86::Registers::new(registers.ip, registers.sp, registers.fp, &registers.others);
+                let context = self.x86.get_or_insert_default();
+                let caller = |frame: FrameAddress, regs: &mut _| {
+                    let entries = space.entries(frame.address_for_lookup());
+                    let caller = x86::unwind_frame(entries, frame, regs, context, &mut read);
+                    caller.map_err(|()| framehop::Error::DidNotAdvance)
+                };
+                let sp = |regs: &x86::Registers| regs.sp().into();
+                let end = follow(registers.ip, &mut regs, sp, caller, &mut coverage, most, chain);
+                (end, regs.fp().into())
             }
             ArchUnwinder::Aarch64(unwinder) => {
                 let mask =
                     PtrAuthMask::from_max_known_address(unwinder.max_known_code_address().max(1 << 47));
                 let mut regs =
                     UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
-                let (ip, cache) = (registers.ip, &mut self.aarch64);
+                let cache = &mut self.aarch64;
+                let caller = |frame, regs: &mut _| unwinder.unwind_frame(frame, regs, cache, &mut read);
                 let sp = UnwindRegsAarch64::sp;
-                let end = follow(unwinder, ip, &mut regs, sp, cache, &mut read, &mut coverage, most, chain);
+                let end = follow(registers.ip, &mut regs, sp, caller, &mut coverage, most, chain);
                 (end, regs.fp())
             }
         };
@@ -356,16 +407,13 @@ enum Outcome {
 
 /// Walks on as long as frames are believed.
 ///
-/// Where the tables have nothing to say framehop follows the frame pointer, which may hold anything: such a
-/// caller is believed if it lies in code, and where that code has tables, in theirs.
-#[allow(clippy::too_many_arguments, reason = "all but two are the unwinder's own")]
-fn follow<U: Unwinder>(
-    unwinder: &U,
+/// Where the tables have nothing to say the unwinder (`caller`) follows the frame pointer, which may hold
+/// anything: such a caller is believed if it lies in code, and where that code has tables, in theirs.
+fn follow<R>(
     ip: u64,
-    regs: &mut U::UnwindRegs,
-    sp: impl Fn(&U::UnwindRegs) -> u64,
-    cache: &mut U::Cache,
-    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    regs: &mut R,
+    sp: impl Fn(&R) -> u64,
+    mut caller: impl FnMut(FrameAddress, &mut R) -> Result<Option<u64>, framehop::Error>,
     coverage: &mut impl FnMut(u64) -> Coverage,
     most: usize,
     chain: &mut Vec<Frame>,
@@ -389,7 +437,7 @@ fn follow<U: Unwinder>(
         }
         chain.push(Frame { address: Avma(address), sp: sp(regs) });
         is_guess = here != Coverage::Entry;
-        frame = match unwinder.unwind_frame(frame, regs, cache, read) {
+        frame = match caller(frame, regs) {
             // A null return address is how several start files end the stack.
             Ok(None | Some(0)) | Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
             Ok(Some(address)) => match FrameAddress::from_return_address(address) {
@@ -438,6 +486,11 @@ mod tests {
         assert_eq!((registers.fp, registers.sp, registers.ip, registers.others[8]), (10, 11, 12, 13));
         assert!(Registers::from_sample(Arch::X86_64, mask, &[10, 11]).is_none());
         assert!(Registers::from_sample(Arch::X86_64, 1 << 8, &[1]).is_none());
+        // 32-bit x86: ax bx cx dx si di bp sp ip, and DWARF's order of the others.
+        let values = [0, 1, 2, 3, 4, 5, 6, 7, 0xffff_ffff_0000_0008];
+        let registers = Registers::from_sample(Arch::X86, 0x1ff, &values).unwrap();
+        assert_eq!((registers.fp, registers.sp, registers.ip), (6, 7, 8));
+        assert_eq!(registers.others[..8], [0, 2, 3, 1, 0, 0, 4, 5]);
         let all: Vec<u64> = (0..33).collect();
         let registers = Registers::from_sample(Arch::Aarch64, (1 << 33) - 1, &all).unwrap();
         assert_eq!((registers.fp, registers.lr, registers.sp, registers.ip), (29, 30, 31, 32));
@@ -445,13 +498,13 @@ mod tests {
 
     #[test]
     fn frame_pointers_are_followed_where_there_are_no_tables() {
-        for arch in [Arch::X86_64, Arch::Aarch64] {
+        for (arch, width) in [(Arch::X86_64, 8), (Arch::X86, 4), (Arch::Aarch64, 8)] {
             let sp = 0x7ffe_0000u64;
+            let at = |word: usize| sp + (word * width) as u64;
             // Two frames: saved frame pointer and return address each; then zeros.
-            let words: [u64; 8] = [0, 0, sp + 32, 0x40_1234, sp + 48, 0x40_2345, 0, 0];
-            let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-            let registers =
-                Registers { ip: 0x40_0010, sp, fp: sp + 16, lr: 0x40_1234, ..Registers::default() };
+            let words: [u64; 8] = [0, 0, at(4), 0x40_1234, at(6), 0x40_2345, 0, 0];
+            let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()[..width].to_vec()).collect();
+            let registers = Registers { ip: 0x40_0010, sp, fp: at(2), lr: 0x40_1234, ..Registers::default() };
             let mut space = Space::new(arch);
             space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
             let mut chain = Vec::new();
@@ -459,7 +512,7 @@ mod tests {
             let callers = [0x40_1234, 0x40_2345].map(|want| addresses(&chain).contains(&want));
             assert_eq!(callers, [true; 2], "{arch:?} {chain:x?} {end:?}");
             // A frame is told from others by the stack pointer where it is returned to.
-            assert_eq!(chain.last().map(|frame| frame.sp), Some(sp + 48), "{arch:?} {chain:x?}");
+            assert_eq!(chain.last().map(|frame| frame.sp), Some(at(6)), "{arch:?} {chain:x?}");
             let end = Walker::default().walk(&space, &registers, &stack, 2, &mut chain);
             assert_eq!((chain.len(), end), (2, End::Long));
             let end = Walker::default().walk(&space, &registers, &[], 100, &mut chain);
@@ -490,6 +543,22 @@ mod tests {
         assert_eq!(whole(2, registers.fp), (false, recorded[..2].to_vec()));
         // Nothing could be walked: it is all the kernel's.
         assert_eq!(whole(9, sp + 8000), (true, recorded[..4].to_vec()));
+    }
+
+    #[test]
+    fn tables_of_another_word_size_are_none() {
+        let program = std::fs::read("/proc/self/exe").unwrap();
+        let tables = Tables::read(&program, None).unwrap();
+        let mapping = Mapping { start: Avma(0x40_0000), len: program.len() as u64, offset: FileOffset(0) };
+        let entry = tables.covered()[0].start + tables.slide(&mapping);
+        for (arch, want) in [(Arch::X86_64, Coverage::Entry), (Arch::X86, Coverage::Bare)] {
+            let mut space = Space::new(arch);
+            space.add(&mapping, Some(&tables));
+            assert_eq!(space.coverage(entry), want);
+        }
+        let arch = |machine: Arch| [0, 1, 2, 3].map(|abi| machine.of_process(abi));
+        assert_eq!(arch(Arch::X86_64), [None, Some(Arch::X86), Some(Arch::X86_64), None]);
+        assert_eq!(arch(Arch::Aarch64), [None, None, Some(Arch::Aarch64), None]);
     }
 
     #[test]

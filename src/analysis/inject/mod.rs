@@ -197,7 +197,7 @@ fn warn_of_ends(ends: &crate::profile::sampled::quality::Ends) {
     let copied = ends.copied;
     let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
     for (samples, why) in [
-        (ends.compat, "are of 32-bit processes: their callers are not in the new recording"),
+        (ends.compat, "are of 32-bit Arm processes: their callers are not in the new recording"),
         (unknown, "end where a program has no unwind tables, or its file is not here"),
     ] {
         if samples > 0 {

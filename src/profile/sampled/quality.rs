@@ -53,7 +53,7 @@ pub struct Ends {
     pub lost: u64,
     /// As long as chains are allowed to be (`--max-stack`).
     pub long: u64,
-    /// Those of 32-bit processes, which are not unwound.
+    /// Those of 32-bit Arm processes, which are not unwound.
     pub compat: u64,
     /// Code without unwind tables stood in the way: its module (`None` where nothing was mapped), and how
     /// many; most first.

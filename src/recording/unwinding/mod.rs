@@ -30,8 +30,8 @@
 //! The alternatives were weaker: to stop emptying rings at once loses samples after some 60 ms of reading
 //! tables (a ring of 2 MiB holds 250 copies), and a queue without bounds is memory that the recorded machine
 //! lacks. The twin costs nothing while it is not needed: its request lies in the header from the start, but
-//! is only made visible with its first sample. Samples of 32-bit processes, which pmc cannot unwind and perf
-//! can, take the same way.
+//! is only made visible with its first sample. Samples of 32-bit Arm processes, which pmc cannot unwind and
+//! perf can, take the same way.
 
 mod table_cache;
 mod worker;

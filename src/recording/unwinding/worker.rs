@@ -17,7 +17,7 @@ use super::table_cache::{Slot, TableCache};
 use super::{Done, Ends, Order, Round};
 use crate::abi::{context, misc};
 use crate::address::Avma;
-use crate::record::sample::{ABI_64, user_part};
+use crate::record::sample::{Registers as SampledRegisters, user_part};
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, RawRecord, Record, Records, Sample, kind};
 use crate::session::RunningProcesses;
@@ -40,7 +40,8 @@ pub(crate) struct RoundUnwinder {
     hurry: Arc<AtomicBool>,
     running: RunningProcesses,
     tables: TableCache,
-    spaces: FxHashMap<u32, Arc<CachedSpace>>,
+    /// By version and word size.
+    spaces: FxHashMap<(u32, Arch), Arc<CachedSpace>>,
     /// What was last seen of threads; `None` if cut stacks stay so.
     joiner: Option<Joiner>,
     /// One for each thread that unwinds at a time.
@@ -184,7 +185,8 @@ impl RoundUnwinder {
                 Some(sample) => {
                     unwound += 1;
                     let pid = sample.thread().map_or(-1, |thread| thread.pid);
-                    Disposition::Unwinds(raw, sample, self.space(pid, deadline))
+                    let arch = sample.parts().and_then(|parts| parts.user_regs).and_then(arch);
+                    Disposition::Unwinds(raw, sample, self.space(pid, arch.unwrap_or(ARCH), deadline))
                 }
             });
         }
@@ -266,10 +268,10 @@ impl RoundUnwinder {
     }
 
     /// The code of a process as it is now.
-    fn space(&mut self, pid: i32, deadline: Instant) -> Option<Arc<CachedSpace>> {
+    fn space(&mut self, pid: i32, arch: Arch, deadline: Instant) -> Option<Arc<CachedSpace>> {
         let version = self.running.version(pid)?;
         let is_known = |known: &&Arc<CachedSpace>| known.missing.is_empty() || known.age == self.tables.age();
-        if let Some(known) = self.spaces.get(&version).filter(is_known) {
+        if let Some(known) = self.spaces.get(&(version, arch)).filter(is_known) {
             return Some(Arc::clone(known));
         }
         let code: Vec<_> = self.running.code(pid).copied().collect();
@@ -281,7 +283,7 @@ impl RoundUnwinder {
         }
         let age = tables.age();
         let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
-        let mut space = Space::new(ARCH);
+        let mut space = Space::new(arch);
         let mut missing = Vec::new();
         for mapped in &code {
             let slot = get(mapped.module);
@@ -298,7 +300,7 @@ impl RoundUnwinder {
             self.spaces.clear();
         }
         let known = Arc::new(CachedSpace { space, version, missing, age });
-        self.spaces.insert(version, Arc::clone(&known));
+        self.spaces.insert((version, arch), Arc::clone(&known));
         Some(known)
     }
 }
@@ -306,9 +308,14 @@ impl RoundUnwinder {
 /// The processor that is recorded is ours.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
+/// That of the process that these are of; `None` for 32-bit Arm.
+fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
+    ARCH.of_process(registers.abi)
+}
+
 impl UnwindWorker {
-    /// Walks a sample. `None` where somebody else may later find a better chain: in a 32-bit process, or when
-    /// tables were not read yet.
+    /// Walks a sample. `None` where somebody else may later find a better chain: in a process of 32-bit Arm,
+    /// or when tables were not read yet.
     fn walk(&mut self, sample: &Sample<'_>, known: Option<&CachedSpace>, most: usize) -> Option<Walked> {
         let start = self.frames.len();
         let parts = sample.parts();
@@ -317,12 +324,10 @@ impl UnwindWorker {
         let Some((recorded, stack)) = copied else {
             return Some(Walked { frames: start..start, own: 0, end: None });
         };
-        if recorded.abi != ABI_64 {
-            return None;
-        }
+        let arch = arch(recorded)?;
         self.values.clear();
         self.values.extend(recorded.values.iter());
-        let registers = Registers::from_sample(ARCH, recorded.mask, &self.values)?;
+        let registers = Registers::from_sample(arch, recorded.mask, &self.values)?;
         let Some(known) = known else {
             self.frames.push(Frame { address: Avma(registers.ip), sp: registers.sp });
             return Some(Walked { frames: start..start + 1, own: 1, end: None });
@@ -361,6 +366,8 @@ mod tests {
         | sample_type::TIME
         | sample_type::REGS_USER
         | sample_type::STACK_USER;
+
+    const ABI_64: u64 = 2;
 
     fn attr() -> Attr {
         let mut attr = Attr::new(1, 0);
@@ -432,7 +439,7 @@ mod tests {
     #[test]
     fn samples_keep_their_copies_when_time_is_short_or_nobody_can_unwind_them() {
         for (hurry, abi, want) in
-            [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "T"), (false, 0, "S")]
+            [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "S"), (false, 3, "T"), (false, 0, "S")]
         {
             let round = Round { bytes: sample(1, abi), second: None };
             // Without registers the record has none of their words.

@@ -52,7 +52,7 @@ fn copied(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     part(ends.cut, "where the copy of the stack ends");
     part(ends.lost, "where the unwind tables lead nowhere");
     part(ends.long, "because they are longer than --max-stack");
-    part(ends.compat, "in 32-bit processes, which pmc does not unwind");
+    part(ends.compat, "in 32-bit Arm processes, which pmc does not unwind");
     for (module, samples) in ends.no_tables.iter().take(MOST) {
         match module {
             Some(name) => part(*samples, &format!("in {}, which has no unwind tables there", clean(name))),

@@ -90,5 +90,5 @@ fn chains_that_reach_no_root_are_laid_at_a_modules_door() {
     let (stacks, rooted) = (trust["stacks"].as_u64().unwrap(), trust["rooted"].as_u64().unwrap());
     assert_eq!(sum, stacks - rooted, "{trust}");
     assert!(sum * 10 > stacks * 5 && broken[0]["module"] == "prog", "{trust}");
-    assert!(text.contains("in prog") && text.contains("try: record --call-graph dwarf"), "{text}");
+    assert!(text.contains("in prog") && text.contains("try: record --call-graph auto"), "{text}");
 }

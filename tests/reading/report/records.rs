@@ -192,14 +192,16 @@ fn recorded_callers_stay_where_no_stack_was_copied() {
             copied(1, &in_kernel, &[&regs[..], &[16, 0, 0, 16]].concat()),
             // A 32-bit process: its words are no 64-bit return addresses.
             copied(2, &[USER, 0x1111], &[1, 0x7000, 0x7000, 0x1111, 16, 0, 0x2222, 16]),
+            // Nobody knows what process this is.
+            copied(2, &[USER, 0x1111], &[3, 0x7000, 0x7000, 0x1111, 16, 0, 0x2222, 16]),
         ],
     );
     let (process, kernel): ([&str; 3], [&str; 4]) =
         (["1111", "2222", "3333"], ["ffffffff81000000", "ffffffff81000010", "1111", "2222"]);
-    let want: [&[&str]; 7] = [&process, &process, &process, &kernel, &process, &kernel, &["1111"]];
+    let want: [&[&str]; 8] = [&process, &process, &process, &kernel, &process, &kernel, &["1111"], &["1111"]];
     assert_eq!(stacks(&file), want);
     let trust = &pmc_json(&file, &[])["trust"];
-    assert_eq!((&trust["frames"], &trust["ends"]["compat"]), (&(4 * 3 + 2 * 4 + 1).into(), &1.into()));
+    assert_eq!((&trust["frames"], &trust["ends"]["compat"]), (&(4 * 3 + 2 * 4 + 2).into(), &1.into()));
 }
 
 #[test]

@@ -288,24 +288,33 @@ fn streams_and_rows_of_files_are_unwound_too() {
 }
 
 #[test]
-fn samples_that_pmc_cannot_unwind_keep_their_copies() {
-    if !ready() || !kit::need_program("as") || !kit::need_program("ld") || cfg!(not(target_arch = "x86_64")) {
+fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
+    let programs = ["as", "ld", "objcopy"].map(kit::need_program);
+    if !ready() || programs.contains(&false) || cfg!(not(target_arch = "x86_64")) {
         return;
     }
     let lab = Lab::new();
     let path = |name: &str| lab.path(name).display().to_string();
-    let source = ".globl _start\n_start: mov $200000000,%ecx\n1: dec %ecx\njnz 1b\n\
-        mov $1,%eax\nxor %ebx,%ebx\nint $0x80\n";
+    let source = ".globl _start\n_start: mov $1000000000,%ecx\n1: dec %ecx\njnz 1b\n\
+        mov $60,%eax\nxor %edi,%edi\nsyscall\n";
     std::fs::write(path("a.s"), source).expect("a source");
-    let built =
-        format!("as --32 -o {0}.o {0} && ld -m elf_i386 -o {1} {0}.o && {1}", path("a.s"), path("narrow"));
-    let runs = Command::new("sh").args(["-c", &built]).status().is_ok_and(|status| status.success());
-    if !kit::need("ia32", runs, "this kernel runs no 32-bit programs") {
-        return;
+    // Tables that take several times longer to read than samples wait for them.
+    let mut tables = [&12u32.to_le_bytes()[..], &[0xff; 4], &[1, 0, 1, 0x78, 16, 0, 0, 0]].concat();
+    for function in 0..500_000u64 {
+        tables.extend([20u32.to_le_bytes(), [0; 4]].concat());
+        tables.extend([(1 << 28 | function << 4).to_le_bytes(), 16u64.to_le_bytes()].concat());
     }
+    std::fs::write(path("tables"), tables).expect("tables");
+    let built = format!(
+        "as -o {0}.o {0} && ld -o {1} {0}.o && objcopy --add-section .debug_frame={2} {1}",
+        path("a.s"),
+        path("slow"),
+        path("tables"),
+    );
+    assert!(Command::new("sh").args(["-c", &built]).status().is_ok_and(|status| status.success()));
     let file = lab.path("file");
     let options = ["-e", "cpu-clock", "--call-graph", "dwarf,256"];
-    let shell = format!("{}; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", path("narrow"));
+    let shell = format!("{}; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", path("slow"));
     let run = record(&file, &options, &["sh", "-c", &shell]).expect(0).says(&["keep the copy"]);
     let samples = told(&run.stderr, " samples");
     assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
@@ -321,4 +330,75 @@ fn samples_that_pmc_cannot_unwind_keep_their_copies() {
     let run = record(&file, &options, WORK).expect(0);
     let events = if run.stderr.contains("keep the copy") { 2 } else { 1 };
     assert_eq!(perf(&["evlist"], &file).lines().filter(|line| line.starts_with("cpu-clock")).count(), events);
+}
+
+/// 32-bit, without a library: frames of every kind that gcc makes, in an order that is known.
+const NARROW: &str = r#"
+volatile unsigned sink;
+__attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 7; }
+__attribute__((noinline)) int rec(int d, int n) {
+    volatile char b[40];
+    b[d] = d;
+    if (d == 0) { leaf(n); return b[0]; }
+    int r = rec(d - 1, n) + b[d];
+    sink += r;
+    return r;
+}
+/* Its size is not known: it has a frame pointer. */
+__attribute__((noinline)) int sized(int n) { volatile char b[n & 63 | 1]; b[0] = 1; return rec(3, n) + b[0]; }
+/* Where its frame is an expression says. */
+__attribute__((noinline)) int aligned(int n) {
+    volatile char b[64] __attribute__((aligned(64)));
+    b[0] = 1;
+    return sized(n) + b[0];
+}
+void begin(void) {
+    for (int i = 0; i < 2000; i++) sink += aligned(50000);
+    __asm__ volatile("int $0x80" : : "a"(1), "b"(0));
+}
+__asm__(".globl _start\n_start: .cfi_startproc\n.cfi_undefined eip\ncall begin\nhlt\n.cfi_endproc\n");
+"#;
+
+#[test]
+fn stacks_of_32_bit_programs_are_unwound() {
+    if !ready() || !kit::need_program("gcc") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, file) = (lab.path("narrow.c"), lab.path("file"));
+    std::fs::write(&source, NARROW).expect("a source");
+    let order = ["leaf", "rec", "rec", "rec", "rec", "sized", "aligned", "begin", "_start"];
+    for (tables, frames) in [(true, "-fomit-frame-pointer"), (false, "-fno-omit-frame-pointer")] {
+        let program = lab.path(if tables { "tables" } else { "pointers" });
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-m32", "-nostdlib", "-static", "-O2", "-fno-pic", "-no-pie", "-fno-stack-protector"]);
+        gcc.args(["-fno-optimize-sibling-calls", "-fasynchronous-unwind-tables", frames, "-o"]);
+        let built = gcc.arg(&program).arg(&source).output().is_ok_and(|run| run.status.success());
+        let runs = built && Command::new(&program).status().is_ok_and(|status| status.success());
+        if !kit::need("ia32", runs, "gcc makes no 32-bit programs, or this kernel runs none") {
+            return;
+        }
+        if !tables {
+            let taken = Command::new("objcopy").args(["-R", ".eh_frame"]).arg(&program).output();
+            assert!(taken.is_ok_and(|run| run.status.success()));
+        }
+        for when in ["live", "deferred"] {
+            let options = ["-e", "cpu-clock:u", "--call-graph", "dwarf", "--unwind", when];
+            record(&file, &options, &[program.to_str().expect("a plain path")]).expect(0);
+            let mut pmc = kit::pmc();
+            let run: kit::Ran =
+                pmc.args(["script", "-F", "ip,sym", "-i"]).arg(&file).output().expect("pmc starts").into();
+            let text = run.expect(0).stdout;
+            let stacks: Vec<Vec<&str>> = text
+                .split("\n\n")
+                .map(|stack| stack.lines().filter_map(|line| line.split_whitespace().nth(1)).collect())
+                .filter(|stack: &Vec<&str>| !stack.is_empty())
+                .collect();
+            let whole = stacks.iter().filter(|stack| **stack == order).count();
+            assert!(whole > 10 && whole * 10 > stacks.len() * 9, "{when} {tables}: {whole} of {text}");
+            // Frame pointers lack a caller where a function is just being entered.
+            let strange = stacks.iter().find(|stack| tables && !order.ends_with(stack));
+            assert!(strange.is_none(), "{when}: {strange:?}");
+        }
+    }
 }

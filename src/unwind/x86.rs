@@ -1,0 +1,394 @@
+//! 32-bit x86, which framehop does not know: the rules of a file's call frame information, carried out.
+//!
+//! ```text
+//!   address -> entry (by function) -> row -> where the caller's esp is (CFA), where eip, ebp, … were kept
+//! ```
+//!
+//! What framehop does for 64 bits is done for 32: where a file has no tables the frame pointer is followed;
+//! in the gaps of one that has, a sampled function has just been called, and others have a frame pointer.
+
+use std::sync::Arc;
+
+use framehop::FrameAddress;
+use gimli::{
+    BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, EvaluationResult, Expression, LittleEndian,
+    RegisterRule, UnwindContext, UnwindSection, Value, X86,
+};
+
+/// Operations of an expression beyond which it is not believed; real ones have three or so.
+const MOST_OPERATIONS: u32 = 1000;
+
+/// By their DWARF number: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers([u32; 9]);
+
+impl Registers {
+    /// As they were sampled; `others` by their DWARF number.
+    pub(super) fn new(ip: u64, sp: u64, fp: u64, others: &[u64; 16]) -> Self {
+        let mut all = [0; 9];
+        for (register, value) in all.iter_mut().zip(others) {
+            *register = *value as u32;
+        }
+        for (register, value) in [(X86::ESP, sp), (X86::EBP, fp), (X86::RA, ip)] {
+            all[usize::from(register.0)] = value as u32;
+        }
+        Self(all)
+    }
+
+    fn get(&self, register: gimli::Register) -> Option<u32> {
+        self.0.get(usize::from(register.0)).copied()
+    }
+
+    fn ip(&self) -> u32 {
+        self.0[usize::from(X86::RA.0)]
+    }
+
+    pub(super) fn sp(&self) -> u32 {
+        self.0[usize::from(X86::ESP.0)]
+    }
+
+    pub(super) fn fp(&self) -> u32 {
+        self.0[usize::from(X86::EBP.0)]
+    }
+
+    /// As the caller had them, where the frame pointer and behind it the return address lie at `fp`.
+    fn by_frame_pointer(&self, read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<Option<Self>, ()> {
+        if self.fp() == 0 {
+            return Ok(None);
+        }
+        let sp = self.fp().checked_add(8).ok_or(())?;
+        let fp = read(self.fp().into())? as u32;
+        let mut caller = self.returned(sp, read)?;
+        caller.0[usize::from(X86::EBP.0)] = fp;
+        Ok(Some(caller))
+    }
+
+    /// As they are when the function has returned through the word below this stack pointer.
+    fn returned(&self, sp: u32, read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<Self, ()> {
+        let mut caller = *self;
+        caller.0[usize::from(X86::RA.0)] = read(u64::from(sp.checked_sub(4).ok_or(())?))? as u32;
+        caller.0[usize::from(X86::ESP.0)] = sp;
+        Ok(caller)
+    }
+}
+
+/// A file's tables, by function.
+#[derive(Debug)]
+pub(super) struct Entries {
+    pub(super) eh_frame: Option<Arc<[u8]>>,
+    pub(super) debug_frame: Option<Arc<[u8]>>,
+    pub(super) bases: BaseAddresses,
+    /// Where each function begins, and the place of its entry; by start.
+    pub(super) functions: Vec<(u64, usize)>,
+}
+
+/// Goes to the caller; where that returns to, `None` at the root. `entries` are those of the file that the
+/// address lies in, with what its mapping lies above the file's own addresses.
+///
+/// # Errors
+/// When the rules, or the frame pointer, lead nowhere.
+pub(super) fn unwind_frame(
+    entries: Option<(&Entries, u64)>,
+    frame: FrameAddress,
+    registers: &mut Registers,
+    context: &mut UnwindContext<usize>,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<Option<u64>, ()> {
+    let is_sampled = matches!(frame, FrameAddress::InstructionPointer(_));
+    let caller = match entries {
+        None => registers.by_frame_pointer(read)?,
+        Some((entries, slide)) => {
+            let address = frame.address_for_lookup().wrapping_sub(slide);
+            match entries.caller(address, registers, context, read)? {
+                Found::Caller(caller) => caller,
+                Found::Gap if is_sampled => {
+                    Some(registers.returned(registers.sp().checked_add(4).ok_or(())?, read)?)
+                }
+                Found::Gap => registers.by_frame_pointer(read)?,
+            }
+        }
+    };
+    let Some(caller) = caller else { return Ok(None) };
+    // A return takes at least its address off the stack.
+    if caller.sp() <= registers.sp() {
+        return Err(());
+    }
+    *registers = caller;
+    Ok(Some(caller.ip().into()))
+}
+
+/// What tables say of an address.
+enum Found {
+    /// The caller, or that there is none.
+    Caller(Option<Registers>),
+    /// Nothing.
+    Gap,
+}
+
+impl Entries {
+    fn caller(
+        &self,
+        address: u64,
+        registers: &Registers,
+        context: &mut UnwindContext<usize>,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Result<Found, ()> {
+        let before = self.functions.partition_point(|(start, _)| *start <= address);
+        let Some(&(_, place)) = before.checked_sub(1).and_then(|last| self.functions.get(last)) else {
+            return Ok(Found::Gap);
+        };
+        match (&self.eh_frame, &self.debug_frame) {
+            (Some(bytes), _) => self.by_rules(&eh_frame(bytes), place, address, registers, context, read),
+            (_, Some(bytes)) => self.by_rules(&debug_frame(bytes), place, address, registers, context, read),
+            _ => Ok(Found::Gap),
+        }
+    }
+
+    fn by_rules<'a, S>(
+        &self,
+        section: &S,
+        place: usize,
+        address: u64,
+        registers: &Registers,
+        context: &mut UnwindContext<usize>,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Result<Found, ()>
+    where
+        S: UnwindSection<EndianSlice<'a, LittleEndian>>,
+        S::Offset: gimli::UnwindOffset<usize>,
+    {
+        let entry = section
+            .fde_from_offset(&self.bases, S::Offset::from(place), S::cie_from_offset)
+            .map_err(|_| ())?;
+        let Ok(row) = entry.unwind_info_for_address(section, &self.bases, context, address) else {
+            return Ok(Found::Gap);
+        };
+        let encoding = entry.cie().encoding();
+        let evaluate = |expression: &gimli::UnwindExpression<usize>, initial: Option<u32>, read: &mut _| {
+            let expression = expression.get(section).map_err(|_| ())?;
+            evaluate(expression, encoding, initial, registers, read)
+        };
+        let cfa = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                registers.get(*register).ok_or(())?.wrapping_add(*offset as u32)
+            }
+            CfaRule::Expression(expression) => evaluate(expression, None, read)?,
+        };
+        let at = |offset: i64| u64::from(cfa.wrapping_add(offset as u32));
+        let mut kept = |register: gimli::Register| -> Result<Option<u32>, ()> {
+            Ok(Some(match row.register(register) {
+                None | Some(RegisterRule::Undefined) => return Ok(None),
+                Some(RegisterRule::SameValue) => registers.get(register).ok_or(())?,
+                Some(RegisterRule::Offset(offset)) => read(at(offset))? as u32,
+                Some(RegisterRule::ValOffset(offset)) => at(offset) as u32,
+                Some(RegisterRule::Register(other)) => registers.get(other).ok_or(())?,
+                Some(RegisterRule::Expression(expression)) => {
+                    let place = evaluate(&expression, Some(cfa), &mut *read)?;
+                    read(place.into())? as u32
+                }
+                Some(RegisterRule::ValExpression(expression)) => {
+                    evaluate(&expression, Some(cfa), &mut *read)?
+                }
+                Some(RegisterRule::Constant(value)) => value as u32,
+                Some(RegisterRule::Architectural) => return Err(()),
+            }))
+        };
+        let mut caller = *registers;
+        let Some(ip) = kept(entry.cie().return_address_register())? else {
+            return Ok(Found::Caller(None));
+        };
+        for number in 0..X86::RA.0 {
+            // What cannot be read any more (an epilogue has taken it off the stack) is what it was.
+            if let Ok(Some(value)) = kept(gimli::Register(number)) {
+                caller.0[usize::from(number)] = value;
+            } else if number == X86::ESP.0 {
+                caller.0[usize::from(number)] = cfa;
+            }
+        }
+        caller.0[usize::from(X86::RA.0)] = ip;
+        Ok(Found::Caller(Some(caller)))
+    }
+}
+
+/// `.eh_frame` of 32-bit files.
+pub(super) fn eh_frame(bytes: &[u8]) -> EhFrame<EndianSlice<'_, LittleEndian>> {
+    let mut section = EhFrame::new(bytes, LittleEndian);
+    section.set_address_size(4);
+    section
+}
+
+/// `.debug_frame` of 32-bit files.
+pub(super) fn debug_frame(bytes: &[u8]) -> DebugFrame<EndianSlice<'_, LittleEndian>> {
+    let mut section = DebugFrame::new(bytes, LittleEndian);
+    section.set_address_size(4);
+    section
+}
+
+/// An expression's value. `initial` is what it begins with.
+fn evaluate(
+    expression: Expression<EndianSlice<'_, LittleEndian>>,
+    encoding: gimli::Encoding,
+    initial: Option<u32>,
+    registers: &Registers,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<u32, ()> {
+    let mut evaluation = expression.evaluation(encoding);
+    evaluation.set_max_iterations(MOST_OPERATIONS);
+    if let Some(initial) = initial {
+        evaluation.set_initial_value(initial.into());
+    }
+    let mut result = evaluation.evaluate();
+    loop {
+        result = match result.map_err(|_| ())? {
+            EvaluationResult::Complete => break,
+            EvaluationResult::RequiresRegister { register, .. } => {
+                let value = registers.get(register).ok_or(())?;
+                evaluation.resume_with_register(Value::Generic(value.into()))
+            }
+            EvaluationResult::RequiresMemory { address, size: 4, space: None, .. } => {
+                evaluation.resume_with_memory(Value::Generic(read(address)?))
+            }
+            _ => return Err(()),
+        };
+    }
+    let value = evaluation.value_result().ok_or(())?;
+    Ok(value.to_u64(u32::MAX.into()).map_err(|_| ())? as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function as gcc makes them, at 0x1000, and one at 0x1100 that nobody calls.
+    ///
+    /// ```text
+    ///   1000  esp+4                         just called
+    ///   1001  esp+8,  ebp at cfa-8          push %ebp
+    ///   1003  ebp+8,  ebp at cfa-8          mov %esp,%ebp
+    ///   1010  ecx+0,  ebp by expression     of the form that aligns the stack
+    ///   1020  at *(ebp-4)
+    ///   1030  esp+8,  ebx in edi, esi cfa-8 itself, edx at an address that is computed
+    /// ```
+    fn section() -> Vec<u8> {
+        let entry = |head: &[u32], rest: &[u8]| {
+            let mut body: Vec<u8> = head.iter().flat_map(|word| word.to_le_bytes()).collect();
+            body.extend(rest);
+            body.resize(body.len().next_multiple_of(4), 0);
+            [&(body.len() as u32).to_le_bytes()[..], &body].concat()
+        };
+        // Version 1, no augmentation, factors 1 and -4, return address 8; cfa is esp+4, eip at cfa-4.
+        let common = entry(&[!0], &[1, 0, 1, 0x7c, 8, 0x0c, 4, 4, 0x88, 1]);
+        let rules = [
+            &[0x41, 0x0e, 8, 0x85, 2][..],
+            &[0x42, 0x0d, 5],
+            &[0x4d, 0x0c, 1, 0, 0x10, 5, 2, 0x75, 0],
+            &[0x50, 0x0f, 3, 0x75, 0x7c, 0x06],
+            &[0x50, 0x0c, 4, 8, 0x09, 3, 7, 0x14, 6, 2, 0x10, 2, 2, 0x23, 4],
+        ];
+        let called = entry(&[0, 0x1000, 0x100], &rules.concat());
+        let root = entry(&[0, 0x1100, 0x100], &[0x07, 8]);
+        [common, called, root].concat()
+    }
+
+    fn entries(section: Vec<u8>) -> Entries {
+        let length = |at: usize| 4 + u32::from_le_bytes(section[at..at + 4].try_into().unwrap()) as usize;
+        let first = length(0);
+        let functions = vec![(0x1000, first), (0x1100, first + length(first))];
+        Entries { functions, ..entries_of(section) }
+    }
+
+    const SP: u32 = 0xffff_d000;
+
+    /// Words on the stack, from [`SP`] on.
+    const STACK: [u32; 8] = [0x11, 0x22, 0x33, 0x44, 0x55, 0x66, SP + 24, 0x88];
+
+    fn read(address: u64) -> Result<u64, ()> {
+        let at = address.checked_sub(SP.into()).ok_or(())? / 4;
+        STACK.get(at as usize).map(|word| u64::from(*word)).ok_or(())
+    }
+
+    /// eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
+    const SAMPLED: [u32; 9] = [1, SP + 12, 3, 4, SP, SP + 8, 6, 7, 0];
+
+    /// What becomes of the registers at an address; `None` at the root.
+    fn caller(entries: Option<&Entries>, frame: FrameAddress, fp: u32) -> Result<Option<[u32; 9]>, ()> {
+        let mut registers = Registers(SAMPLED);
+        registers.0[5] = fp;
+        registers.0[8] = frame.address() as u32;
+        let entries = entries.map(|entries| (entries, 0u64.wrapping_sub(0x4000)));
+        let next = unwind_frame(entries, frame, &mut registers, &mut UnwindContext::new(), &mut read)?;
+        assert!(next.is_none_or(|address| address == u64::from(registers.ip())));
+        Ok(next.map(|_| registers.0))
+    }
+
+    /// The file's address `at` as it is mapped: 0x4000 below.
+    fn mapped(at: u64) -> FrameAddress {
+        FrameAddress::InstructionPointer(at.wrapping_sub(0x4000))
+    }
+
+    #[test]
+    fn rows_say_where_the_caller_is() {
+        let entries = entries(section());
+        // ebx, esp, ebp, esi, eip, edx.
+        let at = |address: u64, fp: u32| {
+            let all = caller(Some(&entries), mapped(address), fp).unwrap();
+            all.map(|all| [all[3], all[4], all[5], all[6], all[8], all[2]])
+        };
+        assert_eq!(at(0x1000, 5), Some([4, SP + 4, 5, 6, 0x11, 3]));
+        assert_eq!(at(0x1002, 5), Some([4, SP + 8, 0x11, 6, 0x22, 3]));
+        assert_eq!(at(0x1003, SP + 8), Some([4, SP + 16, 0x33, 6, 0x44, 3]));
+        // ecx+0; the saved one lies where ebp points to.
+        assert_eq!(at(0x1010, SP + 4), Some([4, SP + 12, 0x22, 6, 0x33, 3]));
+        assert_eq!(at(0x1020, SP + 28), Some([4, SP + 24, 0x88, 6, 0x66, 3]));
+        // edx lies at cfa+4.
+        assert_eq!(at(0x1030, SP + 28), Some([7, SP + 8, 0x88, SP, 0x22, 0x44]));
+        // The tables say that nobody called it.
+        assert_eq!(at(0x1100, 5), None);
+    }
+
+    #[test]
+    fn without_rules_frame_pointers_lead_on() {
+        let (entries, ip) = (entries(section()), FrameAddress::from_instruction_pointer(0x4000_0000));
+        let returned = FrameAddress::from_return_address(0x4000_0000).unwrap();
+        let at = |entries, frame, fp| caller(entries, frame, fp).map(|all| all.map(|a| (a[4], a[5], a[8])));
+        let by_frame_pointer = Ok(Some((SP + 16, 0x33, 0x44)));
+        assert_eq!(at(None, ip, SP + 8), by_frame_pointer);
+        // Where a file has tables, but none there, a sampled function has just been called.
+        assert_eq!(at(Some(&entries), ip, SP + 8), Ok(Some((SP + 4, SP + 8, 0x11))));
+        assert_eq!(at(Some(&entries), returned, SP + 8), by_frame_pointer);
+        assert_eq!(at(None, ip, 0), Ok(None));
+        // Beyond the copy, below it, backwards, and over the end of memory.
+        for fp in [SP + 28, SP + 4000, SP - 4, SP - 8, 8, u32::MAX, u32::MAX - 7] {
+            assert_eq!(at(None, ip, fp), Err(()), "{fp:x}");
+        }
+    }
+
+    #[test]
+    fn hostile_rules_end_the_walk() {
+        let whole = section();
+        let known = entries(whole.clone()).functions;
+        let mut ends = 0;
+        for at in 0..whole.len() {
+            for value in [0, 1, 4, 0x0f, 0x10, 0x2f, 0x7f, 0x80, 0xc3, 0xff] {
+                let mut changed = whole.clone();
+                changed[at] = value;
+                let entries = Entries { functions: known.clone(), ..entries_of(changed) };
+                for address in [0x1000, 0x1003, 0x1010, 0x1020, 0x1030, 0x1100] {
+                    ends += usize::from(caller(Some(&entries), mapped(address), SP + 8).is_err());
+                }
+            }
+        }
+        assert!(ends > 0);
+        // Places that are none.
+        let functions = vec![(0, 0), (0x1000, usize::MAX), (0x1100, whole.len())];
+        let entries = Entries { functions, ..entries_of(whole) };
+        for address in [5, 0x1000, 0x1100] {
+            assert!(caller(Some(&entries), mapped(address), SP + 8).is_err(), "{address:x}");
+        }
+    }
+
+    fn entries_of(section: Vec<u8>) -> Entries {
+        let (debug_frame, bases) = (Some(section.into()), BaseAddresses::default());
+        Entries { eh_frame: None, debug_frame, bases, functions: Vec::new() }
+    }
+}
