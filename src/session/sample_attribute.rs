@@ -140,8 +140,8 @@ pub(super) fn attribute_words(
     }));
 }
 
-/// What the hardware told of a sample's cost: see [`Value::weights`](super::samples::Value::weights). 0 where it
-/// told nothing.
+/// What the hardware told of a sample's cost: see [`Value::weights`](super::samples::Value::weights).
+/// 0 where it told nothing.
 pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
     if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
         return [0; 3];

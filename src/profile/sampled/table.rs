@@ -157,6 +157,9 @@ impl Parts {
     }
 }
 
+/// What keys may ask of a call: the function, the line, the place in the function, the module.
+type Asked = (Call, (Option<StringId>, u32), u64, Option<u32>);
+
 /// Which part each call and each leaf is, found out when a row first has it.
 struct OfCode<'a> {
     input: &'a Input<'a>,
@@ -168,7 +171,7 @@ struct OfCode<'a> {
     cells: Vec<Cell>,
     /// Parts by what the keys may ask of a call: what most calls have been asked before, without making
     /// cells.
-    known: FxHashMap<(Call, Option<StringId>, u32, u64, Option<u32>), u32>,
+    known: FxHashMap<Asked, u32>,
     has_files: bool,
     has_offsets: bool,
     has_modules: bool,
@@ -205,7 +208,7 @@ impl OfCode<'_> {
             self.input.resolved.locations[location as usize].offset.wrapping_sub(start.get())
         });
         let module = self.input.code.module(location).filter(|_| self.has_modules);
-        let asked = (plain, place.0, place.1, into, module);
+        let asked = (plain, place, into, module);
         if let Some(part) = self.known.get(&asked) {
             return *part;
         }
