@@ -58,6 +58,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
     $completions = @(switch ($command) {
         'pmc' {
             [CompletionResult]::new('--buildid-dir', '--buildid-dir', [CompletionResultType]::ParameterName, 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Show long text through the pager, whatever the setting `pager.COMMAND` says')
+            [CompletionResult]::new('--paginate', '--paginate', [CompletionResultType]::ParameterName, 'Show long text through the pager, whatever the setting `pager.COMMAND` says')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
@@ -104,6 +107,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--html', '--html', [CompletionResultType]::ParameterName, 'Write the answer into this page for any browser, which can be sent to whoever asks')
             [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export) beside the recording')
             [CompletionResult]::new('--theme', '--theme', [CompletionResultType]::ParameterName, 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text, on a terminal too')
@@ -161,6 +165,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form')
             [CompletionResult]::new('--tpebs-mode', '--tpebs-mode', [CompletionResultType]::ParameterName, 'tpebs-mode')
             [CompletionResult]::new('--iostat', '--iostat', [CompletionResultType]::ParameterName, 'iostat')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric one by one, not as a group')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
             [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
@@ -262,6 +267,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form')
             [CompletionResult]::new('--tpebs-mode', '--tpebs-mode', [CompletionResultType]::ParameterName, 'tpebs-mode')
             [CompletionResult]::new('--iostat', '--iostat', [CompletionResultType]::ParameterName, 'iostat')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric one by one, not as a group')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
             [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
@@ -331,6 +337,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metric', '--metric', [CompletionResultType]::ParameterName, 'A metric of your own: ''name=expression over events''')
             [CompletionResult]::new('--td-level', '--td-level', [CompletionResultType]::ParameterName, 'The level of --topdown: 1, the only one so far, or 0, the highest there is')
             [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--append', '--append', [CompletionResultType]::ParameterName, 'With -o: append to the file')
             [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
             [CompletionResult]::new('--no-aggr', '--no-aggr', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
@@ -417,6 +424,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--aux-sample', '--aux-sample', [CompletionResultType]::ParameterName, 'aux-sample')
             [CompletionResult]::new('--off-cpu-thresh', '--off-cpu-thresh', [CompletionResultType]::ParameterName, 'off-cpu-thresh')
             [CompletionResult]::new('--setup-filter', '--setup-filter', [CompletionResultType]::ParameterName, 'setup-filter')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--exclude-perf', '--exclude-perf', [CompletionResultType]::ParameterName, 'Leave out, of tracepoints, what pmc itself does')
             [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail when the kernel does not allow that many samples a second')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency')
@@ -523,6 +531,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Print fields with this between them and nothing else')
             [CompletionResult]::new('--field-separator', '--field-separator', [CompletionResultType]::ParameterName, 'Print fields with this between them and nothing else')
             [CompletionResult]::new('--group-sort-idx', '--group-sort-idx', [CompletionResultType]::ParameterName, 'Sort by the member of the group with this index')
+            [CompletionResult]::new('--stdio-color', '--stdio-color', [CompletionResultType]::ParameterName, 'Whether text has colours: always (a pipe then gets text for a person, too), never, or auto, on a terminal')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Whether text has colours: always (a pipe then gets text for a person, too), never, or auto, on a terminal')
             [CompletionResult]::new('--theme', '--theme', [CompletionResultType]::ParameterName, 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Widths of the columns')
             [CompletionResult]::new('--column-widths', '--column-widths', [CompletionResultType]::ParameterName, 'Widths of the columns')
@@ -537,7 +547,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--addr2line', '--addr2line', [CompletionResultType]::ParameterName, 'addr2line')
             [CompletionResult]::new('--addr2line-style', '--addr2line-style', [CompletionResultType]::ParameterName, 'addr2line-style')
             [CompletionResult]::new('--unwind-style', '--unwind-style', [CompletionResultType]::ParameterName, 'unwind-style')
-            [CompletionResult]::new('--stdio-color', '--stdio-color', [CompletionResultType]::ParameterName, 'stdio-color')
             [CompletionResult]::new('--pretty', '--pretty', [CompletionResultType]::ParameterName, 'pretty')
             [CompletionResult]::new('--samples', '--samples', [CompletionResultType]::ParameterName, 'samples')
             [CompletionResult]::new('-M', '-M ', [CompletionResultType]::ParameterName, 'M')
@@ -546,6 +555,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--prefix', '--prefix', [CompletionResultType]::ParameterName, 'prefix')
             [CompletionResult]::new('--prefix-strip', '--prefix-strip', [CompletionResultType]::ParameterName, 'prefix-strip')
             [CompletionResult]::new('--percent-type', '--percent-type', [CompletionResultType]::ParameterName, 'percent-type')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'The call tree from the caller down')
             [CompletionResult]::new('--inverted', '--inverted', [CompletionResultType]::ParameterName, 'The call tree from the caller down')
             [CompletionResult]::new('--children', '--children', [CompletionResultType]::ParameterName, 'Count what functions called as theirs too (default with call chains)')
@@ -677,6 +687,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'j')
             [CompletionResult]::new('--branch-filter', '--branch-filter', [CompletionResultType]::ParameterName, 'branch-filter')
             [CompletionResult]::new('--sym-annotate', '--sym-annotate', [CompletionResultType]::ParameterName, 'sym-annotate')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Sample call chains (by frame pointers)')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Sample everything on all CPUs (the default)')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Sample everything on all CPUs (the default)')
@@ -752,6 +763,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--prefix-strip', '--prefix-strip', [CompletionResultType]::ParameterName, 'Leave out so many folders from the beginning of sources'' paths')
             [CompletionResult]::new('--theme', '--theme', [CompletionResultType]::ParameterName, 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]')
             [CompletionResult]::new('--stdio-color', '--stdio-color', [CompletionResultType]::ParameterName, 'Whether text has colours: always, never, or auto, on a terminal')
+            [CompletionResult]::new('--color', '--color', [CompletionResultType]::ParameterName, 'Whether text has colours: always, never, or auto, on a terminal')
             [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'A folder that stands for / of the recorded machine, for programs and sources')
             [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
@@ -762,6 +774,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--objdump', '--objdump', [CompletionResultType]::ParameterName, 'objdump')
             [CompletionResult]::new('--addr2line', '--addr2line', [CompletionResultType]::ParameterName, 'addr2line')
             [CompletionResult]::new('--data-type', '--data-type', [CompletionResultType]::ParameterName, 'data-type')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Show the number of samples too (in rows: instead of percentages)')
             [CompletionResult]::new('--show-nr-samples', '--show-nr-samples', [CompletionResultType]::ParameterName, 'Show the number of samples too (in rows: instead of percentages)')
@@ -834,6 +847,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Only what the base has')
             [CompletionResult]::new('--baseline-only', '--baseline-only', [CompletionResultType]::ParameterName, 'Only what the base has')
             [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Show the sums of periods')
@@ -905,6 +919,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--graph-function', '--graph-function', [CompletionResultType]::ParameterName, 'graph-function')
             [CompletionResult]::new('--max-blocks', '--max-blocks', [CompletionResultType]::ParameterName, 'max-blocks')
             [CompletionResult]::new('--addr-range', '--addr-range', [CompletionResultType]::ParameterName, 'addr-range')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Leave out callers')
             [CompletionResult]::new('--hide-call-graph', '--hide-call-graph', [CompletionResultType]::ParameterName, 'Leave out callers')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread')
@@ -994,6 +1009,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
@@ -1040,6 +1056,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--no-join', '--no-join', [CompletionResultType]::ParameterName, 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
@@ -1059,6 +1076,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;evlist' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The same')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The same')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Show what the kernel was asked for: every field of each event''s attr')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Show what the kernel was asked for: every field of each event''s attr')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Show frequency or period')
@@ -1075,6 +1093,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;buildid-list' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The same')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The same')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-H', '-H ', [CompletionResultType]::ParameterName, 'Only files that samples lie in')
             [CompletionResult]::new('--with-hits', '--with-hits', [CompletionResultType]::ParameterName, 'Only files that samples lie in')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The running kernel''s build-id')
@@ -1104,6 +1123,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--vm-time-correlation', '--vm-time-correlation', [CompletionResultType]::ParameterName, 'vm-time-correlation')
             [CompletionResult]::new('--guest-data', '--guest-data', [CompletionResultType]::ParameterName, 'guest-data')
             [CompletionResult]::new('--guestmount', '--guestmount', [CompletionResultType]::ParameterName, 'guestmount')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Put the build-ids of files that samples lie in into the stream')
             [CompletionResult]::new('--build-ids', '--build-ids', [CompletionResultType]::ParameterName, 'Put the build-ids of files that samples lie in into the stream')
             [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Put the build-ids of all mapped files into the stream')
@@ -1127,6 +1147,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;data' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('convert', 'convert', [CompletionResultType]::ParameterValue, 'Write the samples in another format')
@@ -1144,6 +1165,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Write over a file that is there')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Changes nothing: what is wrong with a recording is always said')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Changes nothing: what is wrong with a recording is always said')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -1163,6 +1185,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
             [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Remove everything')
             [CompletionResult]::new('--purge-all', '--purge-all', [CompletionResultType]::ParameterName, 'Remove everything')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'List what is kept')
@@ -1177,6 +1200,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         }
         'pmc;archive' {
             [CompletionResult]::new('--exclude-buildids', '--exclude-buildids', [CompletionResultType]::ParameterName, 'Leave out the build-ids that stand in this file, one a line')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Pack up the recording, too')
             [CompletionResult]::new('--unpack', '--unpack', [CompletionResultType]::ParameterName, 'Unpack into the cache by build-id')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1184,6 +1208,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;kallsyms' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1191,6 +1216,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;config' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show everything that is set')
             [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'Show everything that is set')
             [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Only /etc/perfconfig')
@@ -1203,6 +1229,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--unit', '--unit', [CompletionResultType]::ParameterName, 'Only events of this PMU')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the list to this file')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the list to this file')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics')
             [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Say what the events count (the default; --no-desc for names alone)')
@@ -1219,6 +1246,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;info' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Only the recording''s header, as perf report --header-only')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
@@ -1228,6 +1256,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         }
         'pmc;reserve' {
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'The lock file to use instead of PCP''s')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Stay in the foreground (the default)')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Go to the background once the lock is held; a failure is reported before that')
             [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)')
@@ -1239,6 +1268,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;version' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Show what this build can do, too')
             [CompletionResult]::new('--build-options', '--build-options', [CompletionResultType]::ParameterName, 'Show what this build can do, too')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1246,6 +1276,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'a')
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'all')
             [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'm')

@@ -101,7 +101,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-h -V --buildid-dir --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
+            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -119,7 +119,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --no-pager --input --symbol --dso --dsos --comms --pid --tid --cpu --time --no-join --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --color --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -221,6 +221,10 @@ _pmc() {
                     COMPREPLY=($(compgen -W "always never auto" -- "${cur}"))
                     return 0
                     ;;
+                --color)
+                    COMPREPLY=($(compgen -W "always never auto" -- "${cur}"))
+                    return 0
+                    ;;
                 --symfs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -269,7 +273,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__archive)
-            opts="-h --all --unpack --exclude-buildids --help"
+            opts="-h --no-pager --all --unpack --exclude-buildids --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -287,7 +291,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__buildid__subcmd__cache)
-            opts="-a -r -p -P -u -M -l -v -f -k -h --add --remove --purge --purge-all --update --missing --list --target-ns --debuginfod --verbose --force --kcore --help"
+            opts="-a -r -p -P -u -M -l -v -f -k -h --no-pager --add --remove --purge --purge-all --update --missing --list --target-ns --debuginfod --verbose --force --kcore --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -357,7 +361,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__buildid__subcmd__list)
-            opts="-i -H -k -m -f -v -h --input --with-hits --kernel --kernel-maps --force --verbose --help"
+            opts="-i -H -k -m -f -v -h --no-pager --input --with-hits --kernel --kernel-maps --force --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -379,7 +383,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__config)
-            opts="-l -h --list --system --user --help"
+            opts="-l -h --no-pager --list --system --user --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -393,7 +397,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__data)
-            opts="-h --help convert"
+            opts="-h --no-pager --help convert"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -407,7 +411,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__data__subcmd__convert)
-            opts="-i -f -v -h --input --to-json --to-ctf --tod --time --all --force --verbose --help"
+            opts="-i -f -v -h --input --to-json --to-ctf --tod --time --all --force --verbose --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -441,7 +445,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --stream --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --no-pager --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --stream --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -563,7 +567,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__evlist)
-            opts="-i -v -F -g -f -h --input --verbose --freq --group --trace-fields --force --help"
+            opts="-i -v -F -g -f -h --no-pager --input --verbose --freq --group --trace-fields --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -585,7 +589,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__export)
-            opts="-i -o -e -c -C -d -S -U -p -k -q -h --type --format --input --output --event --diff --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
+            opts="-i -o -e -c -C -d -S -U -p -k -q -h --no-pager --type --format --input --output --event --diff --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -723,7 +727,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__flamegraph)
-            opts="-i -o -e -c -C -d -S -U -p -k -q -h --input --output --event --diff --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
+            opts="-i -o -e -c -C -d -S -U -p -k -q -h --no-pager --input --output --event --diff --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -853,7 +857,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="-a -m -i -w -h --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
+            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -867,7 +871,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__info)
-            opts="-j -h --header --json --help"
+            opts="-j -h --no-pager --header --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -881,7 +885,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__inject)
-            opts="-i -o -b -B -j -f -v -k -s -h --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --aslr --sched-stat --help"
+            opts="-i -o -b -B -j -f -v -k -s -h --no-pager --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --aslr --sched-stat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -951,7 +955,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__kallsyms)
-            opts="-v -h --verbose --help"
+            opts="-v -h --no-pager --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -965,7 +969,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__list)
-            opts="-l -d -o -j -h --long --desc --no-desc --unit --output --json --raw-dump --names --deprecated --debug --help"
+            opts="-l -d -o -j -h --no-pager --long --desc --no-desc --unit --output --json --raw-dump --names --deprecated --debug --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -991,7 +995,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__profile)
-            opts="-p -a -F -e -o -q -h --pid --all-cpus --timeout --duration --freq --event --call-graph --output --html --format --stdio --theme --no-runtime-env --quiet --help"
+            opts="-p -a -F -e -o -q -h --no-pager --pid --all-cpus --timeout --duration --freq --event --call-graph --output --html --format --stdio --theme --no-runtime-env --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1061,7 +1065,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --no-join --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-output-event --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --no-pager --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --no-join --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-output-event --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1303,7 +1307,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -I -D -T -t -j -w -k -q -f -v -m -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -I -D -T -t -j -w -k -q -f -v -m -M -h --no-pager --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --no-join --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --color --stdio-color --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1445,6 +1449,14 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --stdio-color)
+                    COMPREPLY=($(compgen -W "always never auto" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "always never auto" -- "${cur}"))
+                    return 0
+                    ;;
                 --theme)
                     COMPREPLY=($(compgen -W "auto dark light" -- "${cur}"))
                     return 0
@@ -1501,10 +1513,6 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --stdio-color)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --pretty)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1545,7 +1553,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__reserve)
-            opts="-D -d -f -v -h --create --json --version --help"
+            opts="-D -d -f -v -h --no-pager --create --json --version --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1563,7 +1571,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --addr-range --help"
+            opts="-i -F -G -S -c -C -D -I -j -k -f -v -a -s -g -l -L -d -h --no-pager --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --no-join --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --addr-range --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1737,7 +1745,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1935,7 +1943,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__record)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2133,7 +2141,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__report)
-            opts="-i -o -A -v -q -B -c -x -j -M -h --input --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --help"
+            opts="-i -o -A -v -q -B -c -x -j -M -h --no-pager --input --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2207,7 +2215,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --no-pager --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2465,7 +2473,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__version)
-            opts="-v -h --build-options --help"
+            opts="-v -h --no-pager --build-options --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -19,6 +19,9 @@ set edit:completion:arg-completer[pmc] = {|@words|
     var completions = [
         &'pmc'= {
             cand --buildid-dir 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]'
+            cand -p 'Show long text through the pager, whatever the setting `pager.COMMAND` says'
+            cand --paginate 'Show long text through the pager, whatever the setting `pager.COMMAND` says'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -h 'Print help'
             cand --help 'Print help'
             cand -V 'Print version'
@@ -64,6 +67,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --html 'Write the answer into this page for any browser, which can be sent to whoever asks'
             cand --format 'Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export) beside the recording'
             cand --theme 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -a 'Profile everything on all CPUs'
             cand --all-cpus 'Profile everything on all CPUs'
             cand --stdio 'Print plain text, on a terminal too'
@@ -120,6 +124,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --openmetrics 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form'
             cand --tpebs-mode 'tpebs-mode'
             cand --iostat 'iostat'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --metric-no-group 'Count the events of a metric one by one, not as a group'
             cand -i 'Do not count children that the command or the processes start'
             cand --no-inherit 'Do not count children that the command or the processes start'
@@ -220,6 +225,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --openmetrics 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form'
             cand --tpebs-mode 'tpebs-mode'
             cand --iostat 'iostat'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --metric-no-group 'Count the events of a metric one by one, not as a group'
             cand -i 'Do not count children that the command or the processes start'
             cand --no-inherit 'Do not count children that the command or the processes start'
@@ -288,6 +294,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --metric 'A metric of your own: ''name=expression over events'''
             cand --td-level 'The level of --topdown: 1, the only one so far, or 0, the highest there is'
             cand --openmetrics 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --append 'With -o: append to the file'
             cand -A 'A row for each CPU instead of the sum (with -a or -C)'
             cand --no-aggr 'A row for each CPU instead of the sum (with -a or -C)'
@@ -373,6 +380,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --aux-sample 'aux-sample'
             cand --off-cpu-thresh 'off-cpu-thresh'
             cand --setup-filter 'setup-filter'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --exclude-perf 'Leave out, of tracepoints, what pmc itself does'
             cand --strict-freq 'Fail when the kernel does not allow that many samples a second'
             cand --strict 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
@@ -478,6 +486,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -t 'Print fields with this between them and nothing else'
             cand --field-separator 'Print fields with this between them and nothing else'
             cand --group-sort-idx 'Sort by the member of the group with this index'
+            cand --stdio-color 'Whether text has colours: always (a pipe then gets text for a person, too), never, or auto, on a terminal'
+            cand --color 'Whether text has colours: always (a pipe then gets text for a person, too), never, or auto, on a terminal'
             cand --theme 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]'
             cand -w 'Widths of the columns'
             cand --column-widths 'Widths of the columns'
@@ -492,7 +502,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --addr2line 'addr2line'
             cand --addr2line-style 'addr2line-style'
             cand --unwind-style 'unwind-style'
-            cand --stdio-color 'stdio-color'
             cand --pretty 'pretty'
             cand --samples 'samples'
             cand -M 'M'
@@ -501,6 +510,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --prefix 'prefix'
             cand --prefix-strip 'prefix-strip'
             cand --percent-type 'percent-type'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -G 'The call tree from the caller down'
             cand --inverted 'The call tree from the caller down'
             cand --children 'Count what functions called as theirs too (default with call chains)'
@@ -631,6 +641,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -j 'j'
             cand --branch-filter 'branch-filter'
             cand --sym-annotate 'sym-annotate'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -g 'Sample call chains (by frame pointers)'
             cand -a 'Sample everything on all CPUs (the default)'
             cand --all-cpus 'Sample everything on all CPUs (the default)'
@@ -705,6 +716,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --prefix-strip 'Leave out so many folders from the beginning of sources'' paths'
             cand --theme 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]'
             cand --stdio-color 'Whether text has colours: always, never, or auto, on a terminal'
+            cand --color 'Whether text has colours: always, never, or auto, on a terminal'
             cand --symfs 'A folder that stands for / of the recorded machine, for programs and sources'
             cand --kallsyms 'A copy of the recorded machine''s /proc/kallsyms'
             cand -k 'The recorded kernel''s file with symbols'
@@ -715,6 +727,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --objdump 'objdump'
             cand --addr2line 'addr2line'
             cand --data-type 'data-type'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --no-join 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
             cand -n 'Show the number of samples too (in rows: instead of percentages)'
             cand --show-nr-samples 'Show the number of samples too (in rows: instead of percentages)'
@@ -786,6 +799,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -k 'The recorded kernel''s file with symbols'
             cand --vmlinux 'The recorded kernel''s file with symbols'
             cand --debuginfod 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -b 'Only what the base has'
             cand --baseline-only 'Only what the base has'
             cand -p 'Show the sums of periods'
@@ -856,6 +870,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --graph-function 'graph-function'
             cand --max-blocks 'max-blocks'
             cand --addr-range 'addr-range'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -G 'Leave out callers'
             cand --hide-call-graph 'Leave out callers'
             cand --no-join 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
@@ -944,6 +959,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -k 'The recorded kernel''s file with symbols'
             cand --vmlinux 'The recorded kernel''s file with symbols'
             cand --debuginfod 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --no-join 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
             cand -U 'Only functions whose names were found'
             cand --hide-unresolved 'Only functions whose names were found'
@@ -989,6 +1005,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -k 'The recorded kernel''s file with symbols'
             cand --vmlinux 'The recorded kernel''s file with symbols'
             cand --debuginfod 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --no-join 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
             cand -U 'Only functions whose names were found'
             cand --hide-unresolved 'Only functions whose names were found'
@@ -1007,6 +1024,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;evlist'= {
             cand -i 'The same'
             cand --input 'The same'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -v 'Show what the kernel was asked for: every field of each event''s attr'
             cand --verbose 'Show what the kernel was asked for: every field of each event''s attr'
             cand -F 'Show frequency or period'
@@ -1022,6 +1040,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;buildid-list'= {
             cand -i 'The same'
             cand --input 'The same'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -H 'Only files that samples lie in'
             cand --with-hits 'Only files that samples lie in'
             cand -k 'The running kernel''s build-id'
@@ -1050,6 +1069,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --vm-time-correlation 'vm-time-correlation'
             cand --guest-data 'guest-data'
             cand --guestmount 'guestmount'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -b 'Put the build-ids of files that samples lie in into the stream'
             cand --build-ids 'Put the build-ids of files that samples lie in into the stream'
             cand --buildid-all 'Put the build-ids of all mapped files into the stream'
@@ -1072,6 +1092,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;data'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -h 'Print help'
             cand --help 'Print help'
             cand convert 'Write the samples in another format'
@@ -1088,6 +1109,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --force 'Write over a file that is there'
             cand -v 'Changes nothing: what is wrong with a recording is always said'
             cand --verbose 'Changes nothing: what is wrong with a recording is always said'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -1106,6 +1128,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --debuginfod 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too'
             cand -k 'k'
             cand --kcore 'kcore'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -P 'Remove everything'
             cand --purge-all 'Remove everything'
             cand -l 'List what is kept'
@@ -1119,18 +1142,21 @@ set edit:completion:arg-completer[pmc] = {|@words|
         }
         &'pmc;archive'= {
             cand --exclude-buildids 'Leave out the build-ids that stand in this file, one a line'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --all 'Pack up the recording, too'
             cand --unpack 'Unpack into the cache by build-id'
             cand -h 'Print help'
             cand --help 'Print help'
         }
         &'pmc;kallsyms'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -v 'v'
             cand --verbose 'verbose'
             cand -h 'Print help'
             cand --help 'Print help'
         }
         &'pmc;config'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -l 'Show everything that is set'
             cand --list 'Show everything that is set'
             cand --system 'Only /etc/perfconfig'
@@ -1142,6 +1168,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --unit 'Only events of this PMU'
             cand -o 'Write the list to this file'
             cand --output 'Write the list to this file'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -l 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
             cand --long 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
             cand -d 'Say what the events count (the default; --no-desc for names alone)'
@@ -1157,6 +1184,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;info'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --header 'Only the recording''s header, as perf report --header-only'
             cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
@@ -1165,6 +1193,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         }
         &'pmc;reserve'= {
             cand -f 'The lock file to use instead of PCP''s'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -D 'Stay in the foreground (the default)'
             cand -d 'Go to the background once the lock is held; a failure is reported before that'
             cand --create 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)'
@@ -1175,12 +1204,14 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;version'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -v 'Show what this build can do, too'
             cand --build-options 'Show what this build can do, too'
             cand -h 'Print help'
             cand --help 'Print help'
         }
         &'pmc;help'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -a 'a'
             cand --all 'all'
             cand -m 'm'

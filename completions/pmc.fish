@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_pmc_global_optspecs
-    string join \n buildid-dir= h/help V/version
+    string join \n buildid-dir= p/paginate no-pager h/help V/version
 end
 
 function __fish_pmc_needs_command
@@ -25,6 +25,8 @@ function __fish_pmc_using_subcommand
 end
 
 complete -c pmc -n "__fish_pmc_needs_command" -l buildid-dir -d 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]' -r -F
+complete -c pmc -n "__fish_pmc_needs_command" -s p -l paginate -d 'Show long text through the pager, whatever the setting `pager.COMMAND` says'
+complete -c pmc -n "__fish_pmc_needs_command" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "profile" -d 'Record a command, or what runs, and show where the time went'
@@ -63,6 +65,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Write the
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text, on a terminal too'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Leave the command\'s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate'
@@ -104,6 +107,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'The level 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Count everything on all CPUs'
@@ -180,6 +184,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'The
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s a -l all-cpus -d 'Count everything on all CPUs'
@@ -229,6 +234,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-thread -d 'A row for each thread'
@@ -298,6 +304,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leave out, of tracepoints, what pmc itself does'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
@@ -375,6 +382,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l parallelism -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -l color -d 'Whether text has colours: always (a pipe then gets text for a person, too), never, or auto, on a terminal' -r -f -a "always\t''
+never\t''
+auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l theme -d 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
@@ -389,7 +399,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line-style -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l unwind-style -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pretty -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l samples -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s M -l disassembler-style -r
@@ -397,6 +406,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'The call tree from the caller down'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count what functions called as theirs too (default with call chains)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
@@ -501,6 +511,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s j -l branch-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l sym-annotate -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains (by frame pointers)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample everything on all CPUs (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample children that the processes start'
@@ -563,7 +574,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix-strip -d 'Le
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l theme -d 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
 dark\t''
 light\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio-color -d 'Whether text has colours: always, never, or auto, on a terminal' -r -f -a "always\t''
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio-color -l color -d 'Whether text has colours: always, never, or auto, on a terminal' -r -f -a "always\t''
 never\t''
 auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
@@ -575,6 +586,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too (in rows: instead of percentages)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Show the sum of periods too (in rows: instead of percentages)'
@@ -626,6 +638,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'A folder that
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Only what the base has'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sums of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
@@ -676,6 +689,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Leave out callers'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l ns -d 'Times to the nanosecond'
@@ -741,6 +755,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'A folder th
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l exclude-other -d 'Only samples with such a parent'
@@ -772,6 +787,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symfs -d 'A folde
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l exclude-other -d 'Only samples with such a parent'
@@ -784,6 +800,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-debuginfod -d 
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show what the kernel was asked for: every field of each event\'s attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show frequency or period'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show groups in braces'
@@ -791,6 +808,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'Only files that samples lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'The running kernel\'s build-id'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s m -l kernel-maps -d 'The running kernel and its modules, with their build-ids and where they lie'
@@ -808,6 +826,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -l unwind-style -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l vm-time-correlation -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guest-data -r
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guestmount -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s b -l build-ids -d 'Put the build-ids of files that samples lie in into the stream'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l buildid-all -d 'Put the build-ids of all mapped files into the stream'
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s B -l mmap2-buildids -d 'Leave out mappings of files without samples, and name the others\' files by build-id'
@@ -821,6 +840,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
 complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert" -f -a "convert" -d 'Write the samples in another format'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
@@ -831,6 +851,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l all -d 'Refused: the document has room for samples alone'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s f -l force -d 'Write over a file that is there'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s v -l verbose -d 'Changes nothing: what is wrong with a recording is always said'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s a -l add -d 'Keep these files' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s r -l remove -d 'Remove what has the build-ids of these files' -r -F
@@ -840,23 +861,28 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s M -l missing -
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d 'With -a and -u: the files as this process sees them, in its mount namespace' -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too' -r
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List what is kept'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Say what is done with each file'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 'Leave out the build-ids that stand in this file, one a line' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Pack up the recording, too'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the cache by build-id'
 complete -c pmc -n "__fish_pmc_using_subcommand archive" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand config" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s l -l list -d 'Show everything that is set'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Only /etc/perfconfig'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Only ~/.perfconfig'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'Only events of this PMU' -r
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Say what the events count (the default; --no-desc for names alone)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not say what the events count'
@@ -866,18 +892,22 @@ complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names o
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'The lock file to use instead of PCP\'s' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; a failure is reported before that'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP\'s directory)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l json -d 'Once the lock is held, print a JSON object on standard output: file, holder, who shares it, agents'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand version" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand help" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s a -l all
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s m -l man
 complete -c pmc -n "__fish_pmc_using_subcommand help" -s i -l info

@@ -3,6 +3,7 @@
 //! Receives the surroundings (`NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG`, what standard streams are);
 //! leaves to others what they draw.
 
+mod paint;
 pub mod theme;
 
 use std::ffi::OsStr;
@@ -10,7 +11,8 @@ use std::io::IsTerminal;
 
 use rustix::termios::tcgetwinsize;
 
-use theme::Background;
+pub use paint::Paint;
+use theme::{Background, Theme};
 
 /// How many colours can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,19 @@ impl Stream {
             Self::Error => tcgetwinsize(std::io::stderr()),
         };
         size.ok().map(|size| (size.ws_col, size.ws_row)).filter(|&(columns, lines)| columns > 0 && lines > 0)
+    }
+}
+
+/// Looks for text on that stream: `wanted` by option, else where colours belong. `background`: where somebody
+/// said what it is; the terminal is not asked.
+pub fn paint(stream: Stream, wanted: Option<bool>, said: Option<Background>) -> Paint {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    match wanted.unwrap_or_else(|| stream.has_colour()) {
+        true => {
+            let colours = colours(&variable("TERM"), &variable("COLORTERM"));
+            Paint::new(Theme::new(colours, said.unwrap_or_else(background)))
+        }
+        false => Paint::default(),
     }
 }
 

@@ -138,7 +138,7 @@ pub struct Annotate {
     pub stdio2: bool,
 
     /// Whether text has colours: always, never, or auto, on a terminal
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"])]
+    #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"])]
     pub stdio_color: String,
 
     /// Print one JSON document

@@ -43,6 +43,14 @@ pub struct Cli {
     #[arg(long, value_name = "DIR")]
     pub buildid_dir: Option<std::path::PathBuf>,
 
+    /// Show long text through the pager, whatever the setting `pager.COMMAND` says
+    #[arg(short, long)]
+    pub paginate: bool,
+
+    /// Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)
+    #[arg(long, global = true, display_order = 999)]
+    pub no_pager: bool,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

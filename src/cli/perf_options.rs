@@ -346,7 +346,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report", "--tui", IsSo("a terminal shows the screen unless something typed asks for text")),
     row("annotate, report", "--skip-empty", IsSo("events without samples have no table")),
     row("report", "--disable-order", IsSo("samples need no order here")),
-    row("report", "--stdio-color <mode>", IsSo("text has no colours")),
     row("report", "--pretty <key>", IsSo("there is one form of the text for all of perf's")),
     row("report", "--samples <n>", IsSo("the screen's timeline shows any sample")),
     row(

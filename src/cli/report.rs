@@ -189,6 +189,11 @@ pub struct Report {
     #[arg(long)]
     pub stdio: bool,
 
+    /// Whether text has colours: always (a pipe then gets text for a person, too), never, or auto, on a
+    /// terminal
+    #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"])]
+    pub stdio_color: String,
+
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub screen: ScreenOptions,

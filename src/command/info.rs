@@ -3,8 +3,9 @@
 //! Gathers what `host`, `sys` and `counter` find into a [`Machine`]; formats nothing, and judges nothing
 //! itself.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 
+use super::pager::Output;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::abi::attr::kind;
 use crate::abi::{Attr, generic};
@@ -33,13 +34,13 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
     }
     let mut kernel = ThisKernel::default();
     let machine = machine(&Host::live(), &mut kernel);
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = Output::new();
     let written = if typed.json {
         serde_json::to_writer_pretty(&mut out, &machine).map_err(Into::into).and_then(|()| writeln!(out))
     } else {
         view::info::write(&mut out, &machine)
     };
-    written.and_then(|()| out.flush()).map_err(|error| Error::output("the machine's description", error))?;
+    written.and_then(|()| out.finish()).map_err(|error| Error::output("the machine's description", error))?;
     if kernel.is_slow_to_close() {
         process::close_behind();
     }
@@ -56,7 +57,7 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
         recording.notes = index.notes.iter().map(ToString::to_string).collect();
     }
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = Output::new();
     let written = match typed {
         Info { json: true, .. } => serde_json::to_writer_pretty(&mut out, &recording)
             .map_err(Into::into)
@@ -65,7 +66,7 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
         _ => view::header::everything(&mut out, &recording),
     };
     written
-        .and_then(|()| out.flush())
+        .and_then(|()| out.finish())
         .map_err(|error| Error::output("the recording's description", error))?;
     Ok(Exit::Done)
 }

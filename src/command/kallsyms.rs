@@ -2,8 +2,7 @@
 //!
 //! Wires the kernel's list of symbols and the view.
 
-use std::io::{BufWriter, Write, stdout};
-
+use super::pager::Output;
 use crate::error::{Error, Exit, Result};
 use crate::symbol::kernel;
 use crate::view;
@@ -18,9 +17,9 @@ pub(super) fn run(names: &[String]) -> Result<Exit> {
             .why("kernel.kptr_restrict or kernel.perf_event_paranoid keeps them from this user")
             .try_this("as root")
     })?;
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = Output::new();
     view::listings::kernel_symbols(&mut out, names, &found)
-        .and_then(|()| out.flush())
+        .and_then(|()| out.finish())
         .map_err(|error| Error::output("the symbols", error))?;
     let all = names.iter().all(|name| found.iter().any(|symbol| symbol.name == *name));
     Ok(if all { Exit::Done } else { Exit::Failure })

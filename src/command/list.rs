@@ -3,8 +3,9 @@
 //! Wires `event::listing` (what there is), `counter::open` (what opens) and the view; formats nothing.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write, stdout};
+use std::io::{self, BufWriter, Write};
 
+use super::pager::Output;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::list::List;
 use crate::counter::facts::Facts;
@@ -28,18 +29,18 @@ use crate::view;
 pub(super) fn run(typed: &List) -> Result<Exit> {
     let host = Host::live();
     let wanted = Wanted::new(typed, &host)?;
-    let file =
-        typed.output.as_ref().map(|path| File::create(path).map_err(|error| Error::create(path, error)));
-    let mut out: Box<dyn Write> = match file.transpose()? {
-        Some(file) => Box::new(BufWriter::new(file)),
-        None => Box::new(BufWriter::new(stdout().lock())),
+    let write = |out: &mut dyn Write| match (typed.names, typed.raw_dump) {
+        (true, _) => names(&host, &wanted, out),
+        (_, true) => raw_dump(&host, &wanted, out),
+        _ => events(&host, &wanted, typed, out),
     };
-    let found = match (typed.names, typed.raw_dump) {
-        (true, _) => names(&host, &wanted, &mut out),
-        (_, true) => raw_dump(&host, &wanted, &mut out),
-        _ => events(&host, &wanted, typed, &mut out),
+    let found = if let Some(path) = &typed.output {
+        let mut out = BufWriter::new(File::create(path).map_err(|error| Error::create(path, error))?);
+        write(&mut out).and_then(|found| out.flush().map(|()| found))
+    } else {
+        let mut out = Output::new();
+        write(&mut out).and_then(|found| out.finish().map(|()| found))
     };
-    let found = found.and_then(|found| out.flush().map(|()| found));
     match found.map_err(|error| Error::output("the list of events", error))? {
         true => Ok(Exit::Done),
         false => Err(wanted.nothing(&host)),

@@ -16,6 +16,7 @@ mod info;
 mod inject;
 mod kallsyms;
 mod list;
+mod pager;
 mod perfalloc;
 mod plan;
 mod profile;
@@ -174,9 +175,13 @@ fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
     settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
     match &cli.command {
         // Whoever mends a setting must not stumble over it.
-        Command::Config(_) => Ok(()),
-        _ => config::heed(&settings, cli, matches),
+        Command::Config(_) => pager::allow(!cli.no_pager),
+        _ => {
+            pager::allow(config::pages(&settings, cli, matches)?);
+            config::heed(&settings, cli, matches)?;
+        }
     }
+    Ok(())
 }
 
 fn run(cli: Cli) -> Result<Exit> {

@@ -41,6 +41,15 @@ pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
     }
 }
 
+/// `--stdio-color`; `None`: as the terminal has it.
+pub(super) fn colour(when: &str) -> Option<bool> {
+    match when {
+        "always" => Some(true),
+        "never" => Some(false),
+        _ => None,
+    }
+}
+
 /// A filter belongs to the `-e` before it.
 pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
     let of = |(place, filter): (usize, String)| {

@@ -129,6 +129,12 @@ pub fn heed(signals: &[i32]) {
     }
 }
 
+/// Ignores a signal until it is [heeded](heed) again. Programs that were started before are not concerned.
+pub fn ignore(signal: i32) {
+    // SAFETY: no handler of ours is replaced; ignoring needs no memory.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
 /// Gives a forked child the signals that a fresh process has: none blocked, SIGPIPE deadly again (Rust
 /// ignores it).
 ///

@@ -60,7 +60,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("cli", &[]),
     ("tui", &["view", "profile", "error", "terminal", "units", "text"]),
-    ("view", &["profile", "symbol", "session", "record", "abi", "error", "units", "text"]),
+    ("view", &["profile", "symbol", "session", "record", "abi", "error", "terminal", "units", "text"]),
     // The engines.
     (
         "recording",
@@ -198,8 +198,17 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 /// Numbers that `sys` hands out by libc's names: of errors, and of signals.
 const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// What several commands have in common, below `command`.
-const SHARED_BY_COMMANDS: &[&str] =
-    &["columns", "recording_screen", "plan", "progress", "reasons", "sampling_options", "screen", "usage"];
+const SHARED_BY_COMMANDS: &[&str] = &[
+    "columns",
+    "recording_screen",
+    "pager",
+    "plan",
+    "progress",
+    "reasons",
+    "sampling_options",
+    "screen",
+    "usage",
+];
 /// Commands that are still handed what was typed, and make no plan of it.
 const WITHOUT_PLAN: &[&str] =
     &["command/info.rs", "command/list.rs", "command/perfalloc.rs", "command/reserve.rs"];

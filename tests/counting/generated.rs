@@ -68,7 +68,9 @@ fn script(shell: Shell) -> String {
             let end =
                 by_clap.rfind("if [ \"$funcstack[1]\"").expect("clap's zsh script registers its function");
             let lines = by_clap[..end].lines().map(|line| format!("{}\n", zsh_line(line)));
-            lines.collect::<String>() + include_str!("generated/values.zsh") + &by_clap[end..]
+            // Behind a command its options are meant, not pmc's own of the same letter.
+            let lines = lines.collect::<String>().replacen("_arguments ", "_arguments -A '-*' ", 1);
+            lines + include_str!("generated/values.zsh") + &by_clap[end..]
         }
         Shell::Fish => by_clap + include_str!("generated/values.fish") + &fish_options(),
         Shell::Elvish => by_clap + &values(include_str!("generated/values.elv"), " ", "'", ("", "")),

@@ -3,9 +3,9 @@
 
 mod plan;
 
-use std::io::{BufWriter, Write, stdout};
 use std::sync::Arc;
 
+use super::pager::Output;
 use super::progress::Bars;
 use super::{recording_screen, screen};
 use crate::analysis::{Analysis, quality};
@@ -35,9 +35,9 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
         left_out: code.left_out,
         notes: quality::notes(&session),
     };
-    let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
+    let mut out = Output::new();
     view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
-        .and_then(|()| out.flush())
+        .and_then(|()| out.finish())
         .map_err(|error| Error::output("the listing", error))?;
     Ok(Exit::Done)
 }

@@ -96,11 +96,7 @@ impl Plan {
                 full_paths: typed.full_paths,
                 raw_bytes: typed.asm_raw,
                 rows: if typed.max_rows == 0 { usize::MAX } else { typed.max_rows },
-                colour: match typed.stdio_color.as_str() {
-                    "always" => true,
-                    "never" => false,
-                    _ => Stream::Output.has_colour(),
-                },
+                colour: plan::colour(&typed.stdio_color).unwrap_or_else(|| Stream::Output.has_colour()),
             },
         })
     }

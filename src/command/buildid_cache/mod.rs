@@ -5,12 +5,12 @@
 
 mod plan;
 
-use std::io::{BufWriter, Write, stdout};
 use std::path::Path;
 
 pub(super) use plan::Plan;
 use plan::Step;
 
+use super::pager::Output;
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
@@ -92,8 +92,8 @@ fn removed(cache: &BuildIdCache, entry: &CacheEntry) -> Result<String> {
 }
 
 fn print(rows: &[(String, String)]) -> Result<Vec<String>> {
-    let mut out = BufWriter::new(stdout().lock());
-    let written = view::header::build_ids(&mut out, rows).and_then(|()| out.flush());
+    let mut out = Output::new();
+    let written = view::header::build_ids(&mut out, rows).and_then(|()| out.finish());
     written.map(|()| Vec::new()).map_err(|error| Error::output("the list of build-ids", error))
 }
 

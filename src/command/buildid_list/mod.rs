@@ -4,11 +4,11 @@
 
 mod plan;
 
-use std::io::{BufWriter, Write, stdout};
 use std::path::Path;
 
 pub(super) use plan::Plan;
 
+use super::pager::Output;
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -21,13 +21,13 @@ use crate::view;
 /// # Errors
 /// A file that cannot be read, or has no build-id; and those of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = Output::new();
     let rows = match plan {
         Plan::KernelMaps => {
             let maps = kernel::running_maps().map_err(|error| {
                 Error::new(format!("looking up the kernel: {error}")).try_this("as root; -k needs no address")
             })?;
-            return written(view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.flush()));
+            return written(view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.finish()));
         }
         Plan::Kernel => {
             let id = kernel::running_build_id().ok_or_else(|| {
@@ -41,7 +41,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             None => header::build_ids(&Reader::open(path)?, *with_hits)?,
         },
     };
-    written(view::header::build_ids(&mut out, &rows).and_then(|()| out.flush()))
+    written(view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))
 }
 
 fn written(result: std::io::Result<()>) -> Result<Exit> {

@@ -7,8 +7,9 @@ pub(super) mod plan;
 use std::io::Write;
 
 use plan::Step;
-pub(super) use plan::{Plan, heed};
+pub(super) use plan::{Plan, heed, pages};
 
+use super::pager::Output;
 use crate::config::{self, Config};
 use crate::error::{Error, Exit, Result, say};
 use crate::text::clean;
@@ -40,12 +41,13 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
                         .try_this("PERF_CONFIG=FILE")
                 })?;
                 config::set(file, key, value)?;
-                if !plan::HEEDED.contains(&key.as_str()) {
+                if !plan::is_heeded(key) {
                     say::note(format!("{key} is perf's alone: it changes nothing in pmc"));
                 }
             }
         }
     }
-    let written = std::io::stdout().write_all(out.as_bytes());
+    let mut page = Output::new();
+    let written = page.write_all(out.as_bytes()).and_then(|()| page.finish());
     written.map(|()| exit).map_err(|error| Error::output("the settings", error))
 }

@@ -84,6 +84,22 @@ pub(super) const HEEDED: &[&str] = &[
     "top.children",
 ];
 
+/// Whether this key means something here.
+pub(super) fn is_heeded(key: &str) -> bool {
+    let pages =
+        |section: &str| section.strip_prefix("pager.").is_some_and(|name| Command::NAMES.contains(&name));
+    HEEDED.contains(&key) || pages(key)
+}
+
+/// Whether text is paged: as typed, else as `pager.COMMAND` says.
+///
+/// # Errors
+/// A value that is neither on nor off.
+pub(in crate::command) fn pages(config: &Config, cli: &Cli, matches: &ArgMatches) -> Result<bool> {
+    let key = format!("pager.{}", matches.subcommand_name().unwrap_or_default());
+    Ok(!cli.no_pager && (cli.paginate || config.is(&key)?.unwrap_or(true)))
+}
+
 /// Puts the settings where nothing was typed.
 ///
 /// # Errors

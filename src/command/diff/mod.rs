@@ -2,8 +2,7 @@
 
 mod plan;
 
-use std::io::{BufWriter, Write, stdout};
-
+use super::pager::Output;
 use super::progress::Bars;
 use crate::analysis::diff::DiffSides;
 use crate::error::{Error, Exit, Result, Warning, say};
@@ -25,9 +24,9 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             say::warn(&Warning::Recording { what });
         }
     }
-    let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
+    let mut out = Output::new();
     view::diff::write(&mut out, &comparison, &plan.layout)
-        .and_then(|()| out.flush())
+        .and_then(|()| out.finish())
         .map_err(|error| Error::output("the comparison", error))?;
     Ok(Exit::Done)
 }

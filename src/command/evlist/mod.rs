@@ -4,10 +4,9 @@
 
 mod plan;
 
-use std::io::{BufWriter, Write, stdout};
-
 pub(super) use plan::Plan;
 
+use super::pager::Output;
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -19,9 +18,9 @@ use crate::view;
 /// A file that cannot be read, and those of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let recording = header::of(&Reader::open(&plan.file)?);
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = Output::new();
     view::header::events(&mut out, &recording, plan.form)
-        .and_then(|()| out.flush())
+        .and_then(|()| out.finish())
         .map_err(|error| Error::output("the list of events", error))?;
     Ok(Exit::Done)
 }

@@ -2,9 +2,10 @@
 
 mod plan;
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 use std::sync::Arc;
 
+use super::pager::Output;
 use super::progress::Bars;
 use super::{recording_screen, screen};
 use crate::analysis::script::{self, DumpOrder, ScriptLine};
@@ -26,7 +27,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if plan.browses && screen::is_there() {
         return recording_screen::run(plan.screen(), reader);
     }
-    let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
+    let mut out = Output::new();
     let written = |error| Error::output("the report", error);
     if plan.header != HeaderChoice::No {
         view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
@@ -47,7 +48,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
             }
         }
     }
-    out.flush().map_err(written)?;
+    out.finish().map_err(written)?;
     Ok(Exit::Done)
 }
 

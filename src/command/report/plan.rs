@@ -13,7 +13,7 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
-use crate::terminal::{self, Stream};
+use crate::terminal::{self, Paint, Stream};
 use crate::units::MS;
 use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 
@@ -80,7 +80,9 @@ impl Plan {
         };
         let parseable = !matches!(form, Form::Text);
         let usual = Layout::default();
-        let is_piped = !Stream::Output.is_terminal() && !typed.is_page;
+        let colour = plan::colour(&typed.stdio_color);
+        let is_piped = !Stream::Output.is_terminal() && !typed.is_page && colour != Some(true);
+        let background = plan::background(typed.screen.theme.as_deref())?;
         let layout = Layout {
             form,
             columns,
@@ -110,6 +112,11 @@ impl Plan {
             nanoseconds: typed.ns,
             sort_member: typed.group_sort_idx.unwrap_or(0),
             width: (!is_piped).then(|| terminal::columns(Stream::Output)),
+            paint: if is_piped {
+                Paint::default()
+            } else {
+                terminal::paint(Stream::Output, colour, background)
+            },
             tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(TREE_LINES),
             is_piped,
         };
@@ -170,7 +177,7 @@ impl Plan {
                 _ => None,
             },
             thread_counts: typed.threads && !parseable,
-            background: plan::background(typed.screen.theme.as_deref())?,
+            background,
             browses: !(typed.stdio
                 || parseable
                 || typed.header
@@ -202,7 +209,7 @@ impl Plan {
     pub(super) fn screen(self) -> ScreenPlan {
         let Self { input, background, request, query, depth, layout, .. } = self;
         // What it exports is no page of this terminal.
-        let layout = Layout { width: None, tree_lines: None, ..layout };
+        let layout = Layout { width: None, paint: Paint::default(), tree_lines: None, ..layout };
         let plan = ScreenPlan::new(&input, request);
         ScreenPlan { depth: depth.unwrap_or(plan.depth), background, query, layout, ..plan }
     }

@@ -3,9 +3,10 @@
 mod dump;
 mod plan;
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::Write;
 use std::sync::Arc;
 
+use super::pager::Output;
 use super::progress::Bars;
 use crate::analysis::counts::{self, Recorded, Total};
 use crate::analysis::script::{ScriptLine, Transcript};
@@ -25,20 +26,18 @@ pub(super) use plan::Plan;
 /// When the recording cannot be read, or the output not be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
-    // The writer of samples gathers lines itself.
-    let mut out = stdout().lock();
+    let mut out = Output::new();
     let written = |error| Error::output("the samples and records", error);
     if plan.header {
-        let mut header = BufWriter::new(&mut out);
-        view::header::write(&mut header, &header::of(&reader)).map_err(written)?;
-        header.flush().map_err(written)?;
+        view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
     }
     if plan.header_only {
-        return Ok(Exit::Done);
+        return out.finish().map(|()| Exit::Done).map_err(written);
     }
     let session = Arc::new(Session::open(reader)?);
     if counts::holds_counts(&session) {
-        print_counts(&session, plan.is_json(), &mut BufWriter::new(out))?;
+        print_counts(&session, plan.is_json(), &mut out)?;
+        out.finish().map_err(written)?;
         quality::warn(&session);
         return Ok(Exit::Done);
     }
@@ -60,7 +59,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             writer.write_torn(&mut out, offset, file, words).map_err(written)
         }
     })?;
-    writer.finish(&mut out).and_then(|()| out.flush()).map_err(written)?;
+    writer.finish(&mut out).and_then(|()| out.finish()).map_err(written)?;
     quality::warn(&session);
     Ok(Exit::Done)
 }
@@ -79,8 +78,7 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
             print(out, &CountLine { cpu, tid, count, at_ns: round.at_ns, event }).map_err(written)?;
         }
         Ok(())
-    })?;
-    out.flush().map_err(written)
+    })
 }
 
 fn read_source(path: &str) -> Option<Arc<[String]>> {

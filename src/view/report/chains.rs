@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::{Layout, Shape, tree};
 use crate::profile::sampled::{Event, Profile, Tree, Value};
+use crate::terminal::Paint;
 
 /// Longer chains are cut at this many functions.
 const LONGEST: usize = 1024;
@@ -35,11 +36,12 @@ pub(super) fn write(
         (Shape::Flat, Some(width)) => width.saturating_sub(INDENT),
         _ => usize::MAX,
     };
+    let paint = if layout.shape == Shape::Folded { Paint::default() } else { layout.paint };
     for (end, value) in ends {
         let mut names = Vec::new();
         let mut at = Some(end);
         while let Some(number) = at.filter(|_| names.len() < LONGEST) {
-            names.push(tree::name(profile, &tree.nodes[number as usize], layout, most));
+            names.push(tree::name(profile, &tree.nodes[number as usize], layout, most).painted(paint));
             at = above[number as usize];
         }
         names.reverse();

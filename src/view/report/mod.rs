@@ -9,6 +9,7 @@ mod fields;
 mod hierarchy;
 mod json;
 mod key_widths;
+mod name;
 mod text;
 mod tree;
 
@@ -18,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use crate::profile::sampled::table::MODES;
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
+use crate::terminal::Paint;
 use crate::text::{DisplayName, clean};
 pub use key_widths::fit_keys;
 
@@ -146,6 +148,8 @@ pub struct Layout {
     pub sort_member: usize,
     /// A line of the text has at most so many columns; `None`: as many as it takes.
     pub width: Option<usize>,
+    /// The looks of the text.
+    pub paint: Paint,
     /// Text is for a program at the other end of a pipe: rows as perf has them, all else in comments.
     pub is_piped: bool,
 }
@@ -186,6 +190,7 @@ impl Default for Layout {
             nanoseconds: false,
             sort_member: 0,
             width: None,
+            paint: Paint::default(),
             is_piped: false,
         }
     }

@@ -9,12 +9,14 @@
 
 use std::io::{self, Write};
 
+use super::name::Words;
 use super::{
-    Column, KERNEL, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy,
-    lines, percent, share_of, side_by_side, spread, tree,
+    Column, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy, lines,
+    percent, share_of, side_by_side, spread, tree,
 };
-use crate::profile::sampled::{Cell, Event, ModuleQuality, Profile, Row, SortKey};
-use crate::text::{DisplayName, clean, cut, padded, right, width, wrap};
+use crate::profile::sampled::{Cell, CodeKind, Event, ModuleQuality, Profile, Row, SortKey};
+use crate::terminal::theme::Role;
+use crate::text::{clean, cut, width, wrap};
 use crate::units::{duration, thousands};
 
 /// Text columns are cut at this width, except the last.
@@ -52,7 +54,8 @@ impl<'a> Remarks<'a> {
             self.out.write_all(if line.is_empty() { b"#" } else { b"# " })?;
         }
         let text = String::from_utf8_lossy(&line);
-        if width(&text) <= self.width {
+        // What is painted is no remark of many words: it fits.
+        if text.contains('\x1b') || width(&text) <= self.width {
             self.out.write_all(&line)?;
             return self.out.write_all(b"\n");
         }
@@ -166,11 +169,18 @@ fn key_at(profile: &Profile, key: SortKey) -> usize {
 }
 
 /// A function's name as one reads it, in so many columns.
-fn symbol(profile: &Profile, cell: &Cell, columns: usize) -> String {
-    let Cell::Symbol(letter, id) = *cell else { return cell_words(profile, cell) };
-    let mark = if matches!(letter, 'k' | 'g' | 'H') { KERNEL } else { "  " };
-    let name = DisplayName::new(profile.texts.get(id)).fit(columns.saturating_sub(width(mark)));
-    format!("{mark}{}", name.text())
+fn symbol(profile: &Profile, cells: &[Cell], columns: usize) -> Words {
+    match cells.get(key_at(profile, SortKey::Symbol)) {
+        Some(Cell::Symbol(letter, id)) => {
+            let module = match cells.get(key_at(profile, SortKey::Dso)) {
+                Some(Cell::Text(id)) => profile.texts.get(*id),
+                _ => "",
+            };
+            let kind = CodeKind::of_row(*letter, module);
+            Words::of_function(profile.texts.get(*id), (kind, false), "  ", columns)
+        }
+        other => Words::new(Role::Plain, other.map(|cell| cell_words(profile, cell)).unwrap_or_default()),
+    }
 }
 
 /// How wide the columns are; 0: left out, because all rows say the same there and names need the room.
@@ -237,17 +247,19 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
         for (at, field) in line.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
             let given = layout.widths.get(at).is_some_and(|given| *given > 0);
             let field = match columns[at] {
-                _ if at == last && !given && layout.width().is_none() => field.clone(),
-                Column::Key(SortKey::Symbol) if number > 0 && layout.width().is_some() => {
-                    let cell = shown[number - 1].cells.get(key_at(profile, SortKey::Symbol));
-                    cell.map(|cell| symbol(profile, cell, widths[at])).unwrap_or_default()
+                _ if number == 0 && !layout.is_piped => Words::new(Role::Heading, cut(field, widths[at])),
+                Column::Key(SortKey::Symbol) if layout.width().is_some() => {
+                    symbol(profile, shown[number - 1].cells, widths[at])
                 }
-                _ => cut(field, widths[at]),
+                _ if at == last && !given && layout.width().is_none() => Words::new(Role::Plain, field),
+                _ => Words::new(Role::Plain, cut(field, widths[at])),
             };
+            let blanks = " ".repeat(widths[at].saturating_sub(field.width()));
+            let field = field.painted(layout.paint);
             text += &match is_number(columns[at]) {
-                true => format!(" {} ", right(&field, widths[at])),
+                true => format!(" {blanks}{field} "),
                 false if at == last => format!(" {field}"),
-                false => format!(" {} ", padded(&field, widths[at])),
+                false => format!(" {field}{blanks} "),
             };
         }
         writeln!(out, "{}", if layout.width().is_some() { text.trim_end() } else { &text })?;

@@ -10,11 +10,13 @@
 
 use std::io::{self, Write};
 
-use super::{INLINED, KERNEL, Layout, Shape, Unit};
+use super::name::Words;
+use super::{Layout, Shape, Unit};
 use crate::profile::sampled::boilerplate::is_boilerplate;
 use crate::profile::sampled::tree::Node;
-use crate::profile::sampled::{Event, Profile, Tree, Value};
-use crate::text::{DisplayName, clean, width};
+use crate::profile::sampled::{CodeKind, Event, Profile, Tree, Value};
+use crate::terminal::theme::Role;
+use crate::text::{clean, width};
 
 /// Cells of a full bar.
 const BAR: usize = 10;
@@ -50,7 +52,7 @@ pub(super) fn write(
             )?;
         }
     }
-    writeln!(out, "   Total    Self")?;
+    writeln!(out, "{}", layout.paint.words(Role::Heading, "   Total    Self"))?;
     let mut open: Vec<Open> = Vec::new();
     let push = |open: &mut Vec<Open>, list: &[u32], rails: &str, depth: usize, above: Value| {
         let entries = list.iter().enumerate().rev().map(|(at, number)| Open {
@@ -103,7 +105,7 @@ pub(super) fn write(
             }
             if callers > 0 && names.len() == 1 && is_caller(next) {
                 callers += 1;
-                names[0] = format!("{callers} callers");
+                names[0] = Words::new(Role::Quiet, format!("{callers} callers"));
             } else {
                 names.push(name(profile, next, layout, room.saturating_sub(4)));
             }
@@ -111,13 +113,14 @@ pub(super) fn write(
             below = shown(&node.children);
         }
         let mut lines = chained(&names, room).into_iter();
-        let first = lines.next().unwrap_or_default();
-        let (full, empty) = ("█".repeat(filled), "░".repeat(BAR - filled));
-        writeln!(out, "{numbers}{full}{empty}  {drawn}{branch}{first}")?;
+        let first = lines.next().unwrap_or_default().painted(layout.paint);
+        let bar = "█".repeat(filled) + &"░".repeat(BAR - filled);
+        let bar = layout.paint.words(Role::Bar, &bar);
+        writeln!(out, "{numbers}{bar}  {drawn}{branch}{first}")?;
         for line in lines {
             let rail = if below.is_empty() { "  " } else { "│ " };
             let rails = if drawn == rails { rails.clone() } else { " ".repeat(width(&drawn)) };
-            writeln!(out, "{:before$}{rails}{more}{rail}{line}", "")?;
+            writeln!(out, "{:before$}{rails}{more}{rail}{}", "", line.painted(layout.paint))?;
         }
         if depth < DEEPEST {
             push(&mut open, &below, &format!("{rails}{more}"), depth + 1, whole);
@@ -148,25 +151,32 @@ fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
 }
 
 /// The names of a chain in at most [`LINES`] lines of so many columns: what is left out is in the middle.
-fn chained(names: &[String], room: usize) -> Vec<String> {
+fn chained(names: &[Words], room: usize) -> Vec<Words> {
     let whole = broken(names, room);
     let (Some(last), true) = (names.last(), whole.len() > LINES) else { return whole };
     let shortened = |kept: usize| {
-        let more = format!("… {} more", names.len() - 1 - kept);
-        let names: Vec<String> = [&names[..kept], &[more, last.clone()]].concat();
+        let more = Words::new(Role::Quiet, format!("… {} more", names.len() - 1 - kept));
+        let names: Vec<Words> = [&names[..kept], &[more, last.clone()]].concat();
         broken(&names, room)
     };
     (1..names.len() - 1).rev().map(shortened).find(|lines| lines.len() <= LINES).unwrap_or(whole)
 }
 
 /// Names in lines of so many columns; all lines but the first have a rail and a sign before them.
-fn broken(names: &[String], room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+fn broken(names: &[Words], room: usize) -> Vec<Words> {
+    let mut lines: Vec<Words> = Vec::new();
     for name in names {
         let most = if lines.len() > 1 { room.saturating_sub(2) } else { room };
         match lines.last_mut() {
-            Some(line) if width(line) + 3 + width(name) <= most => line.extend([" › ", name]),
-            Some(_) => lines.push(format!("› {name}")),
+            Some(line) if line.width() + 3 + name.width() <= most => {
+                line.push(&Words::new(Role::Quiet, " › "));
+                line.push(name);
+            }
+            Some(_) => {
+                let mut line = Words::new(Role::Quiet, "› ");
+                line.push(name);
+                lines.push(line);
+            }
             None => lines.push(name.clone()),
         }
     }
@@ -201,36 +211,34 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value)
 }
 
 /// A function's name, to a person in at most so many columns.
-pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout, columns: usize) -> String {
+pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout, columns: usize) -> Words {
     let symbol = profile.texts.get(node.symbol);
     if layout.reads_names() {
-        let mark = match (node.inlined, node.is_kernel()) {
-            (true, _) => INLINED,
-            (_, true) => KERNEL,
-            _ => "",
-        };
-        return format!("{mark}{}", DisplayName::new(symbol).fit(columns.saturating_sub(width(mark))).text());
+        let kind = CodeKind::of(node.level, profile.texts.get(node.dso));
+        return Words::of_function(symbol, (kind, node.inlined), "", columns);
     }
-    let mut name = clean(symbol).into_owned();
-    if node.inlined {
-        name.push_str(" (inlined)");
-    }
-    name
+    let inlined = if node.inlined { " (inlined)" } else { "" };
+    Words::new(Role::Plain, format!("{}{inlined}", clean(symbol)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::Paint;
 
     #[test]
     fn chains_go_on_below_and_lose_their_middle() {
-        let names = |count: usize| -> Vec<String> { (0..count).map(|at| format!("function_{at}")).collect() };
-        assert_eq!(chained(&names(3), usize::MAX), ["function_0 › function_1 › function_2"]);
-        assert_eq!(chained(&names(3), 25), ["function_0 › function_1", "› function_2"]);
+        let chained = |count: usize, room| -> Vec<String> {
+            let name = |at| Words::new(Role::Plain, format!("function_{at}"));
+            let names: Vec<Words> = (0..count).map(name).collect();
+            chained(&names, room).iter().map(|line| line.painted(Paint::default())).collect()
+        };
+        assert_eq!(chained(3, usize::MAX), ["function_0 › function_1 › function_2"]);
+        assert_eq!(chained(3, 25), ["function_0 › function_1", "› function_2"]);
         let all = ["function_0", "› function_1", "› function_2"];
-        assert_eq!(chained(&names(3), 14), all);
-        assert_eq!(chained(&names(8), 14), ["function_0", "› … 6 more", "› function_7"]);
-        let lines = chained(&names(8), 30);
+        assert_eq!(chained(3, 14), all);
+        assert_eq!(chained(8, 14), ["function_0", "› … 6 more", "› function_7"]);
+        let lines = chained(8, 30);
         assert_eq!(
             lines,
             ["function_0 › function_1", "› function_2 › function_3", "› … 3 more › function_7"]

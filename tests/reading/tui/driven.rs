@@ -114,6 +114,7 @@ impl Terminal {
                 "RUST_BACKTRACE",
                 "LC_ALL=C.UTF-8",
                 "PS1=> ",
+                "PAGER=cat",
                 &path,
                 &cache,
                 "bash",
@@ -478,6 +479,75 @@ fn without_a_screen_there_is_text() {
     let screen = terminal.wait("ended=1=");
     assert!(screen.contains("missing.data"), "{screen}");
     run(&["report", "--stdio", lab.path("shares.data").to_str().unwrap()]).expect(0).prints(&["half"]);
+}
+
+#[test]
+fn text_on_a_terminal_has_colours() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    let terminal = Terminal::new(&lab, 100, 50);
+    let bar = "38;2;232;144;79m█";
+    for (before, options, is_coloured) in [
+        ("COLORTERM=truecolor", "--theme dark", true),
+        ("COLORTERM=truecolor NO_COLOR=1", "--theme dark --stdio-color always", true),
+        ("COLORTERM=truecolor NO_COLOR=1", "--theme dark", false),
+        ("COLORTERM=truecolor TERM=dumb", "--theme dark", false),
+        ("COLORTERM=truecolor", "--theme dark --color never", false),
+    ] {
+        terminal.run(&format!("clear; {before} pmc report --stdio {options} shares.data; echo ended=$?="));
+        terminal.wait("ended=0=");
+        let screen = terminal.tmux(&["capture-pane", "-p", "-e"], &[]);
+        assert_eq!(screen.contains(bar), is_coloured, "{before} {options}:\n{screen}");
+        assert!(is_coloured || !screen.contains('\x1b'), "{before} {options}:\n{screen}");
+    }
+}
+
+#[test]
+fn what_is_longer_than_the_terminal_is_paged() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    std::fs::write(lab.path("never"), "[pager]\n\treport = false\n").unwrap();
+    let terminal = Terminal::new(&lab, 80, 12);
+    let report = "report --stdio shares.data";
+    for (command, is_paged) in [
+        (format!("PAGER='sed s/^/page:/' pmc {report}"), true),
+        (format!("PAGER=cat PERF_PAGER='sed s/^/page:/;s/x/x/' pmc {report}"), true),
+        ("PAGER='sed s/^/page:/' pmc script shares.data".to_owned(), true),
+        ("PAGER='sed s/^/page:/' pmc list --raw-dump sw".to_owned(), true),
+        (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc -p {report}"), true),
+        (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc {report}"), false),
+        // It fits.
+        ("PAGER='sed s/^/page:/' pmc evlist -i shares.data".to_owned(), false),
+        (format!("TERM=dumb PAGER='sed s/^/page:/' pmc {report}"), false),
+        (format!("PAGER='sed s/^/page:/' pmc --no-pager {report}"), false),
+        (format!("PAGER='sed s/^/page:/' pmc {report} --no-pager"), false),
+        (format!("PAGER='sed s/^/page:/' pmc {report} | tail"), false),
+        (format!("PAGER= pmc {report}"), false),
+        (format!("PAGER=/no/such/pager pmc {report}"), false),
+    ] {
+        terminal.run("clear");
+        terminal.run(&format!("{command}; echo ended=$?="));
+        let screen = terminal.wait("ended=0=");
+        let is_there = |line: &str| line.starts_with("page:") && line.len() > 20;
+        assert_eq!(screen.lines().any(is_there), is_paged, "{command}:\n{screen}");
+        assert!(!screen.contains("pmc: "), "{command}:\n{screen}");
+    }
+    // A pager that is closed early has shown what was wanted.
+    terminal.run("clear; PAGER='head -2' pmc script shares.data; echo ended=$?=");
+    let screen = terminal.wait("ended=0=");
+    assert!(screen.contains("shares") && !screen.contains("pmc: "), "{screen}");
+    terminal.run("clear; PAGER='no-such-pager | cat; exit 127' pmc script shares.data; echo ended=$?=");
+    let screen = terminal.wait("ended=1=");
+    assert!(screen.contains("the pager did not start"), "{screen}");
+    if need_program("less") {
+        // The interrupt key is the pager's, and what is said waits for its end.
+        terminal.run(&format!("clear; PAGER=less pmc {report}"));
+        terminal.wait_until("less", |screen| screen.lines().last() == Some(":"));
+        terminal.press(&["C-c", "G"]);
+        terminal.wait("Trust");
+        terminal.press(&["q"]);
+        terminal.is_sane("0");
+    }
 }
 
 /// One function whose lines take 50, 30 and 20 %.

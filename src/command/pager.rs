@@ -1,0 +1,183 @@
+//! Results on standard output, through a pager where a person would see only the last screen of them.
+//!
+//! Receives what views write, and what was said about paging. Text that fits the terminal, and all that goes
+//! elsewhere, is printed as it is; pages are left to the pager, which is perf's: `PERF_PAGER`, `PAGER`, then
+//! `pager` and `less`, with `LESS=FRSX`.
+
+use std::io::{self, BufWriter, ErrorKind, Stdout, Write, stdout};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::say;
+use crate::sys::signal;
+use crate::terminal::Stream;
+
+static ALLOWED: AtomicBool = AtomicBool::new(true);
+
+/// Whether there may be one: `--paginate`, `--no-pager`, `pager.COMMAND` of the settings.
+pub(super) fn allow(yes: bool) {
+    ALLOWED.store(yes, Ordering::Relaxed);
+}
+
+/// Where results go. What is not [finished](Output::finish) is written when it is dropped.
+pub(super) struct Output(To);
+
+enum To {
+    /// No terminal, no pager, or one that did not start.
+    Plain(BufWriter<Stdout>),
+    /// So far it fits the terminal, where so many lines are left.
+    Held {
+        text: Vec<u8>,
+        left: usize,
+    },
+    Paged(Pager),
+    Finished,
+}
+
+impl Output {
+    /// Standard output, paged if it is a terminal.
+    pub(super) fn new() -> Self {
+        let is_paged = ALLOWED.load(Ordering::Relaxed)
+            && Stream::Output.is_screen()
+            && said(|name| std::env::var(name).ok()).is_none_or(|command| !command.is_empty());
+        // The last line is the shell's.
+        let lines = Stream::Output.size().map_or(24, |(_, lines)| lines).saturating_sub(1);
+        Self(match is_paged {
+            true => To::Held { text: Vec::new(), left: lines.into() },
+            false => To::Plain(BufWriter::with_capacity(1 << 16, stdout())),
+        })
+    }
+
+    /// Writes what is left, and waits until the pager is closed.
+    ///
+    /// # Errors
+    /// Those of writing: a pager that was closed early is a broken pipe.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.0, To::Finished) {
+            To::Plain(mut out) => out.flush(),
+            To::Held { text, .. } => stdout().write_all(&text).and_then(|()| stdout().flush()),
+            To::Paged(pager) => pager.end(),
+            To::Finished => Ok(()),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            To::Plain(out) => out.write(bytes),
+            To::Paged(pager) => pager.text.write(bytes),
+            To::Held { text, left } => {
+                text.extend_from_slice(bytes);
+                let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+                if let Some(still) = left.checked_sub(lines) {
+                    *left = still;
+                    return Ok(bytes.len());
+                }
+                let text = std::mem::take(text);
+                self.0 = Pager::start().map_or_else(|_| To::Plain(BufWriter::new(stdout())), To::Paged);
+                self.write_all(&text).map(|()| bytes.len())
+            }
+            To::Finished => Err(ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            To::Plain(out) => out.flush(),
+            To::Paged(pager) => pager.text.flush(),
+            // What fits the terminal may still outgrow it.
+            To::Held { .. } | To::Finished => Ok(()),
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// A pager that runs. It has the terminal: the interrupt key is its own, and what is said to the user waits.
+struct Pager {
+    text: BufWriter<ChildStdin>,
+    process: Child,
+    _hold: Option<say::Hold>,
+}
+
+impl Pager {
+    /// The one that is named; else whichever of the usual is there.
+    fn start() -> io::Result<Self> {
+        match said(|name| std::env::var(name).ok()) {
+            Some(command) => Self::spawn(&command),
+            None => Self::spawn("pager").or_else(|_| Self::spawn("less")),
+        }
+    }
+
+    fn spawn(command: &str) -> io::Result<Self> {
+        // A shell understands more than words; without one it shows at once that a program is not there.
+        let is_words = command.chars().all(|c| c.is_alphanumeric() || " /-_.,+:=%@".contains(c));
+        let mut words = command.split_ascii_whitespace();
+        let mut pager = match words.next() {
+            Some(program) if is_words => Command::new(program),
+            _ => Command::new("sh"),
+        };
+        match is_words {
+            true => pager.args(words),
+            false => pager.args(["-c", command]),
+        };
+        // Colours need -R, whatever else the reader has chosen.
+        pager.env("LESS", std::env::var("LESS").map_or("FRSX".to_owned(), |own| format!("-R {own}")));
+        if ["LESSCHARSET", "LESSCHARDEF"].iter().all(|name| std::env::var_os(name).is_none()) {
+            // Whatever the locale says: it is UTF-8.
+            pager.env("LESSCHARSET", "utf-8");
+        }
+        let mut process = pager.stdin(Stdio::piped()).spawn()?;
+        let text = process.stdin.take().map(BufWriter::new).ok_or(ErrorKind::BrokenPipe)?;
+        signal::ignore(signal::INT);
+        Ok(Self { text, process, _hold: say::hold() })
+    }
+
+    fn end(self) -> io::Result<()> {
+        let Self { mut text, mut process, _hold } = self;
+        let written = text.flush();
+        drop(text);
+        let status = process.wait();
+        signal::heed(&[signal::INT]);
+        match status?.code() {
+            // What a shell says of a program that it cannot run.
+            Some(126 | 127) => Err(io::Error::other("the pager did not start: see PAGER, or --no-pager")),
+            _ => written,
+        }
+    }
+}
+
+/// The command that shows pages, as the variables name it; empty: none is wanted.
+fn said(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let command = variable("PERF_PAGER").or_else(|| variable("PAGER"))?;
+    let command = command.trim();
+    Some(if command == "cat" { String::new() } else { command.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pagers_are_named_as_to_perf() {
+        let of = |set: &[(&str, &str)]| {
+            said(|name| set.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("PAGER", "less -S")]).as_deref(), Some("less -S"));
+        assert_eq!(of(&[("PAGER", "less"), ("PERF_PAGER", "more")]).as_deref(), Some("more"));
+        for none in ["cat", "", " "] {
+            assert_eq!(of(&[("PAGER", none)]).as_deref(), Some(""));
+            assert_eq!(of(&[("PAGER", "less"), ("PERF_PAGER", none)]).as_deref(), Some(""));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Text in the theme's looks, for whoever prints lines: escape sequences around words, nothing without colours.
+
+use std::fmt::Write;
+
+use super::theme::{Colour, Look, Role, Theme};
+
+/// The looks that text has; the usual is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Paint(Option<Theme>);
+
+impl Paint {
+    /// Those of a theme.
+    pub fn new(theme: Theme) -> Self {
+        Self(Some(theme))
+    }
+
+    /// Words that are harmless, as they look. Blanks at both ends stay plain, so that nothing is underlined
+    /// between columns.
+    pub fn words(self, role: Role, words: &str) -> String {
+        let look = self.0.map(|theme| theme.look(role)).unwrap_or_default();
+        let inner = words.trim();
+        if look == Look::default() || inner.is_empty() {
+            return words.to_owned();
+        }
+        let begin = words.len() - words.trim_start().len();
+        let (before, after) = (&words[..begin], &words[begin + inner.len()..]);
+        format!("{before}\x1b[{}m{inner}\x1b[0m{after}", parameters(look))
+    }
+}
+
+/// What ECMA-48's SGR calls a look.
+fn parameters(look: Look) -> String {
+    let mut words: Vec<String> = [(look.bold, 1), (look.dim, 2), (look.underlined, 4), (look.reversed, 7)]
+        .iter()
+        .filter(|(has, _)| *has)
+        .map(|(_, number)| number.to_string())
+        .collect();
+    for (ground, colour) in [(30, look.text), (40, look.ground)] {
+        let mut word = String::new();
+        let _ = match colour {
+            None => continue,
+            Some(Colour::Indexed(number @ 0..8)) => write!(word, "{}", ground + u16::from(number)),
+            Some(Colour::Indexed(number @ 8..16)) => write!(word, "{}", ground + 52 + u16::from(number)),
+            Some(Colour::Indexed(number)) => write!(word, "{};5;{number}", ground + 8),
+            Some(Colour::Rgb(red, green, blue)) => write!(word, "{};2;{red};{green};{blue}", ground + 8),
+        };
+        words.push(word);
+    }
+    words.join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Colours;
+    use crate::terminal::theme::Background;
+
+    #[test]
+    fn words_have_the_looks_of_the_theme() {
+        let paint = |colours| Paint::new(Theme::new(colours, Background::Dark));
+        assert_eq!(Paint::default().words(Role::Heading, " Self"), " Self");
+        assert_eq!(paint(Colours::All).words(Role::Plain, "main"), "main");
+        assert_eq!(paint(Colours::All).words(Role::Heading, " Self "), " \x1b[1;4mSelf\x1b[0m ");
+        assert_eq!(paint(Colours::All).words(Role::Kernel, "f"), "\x1b[38;2;86;182;224mf\x1b[0m");
+        assert_eq!(paint(Colours::Many).words(Role::Kernel, "f"), "\x1b[38;5;74mf\x1b[0m");
+        assert_eq!(paint(Colours::Sixteen).words(Role::Kernel, "f"), "\x1b[96mf\x1b[0m");
+        assert_eq!(paint(Colours::Sixteen).words(Role::Bar, "f"), "\x1b[33mf\x1b[0m");
+        assert_eq!(paint(Colours::Sixteen).words(Role::Quiet, "  "), "  ");
+    }
+}
