@@ -55,7 +55,8 @@ fn with_ellipsis(mut out: String, most: usize) -> String {
     if most == 0 {
         return String::new();
     }
-    while width(&out) + 1 > most {
+    // One ellipsis says it, where another stood already.
+    while width(&out) + 1 > most || out.ends_with('…') {
         out.pop();
     }
     out.push('…');
@@ -89,6 +90,7 @@ mod tests {
     fn words_are_cut_to_columns() {
         assert_eq!(cut("malloc", 6), "malloc");
         assert_eq!(cut("malloc", 5), "mall…");
+        assert_eq!(cut("Vec<…>::push", 6), "Vec<…");
         assert_eq!(cut("数据库", 5), "数据…");
         assert_eq!(cut("数据库", 4), "数…");
         assert_eq!(cut("e\u{301}\u{301}\u{301}\u{301}x", 2), "e\u{301}\u{301}x");

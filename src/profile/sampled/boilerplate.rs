@@ -6,7 +6,7 @@
 //! ```
 //! Decides by names and by the shape of the tree; leaves to others how a chain of callers is shown.
 
-use super::{StringTable, Tree};
+use super::{Cell, Profile, StringTable, Tree};
 
 /// Functions of the C library, the loader and Go's runtime.
 const NAMES: &[&str] = &[
@@ -48,7 +48,7 @@ const BEGINNINGS: &[&str] = &[
 ];
 
 /// Whether a function is of that kind, by its name.
-pub fn is_boilerplate(symbol: &str) -> bool {
+fn is_boilerplate(symbol: &str) -> bool {
     let name = symbol.split('@').next().unwrap_or(symbol);
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
@@ -64,8 +64,8 @@ pub struct Callers {
     pub count: usize,
 }
 
-/// The chains that a tree in caller order begins with: all but the last of each have cost nothing of their
-/// own and call one function only, so that nothing is lost with them.
+/// The chains that a tree in caller order begins with: they cost nothing of their own, and all but the last
+/// of each call one function only, so that nothing is lost with them.
 pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
     let symbol = |number: u32| texts.get(tree.nodes[number as usize].symbol);
     let only_child = |number: u32| match tree.nodes[number as usize].children[..] {
@@ -74,24 +74,37 @@ pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
     };
     // Rust's programs have a main of C's that calls the runtime.
     let is_one = |number: u32| {
-        is_boilerplate(symbol(number))
+        let is_named_so = is_boilerplate(symbol(number))
             || symbol(number) == "main"
-                && only_child(number).is_some_and(|below| symbol(below).starts_with("std::rt::"))
+                && only_child(number).is_some_and(|below| symbol(below).starts_with("std::rt::"));
+        is_named_so && tree.nodes[number as usize].own.samples == 0
     };
     let chain = |first: &u32| {
         let mut callers = Callers { first: *first, last: *first, count: 1 };
         if !is_one(*first) {
             return None;
         }
-        while tree.nodes[callers.last as usize].own.samples == 0
-            && let Some(below) = only_child(callers.last).filter(|below| is_one(*below))
-        {
+        while let Some(below) = only_child(callers.last).filter(|below| is_one(*below)) {
             callers.last = below;
             callers.count += 1;
         }
         (callers.count > 1).then_some(callers)
     };
     tree.roots.iter().filter_map(chain).collect()
+}
+
+/// Which rows of a table are such callers, by their cells and what they cost themselves, which is nothing: two
+/// or more. Only where rows have what they called, too, do those callers have any.
+pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [Cell], u64)>) -> Vec<usize> {
+    let is_caller = |(cells, own): (&[Cell], u64)| {
+        let symbol = match cells.last() {
+            Some(Cell::Symbol(_, id)) => profile.texts.get(*id),
+            _ => return false,
+        };
+        own == 0 && is_boilerplate(symbol)
+    };
+    let found = rows.enumerate().filter(|(_, row)| profile.has_totals && is_caller(*row)).map(|(at, _)| at);
+    Some(found.collect()).filter(|found: &Vec<usize>| found.len() > 1).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -129,6 +142,7 @@ mod tests {
             (&["clone3", "start_thread", "std::thread::local", "rayon_core::join", "app::work"], &[], 4),
             // It has cost something itself: it is seen.
             (&["_start", "__libc_start_main", "main"], &[1], 0),
+            (&["clone3", "start_thread"], &[0, 1], 0),
             (&["_start", "main", "work"], &[], 0),
             (&["main", "_start"], &[], 0),
         ] {

@@ -120,21 +120,12 @@ impl FunctionTable {
         self.shown = (0..event.rows.len() as u32).filter(|at| takes(&event.rows[*at as usize])).collect();
         let row = |at: &u32| &event.rows[*at as usize];
         self.callers = None;
-        if folds && profile.has_totals && !filter.is_some() {
-            let is_caller = |at: &u32| {
-                let name = row(at).cells.last().map(|cell| match cell {
-                    Cell::Symbol(_, id) => boilerplate::is_boilerplate(profile.texts.get(*id)),
-                    _ => false,
-                });
-                row(at).own.samples == 0 && name == Some(true)
-            };
-            let mut callers = self.shown.iter().copied().filter(is_caller);
-            if let Some(first) = callers.next() {
-                let count = 1 + callers.count();
-                if count > 1 {
-                    self.callers = Some((first, count));
-                    self.shown.retain(|at| *at == first || !is_caller(at));
-                }
+        if folds && !filter.is_some() {
+            let rows = self.shown.iter().map(row).map(|row| (&row.cells[..], row.own.samples));
+            if let [first, others @ ..] = &boilerplate::caller_rows(profile, rows)[..] {
+                self.callers = Some((self.shown[*first], others.len() + 1));
+                let mut lines = 0..;
+                self.shown.retain(|_| lines.next().is_none_or(|line| others.binary_search(&line).is_err()));
             }
         }
         match self.sort {

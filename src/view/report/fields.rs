@@ -42,7 +42,7 @@ pub(super) fn separated(
         let headings = spread(&columns, events.len());
         let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
         writeln!(out, "# {}", headings.join(separator))?;
-        for line in lines(&events, layout).0 {
+        for line in lines(profile, &events, layout).0 {
             let fields = fields(profile, layout, &events, &line, &columns, |event, row, column| {
                 number(event, row, column, layout)
             });
@@ -63,7 +63,7 @@ pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io
     writer.write_record(std::iter::once("Event").chain(headings))?;
     for event in &profile.events {
         let name = names(&[event]);
-        for line in lines(&[event], layout).0 {
+        for line in lines(profile, &[event], layout).0 {
             let fields = fields(profile, layout, &[event], &line, &columns, |event, row, column| {
                 number(event, row, column, layout)
             });

@@ -17,6 +17,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
+use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::table::MODES;
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
 use crate::terminal::Paint;
@@ -278,6 +279,8 @@ struct Line<'a> {
     cells: &'a [Cell],
     /// By member of the table's events.
     rows: Vec<Option<&'a Row>>,
+    /// It stands for so many callers that every program has; 0: for itself.
+    callers: usize,
 }
 
 /// The events that stand side by side in the table of this one; none where it stands in its leader's.
@@ -293,8 +296,8 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<
 }
 
 /// The lines of a table, above the limit: in the leader's order, then what only others have. With their
-/// number before `rows` cut it.
-fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
+/// number before `rows` cut it. To a person the callers that every program has are one.
+fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
     let mut lines: Vec<Line<'a>> = Vec::new();
     let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
     for (member, event) in events.iter().enumerate() {
@@ -302,7 +305,7 @@ fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
             let next = lines.len();
             let at = *known.entry(&row.cells).or_insert(next);
             if at == next {
-                lines.push(Line { cells: &row.cells, rows: vec![None; events.len()] });
+                lines.push(Line { cells: &row.cells, rows: vec![None; events.len()], callers: 0 });
             }
             lines[at].rows[member] = Some(row);
         }
@@ -316,6 +319,14 @@ fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
         let event = events[layout.sort_member];
         let cost = |line: &Line<'_>| line.rows[layout.sort_member].map_or(0, |row| event.cost(&row.total));
         lines.sort_by_key(|line| std::cmp::Reverse(cost(line)));
+    }
+    if layout.reads_names() {
+        let own = |line: &Line<'_>| line.rows.iter().flatten().map(|row| row.own.samples).sum();
+        let callers = boilerplate::caller_rows(profile, lines.iter().map(|line| (line.cells, own(line))));
+        if let [first, others @ ..] = &callers[..] {
+            lines[*first].callers = callers.len();
+            others.iter().rev().for_each(|at| drop(lines.remove(*at)));
+        }
     }
     let all = lines.len();
     lines.truncate(layout.rows);

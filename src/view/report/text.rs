@@ -222,7 +222,7 @@ fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usi
 fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Layout) -> io::Result<()> {
     let typed = layout.columns(profile);
     let columns = spread(&typed, events.len());
-    let (shown, all) = lines(events, layout);
+    let (shown, all) = lines(profile, events, layout);
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|c| heading(*c, profile).to_owned()).collect()];
     lines.extend(shown.iter().map(|line| {
         super::fields(profile, layout, events, line, &typed, |event, row, column| {
@@ -248,9 +248,10 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
             let given = layout.widths.get(at).is_some_and(|given| *given > 0);
             let field = match columns[at] {
                 _ if number == 0 && !layout.is_piped => Words::new(Role::Heading, cut(field, widths[at])),
-                Column::Key(SortKey::Symbol) if layout.width().is_some() => {
-                    symbol(profile, shown[number - 1].cells, widths[at])
-                }
+                Column::Key(SortKey::Symbol) if layout.width().is_some() => match shown[number - 1].callers {
+                    0 => symbol(profile, shown[number - 1].cells, widths[at]),
+                    callers => Words::new(Role::Quiet, format!("  {callers} callers")),
+                },
                 _ if at == last && !given && layout.width().is_none() => Words::new(Role::Plain, field),
                 _ => Words::new(Role::Plain, cut(field, widths[at])),
             };
@@ -266,7 +267,11 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     }
     if shown.len() < all {
         let left: f64 = match events {
-            [event] => event.share(event.rows.iter().skip(shown.len()).map(|row| event.cost(&row.own)).sum()),
+            [event] => {
+                let own = |row: &Row| event.cost(&row.own);
+                let all: u64 = event.rows.iter().map(own).sum();
+                event.share(all - shown.iter().flat_map(|line| line.rows[0]).map(own).sum::<u64>())
+            }
             _ => 0.0,
         };
         let own = if left > 0.0 { format!(" with {:.1}% of their own", left * 100.0) } else { String::new() };
@@ -377,6 +382,39 @@ mod tests {
         let text = written(false);
         assert!(text.contains("25.0% ±1.2") && text.contains("1,234") && text.contains('…'), "{text}");
         assert!(text.starts_with("4,936 samples of cpu-clock") && !text.contains('#'), "{text}");
+    }
+
+    #[test]
+    fn callers_that_every_program_has_are_one_row() {
+        let mut profile = Profile { keys: vec![SortKey::Symbol], has_totals: true, ..Profile::default() };
+        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let mut event = Event { name: "cpu-clock".to_owned(), total: value(100), ..Event::default() };
+        for (name, own) in [("_start", 0), ("work", 60), ("main", 40), ("start_thread", 0), ("clone3", 0)] {
+            let cells = vec![Cell::Symbol('.', profile.texts.add(name))];
+            event.rows.push(Row { cells, own: value(own), total: value(100), by_mode: [0; 4] });
+        }
+        profile.events.push(event);
+        let write = |layout: Layout| {
+            let mut out = Vec::new();
+            table(&mut out, &profile, &[&profile.events[0]], &layout).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let person = Layout { width: Some(80), rows: 2, ..Layout::default() };
+        let text = write(Layout { ..person });
+        assert!(
+            text.contains("  3 callers\n") && !text.contains("_start") && text.contains("work"),
+            "{text}"
+        );
+        assert!(text.contains("… and 1 more rows with 40.0% of their own"), "{text}");
+        for whole in
+            [Layout { full_names: true, ..Layout::default() }, Layout { is_piped: true, ..Layout::default() }]
+        {
+            let text = write(whole);
+            assert!(
+                text.contains("_start") && text.contains("clone3") && !text.contains("callers"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

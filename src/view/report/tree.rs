@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use super::name::Words;
 use super::{Layout, Shape, Unit};
-use crate::profile::sampled::boilerplate::is_boilerplate;
+use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{CodeKind, Event, Profile, Tree, Value};
 use crate::terminal::theme::Role;
@@ -53,6 +53,8 @@ pub(super) fn write(
         }
     }
     writeln!(out, "{}", layout.paint.words(Role::Heading, "   Total    Self"))?;
+    let folds = layout.reads_names() && !layout.callee;
+    let folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
     let mut open: Vec<Open> = Vec::new();
     let push = |open: &mut Vec<Open>, list: &[u32], rails: &str, depth: usize, above: Value| {
         let entries = list.iter().enumerate().rev().map(|(at, number)| Open {
@@ -66,7 +68,9 @@ pub(super) fn write(
     };
     push(&mut open, &shown(&tree.roots), "", 0, event.total);
     while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
-        let mut node = &tree.nodes[number as usize];
+        // What every program begins with costs as much as what it calls.
+        let callers = folded.iter().find(|callers| callers.first == number);
+        let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
         let whole = node.total;
         let share = |value: &Value| event.share(event.cost(value));
         let total = share(&whole);
@@ -90,12 +94,10 @@ pub(super) fn write(
         };
         let room =
             layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before + width(&drawn) + 2));
-        let mut names = vec![name(profile, node, layout, room)];
-        let is_caller = |node: &Node| {
-            depth == 0 && layout.reads_names() && is_boilerplate(profile.texts.get(node.symbol))
-        };
-        // The callers that every program has, as long as only they came.
-        let mut callers = usize::from(is_caller(node));
+        let mut names = vec![match callers {
+            Some(callers) => Words::new(Role::Quiet, format!("{} callers", callers.count)),
+            None => name(profile, node, layout, room),
+        }];
         // A function that calls one other with all it cost is no branch.
         let mut below = shown(&node.children);
         while let [only] = below[..] {
@@ -103,12 +105,7 @@ pub(super) fn write(
             if !passes_on(event, node, next) || names.len() >= CHAIN {
                 break;
             }
-            if callers > 0 && names.len() == 1 && is_caller(next) {
-                callers += 1;
-                names[0] = Words::new(Role::Quiet, format!("{callers} callers"));
-            } else {
-                names.push(name(profile, next, layout, room.saturating_sub(4)));
-            }
+            names.push(name(profile, next, layout, room.saturating_sub(4)));
             node = next;
             below = shown(&node.children);
         }
@@ -225,6 +222,40 @@ pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout, columns: usi
 mod tests {
     use super::*;
     use crate::terminal::Paint;
+
+    #[test]
+    fn callers_that_every_program_has_are_one_where_they_call() {
+        let written = |names: &[&str], own: u64, layout: &Layout| {
+            let mut profile = Profile::default();
+            let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+            let mut tree = Tree { roots: vec![0], ..Tree::default() };
+            for (at, name) in names.iter().enumerate() {
+                tree.nodes.push(Node {
+                    symbol: profile.texts.add(name),
+                    dso: profile.texts.add("a.out"),
+                    level: crate::abi::CpuMode::User,
+                    inlined: false,
+                    own: value(if at + 1 == names.len() { own } else { 0 }),
+                    total: value(9),
+                    children: if at + 1 < names.len() { vec![at as u32 + 1] } else { Vec::new() },
+                });
+            }
+            let event = Event { total: value(9), ..Event::default() };
+            let mut out = Vec::new();
+            write(&mut out, &profile, &event, &tree, layout).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let names = ["_start", "__libc_start_main", "main"];
+        let caller = Layout { callee: false, width: Some(80), ..Layout::default() };
+        let text = written(&names, 9, &caller);
+        assert!(text.contains("2 callers › main") && !text.contains("_start"), "{text}");
+        // What cost something itself is told, and so is who called it.
+        let text = written(&names[..2], 9, &caller);
+        assert!(text.contains("_start › __libc_start_main") && !text.contains("callers"), "{text}");
+        let callee = Layout { callee: true, width: Some(80), ..Layout::default() };
+        let text = written(&["start_thread", "clone3"], 0, &callee);
+        assert!(text.contains("start_thread › clone3") && !text.contains("callers"), "{text}");
+    }
 
     #[test]
     fn chains_go_on_below_and_lose_their_middle() {

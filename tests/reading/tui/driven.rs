@@ -511,7 +511,7 @@ fn what_is_longer_than_the_terminal_is_paged() {
     let report = "report --stdio shares.data";
     for (command, is_paged) in [
         (format!("PAGER='sed s/^/page:/' pmc {report}"), true),
-        (format!("PAGER=cat PERF_PAGER='sed s/^/page:/;s/x/x/' pmc {report}"), true),
+        (format!("PAGER=cat PERF_PAGER=\"sed 's/^/page:/'\" pmc {report}"), true),
         ("PAGER='sed s/^/page:/' pmc script shares.data".to_owned(), true),
         ("PAGER='sed s/^/page:/' pmc list --raw-dump sw".to_owned(), true),
         (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc -p {report}"), true),
