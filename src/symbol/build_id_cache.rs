@@ -98,14 +98,7 @@ impl BuildIdCache {
     /// Whether the right file is kept.
     pub fn holds(&self, id: BuildId) -> bool {
         let place = self.0.join(".build-id").join(id.path());
-        let whole = |name: &str| {
-            let Ok(image) = Image::open(&place.join(name)) else { return false };
-            // Modules of the kernel may be packed: then nobody can say.
-            image.elf().map_or_else(
-                |_| is_packed(&image),
-                |file| elf::build_id(&file).is_some_and(|it| it.same(&id)),
-            )
-        };
+        let whole = |name: &str| Image::open(&place.join(name)).is_ok_and(|image| is_of_build(&image, id));
         whole("elf") || whole("vdso") || place.join("kallsyms").metadata().is_ok_and(|list| list.len() > 0)
     }
 
@@ -212,12 +205,16 @@ fn open_of_build(module: &Module, id: BuildId) -> Option<(PathBuf, File, bool)> 
     ours.into_iter().chain(theirs).find_map(|(path, is_ours)| {
         let file = open_regular(&path, true).ok()?;
         let image = Image::mapped(&path, FileMap::of(&file).ok()?);
-        let same = match image.elf() {
-            Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
-            Err(_) => is_packed(&image),
-        };
-        same.then_some((path, file, is_ours))
+        is_of_build(&image, id).then_some((path, file, is_ours))
     })
+}
+
+/// Whether a file has this build-id. Modules of the kernel may be packed: then nobody can say.
+fn is_of_build(image: &Image, id: BuildId) -> bool {
+    match image.elf() {
+        Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
+        Err(_) => is_packed(image),
+    }
 }
 
 /// A module of the kernel as distributions pack them: gzip, xz, zstd.

@@ -64,6 +64,8 @@ impl Options {
         build_id_caches.extend(build_id_folder());
         build_id_caches.extend(home.as_ref().map(|home| home.join(".debug")));
         build_id_caches.extend(cache_home.as_ref().map(|cache| cache.join("perf/buildid")));
+        // The first is usually the second.
+        build_id_caches.dedup();
         Self {
             symfs: None,
             debug_dirs: vec!["/usr/lib/debug".into()],

@@ -75,14 +75,14 @@ impl JitCodes {
         let mut written = 0;
         for code in dump.codes() {
             let file = folder.join(format!("jitted-{pid}-{}.so", code.number));
+            let id = elf_file::build_id(dump, code);
             // A move has the file of its load, which stands before it.
             if code.number >= written {
-                replace(&file, &elf_file::of(dump, code))
+                replace(&file, &elf_file::of(dump, code, &id))
                     .map_err(|error| Error::io(format!("writing {}", file.display()), error))?;
                 written = code.number + 1;
                 self.files += 1;
             }
-            let id = elf_file::build_id(dump, code);
             let map = Mmap {
                 thread,
                 addr: code.start,

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::request::{SampleSelection, TimeSpan};
+use crate::analysis::request::{MAX_STACK, SampleSelection, TimeSpan};
 use crate::analysis::script::ScriptRequest;
 use crate::cli::data::{Data, DataCommand};
 use crate::command::plan::input;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
+use crate::perfdata::feature::ClockData;
 use crate::symbol::Options;
 
 /// What `pmc data convert` does.
@@ -56,7 +57,7 @@ impl Plan {
                 everything: false,
                 trace_fields: true,
                 callers: true,
-                max_stack: 127,
+                max_stack: MAX_STACK,
                 joins: true,
                 functions: Vec::new(),
                 dsos: Vec::new(),
@@ -76,7 +77,7 @@ impl Plan {
 /// When the recording does not say.
 pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
     let clock = reader.features().clock_data.as_ref();
-    let shift = clock.map(|clock| clock.wall_clock_ns.wrapping_sub(clock.clockid_time_ns) as i64);
+    let shift = clock.map(ClockData::to_wall_ns);
     shift.ok_or_else(|| {
         Error::usage("the recording does not say what time of day it was")
             .why("its clock and the wall clock were not read at the same moment")

@@ -57,9 +57,7 @@ fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();
     let clock = reader.features().clock_data.as_ref();
-    let by_clock = clock.zip(span).map(|(clock, (first, _))| {
-        clock.wall_clock_ns.wrapping_add(first).wrapping_sub(clock.clockid_time_ns)
-    });
+    let by_clock = clock.zip(span).map(|(clock, (first, _))| first.wrapping_add_signed(clock.to_wall_ns()));
     let by_file = || {
         let modified = std::fs::metadata(path).ok()?.modified().ok()?;
         let ended = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos() as u64;
