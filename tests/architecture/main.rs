@@ -135,7 +135,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "config",
         ],
     ),
-    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "config"]),
+    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "sys"]),
     ("std::thread", &["command", "tui", "recording", "analysis", "counter"]),
     (
         "std::env",
