@@ -66,8 +66,7 @@ pub fn for_conversion(reader: &Reader) -> Conversion {
 pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String)>> {
     let mut rows = of(reader).build_ids;
     if with_hits {
-        let mut tally = RecordTally::new(true);
-        reader.scan(|record| tally.note(record, reader.layouts()))?;
+        let tally = RecordTally::of_files_hit(reader)?;
         let hit: HashSet<String> =
             tally.files(false).iter().map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect();
         // The kernel's mapping has the name of the symbol behind it by which a moved kernel is recognised.

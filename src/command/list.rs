@@ -35,7 +35,7 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
         _ => events(&host, &wanted, typed, out),
     };
     let found = if let Some(path) = &typed.output {
-        let mut out = BufWriter::new(File::create(path).map_err(|error| Error::create(path, error))?);
+        let mut out = BufWriter::new(File::create(path).map_err(|error| Error::create("-o", path, error))?);
         write(&mut out).and_then(|found| out.flush().map(|()| found))
     } else {
         let mut out = Output::new();
@@ -295,7 +295,9 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
         writeln!(out)?;
         return Ok(true);
     }
-    let columns = Stream::Output.size().map(|(columns, _)| usize::from(columns).max(60));
+    // A file has no edge.
+    let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
+    let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
     let mut writer = view::list::Writer::new(out, columns, typed.long);
     let mut found = false;
     entries.try_for_each(|entry| {

@@ -7,13 +7,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::Query;
+use crate::profile::sampled::{Profile, Query, StackProfile};
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
 use crate::terminal::theme::Background;
 use crate::tui::{self, End, EngineHandle, Inbox, ScreenSurroundings, Waker};
 use crate::view;
-use crate::view::export::{Contents, Format};
+use crate::view::export::{Circumstances, Contents, Format};
+use crate::view::report::Layout;
 
 /// Makes the screen panic while it draws: for the tests of what that leaves behind.
 const PANIC: &str = "PMC_TEST_PANIC";
@@ -67,15 +68,32 @@ pub(in crate::command) fn show(
     }
 }
 
-/// Writes what the screen shows to a new file that only its owner can read.
+/// Writes what the screen shows (stacks of this event, or the answer of a table) to a new file that only its
+/// owner can read.
 ///
 /// # Errors
 /// When the file is there already or cannot be written.
-pub(in crate::command) fn export(contents: &Contents<'_>, format: Format, path: &Path) -> Result<()> {
+pub(in crate::command) fn export(
+    (stacks, event): (&StackProfile<'_>, Option<usize>),
+    answer: &Profile,
+    (title, layout): (&str, &Layout),
+    format: Format,
+    path: &Path,
+) -> Result<()> {
+    let contents = Contents {
+        stacks,
+        event: event.unwrap_or(0),
+        answer,
+        layout,
+        title,
+        recording: &Circumstances::default(),
+        listings: &[],
+        before: None,
+    };
     let doing = || format!("writing {}", path.display());
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let mut out = BufWriter::new(file.map_err(|error| Error::io(doing(), error))?);
-    view::export::write(&mut out, format, contents)
+    view::export::write(&mut out, format, &contents)
         .and_then(|()| out.flush())
         .map_err(|error| Error::io(doing(), error))
 }

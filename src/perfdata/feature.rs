@@ -267,6 +267,13 @@ impl Wire for BuildIds {
 /// Header, pid and id of such a record.
 const BEFORE_NAME: usize = 36;
 
+impl ClockData {
+    /// Nanoseconds from a time of the recording's clock to the time of day.
+    pub fn to_wall_ns(&self) -> i64 {
+        self.wall_clock_ns.wrapping_sub(self.clockid_time_ns) as i64
+    }
+}
+
 impl BuildIdEntry {
     /// The record, as the section (`kind` 0, as perf leaves it there) and the pipe form have it.
     pub fn write_record(&self, kind: u32, out: &mut Vec<u8>) {

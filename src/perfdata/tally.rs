@@ -15,6 +15,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::feature::BuildIdEntry;
+use super::{Error, Reader};
 use crate::abi::{CpuMode, context, misc};
 use crate::record::{FileId, Layouts, Mmap, RawRecord, Record, kind};
 use crate::units::PerfTime;
@@ -75,6 +76,16 @@ pub struct HitFile {
 }
 
 impl RecordTally {
+    /// Of all records of a recording, with the files that are hit.
+    ///
+    /// # Errors
+    /// Those of reading the records.
+    pub fn of_files_hit(reader: &Reader) -> Result<Self, Error> {
+        let mut tally = Self::new(true);
+        reader.scan(|record| tally.note(record, reader.layouts()))?;
+        Ok(tally)
+    }
+
     /// `wants_hits`: whether to note which files are hit.
     pub fn new(wants_hits: bool) -> Self {
         Self {

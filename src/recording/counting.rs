@@ -98,11 +98,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
     let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
     let options = CountOptions { inherit, enable_on_exec, levels };
-    let held = if course.command.is_empty() {
-        None
-    } else {
-        Some(launch::hold_with(&course.command, &course.environment, setup.streams)?)
-    };
+    let held = launch::hold_for(&course, setup.streams)?;
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);
     set.keep(probes);

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use super::plan::Scope;
+use super::plan::{Course, Scope};
 use super::runtime;
 use crate::counter::target::TargetError;
 use crate::error::{Error, Exit, Result};
@@ -29,15 +29,16 @@ pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
 
 /// Forks the command and holds it before it executes.
 pub(crate) fn hold(command: &[OsString]) -> Result<Held> {
-    hold_with(command, &[], Streams::Shared)
+    start(command, &[], Streams::Shared)
 }
 
-/// As [`hold`], with a say in the command's environment and standard streams.
-pub(crate) fn hold_with(
-    command: &[OsString],
-    environment: &[(OsString, OsString)],
-    streams: Streams,
-) -> Result<Held> {
+/// The same of the command that a measurement is to start, if it is to start one.
+pub(crate) fn hold_for(course: &Course, streams: Streams) -> Result<Option<Held>> {
+    let Course { command, environment, .. } = course;
+    (!command.is_empty()).then(|| start(command, environment, streams)).transpose()
+}
+
+fn start(command: &[OsString], environment: &[(OsString, OsString)], streams: Streams) -> Result<Held> {
     Held::start_with(command, environment, streams).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);

@@ -21,7 +21,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
-use super::plan::{Course, SamplePlan, Scope, Synthesis};
+use super::plan::{SamplePlan, Scope, Synthesis};
 use super::reservation::{EventChoice, EventSwitch, reserve};
 use super::synthesize::{self, Extent};
 use super::{launch, open};
@@ -80,7 +80,7 @@ impl Sampler {
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let host = Host::live();
-            let opened = hold(&plan).and_then(|held| {
+            let opened = launch::hold_for(&plan.sample.course, plan.streams).and_then(|held| {
                 let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), follower)?;
                 open::run_in_real_time(plan.realtime)?;
                 Ok((held, sampling, prepared))
@@ -104,14 +104,16 @@ impl Sampler {
                 stop: Some(stopped.as_fd()),
                 watcher: prepared.watcher.as_mut(),
             };
-            let mut done = drive(&mut sampling, surroundings);
+            let done = drive(&mut sampling, surroundings);
             state.end();
-            // Nothing began: whoever waits for that hears why.
-            if let (Err(error), Some(ready)) = (&mut done, sampling.ready.take()) {
-                let error = std::mem::replace(error, Error::new("the sampling thread failed"));
-                let _ = ready.send(Err(error));
+            match (done, sampling.ready.take()) {
+                // Nothing began: whoever waits for that hears why.
+                (Err(error), Some(ready)) => {
+                    let _ = ready.send(Err(error));
+                    Ok(None)
+                }
+                (done, _) => done.map(|measured| measured.ending.outcome.map(|outcome| outcome.ended)),
             }
-            done.map(|measured| measured.ending.outcome.map(|outcome| outcome.ended))
         });
         let thread = thread.map_err(|error| Error::io("starting the sampling thread", error))?;
         let state = wait_for(&is_ready)?;
@@ -134,13 +136,6 @@ impl Sampler {
 
 fn wait_for(is_ready: &Receiver<Result<Arc<LiveState>>>) -> Result<Arc<LiveState>> {
     is_ready.recv().unwrap_or_else(|_| Err(Error::new("the sampling thread failed")))
-}
-
-/// The command at its start gate, if there is one.
-fn hold(plan: &LivePlan) -> Result<Option<Held>> {
-    let Course { command, environment, .. } = &plan.sample.course;
-    let is_one = !command.is_empty();
-    is_one.then(|| launch::hold_with(command, environment, plan.streams)).transpose()
 }
 
 /// What the thread owns.

@@ -24,6 +24,7 @@ use super::files::{elf, locate};
 use super::{BuildId, Module, Options, kernel, options};
 use crate::error::{Error, Result};
 use crate::sys::file_map::{FileMap, open_regular};
+use crate::sys::replacement::Replacement;
 
 /// The kernel's entry.
 pub const KERNEL: &str = "[kernel.kallsyms]";
@@ -98,14 +99,7 @@ impl BuildIdCache {
     /// Whether the right file is kept.
     pub fn holds(&self, id: BuildId) -> bool {
         let place = self.0.join(".build-id").join(id.path());
-        let whole = |name: &str| {
-            let Ok(image) = Image::open(&place.join(name)) else { return false };
-            // Modules of the kernel may be packed: then nobody can say.
-            image.elf().map_or_else(
-                |_| is_packed(&image),
-                |file| elf::build_id(&file).is_some_and(|it| it.same(&id)),
-            )
-        };
+        let whole = |name: &str| Image::open(&place.join(name)).is_ok_and(|image| is_of_build(&image, id));
         whole("elf") || whole("vdso") || place.join("kallsyms").metadata().is_ok_and(|list| list.len() > 0)
     }
 
@@ -181,10 +175,8 @@ impl BuildIdCache {
 
     /// Makes a file beside its place, then moves it there: it is whole or not there.
     fn put(&self, place: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
-        let beside = place.with_extension(format!("{}.new", std::process::id()));
-        let made = make(&beside).and_then(|()| fs::rename(&beside, place));
-        // Two links to one file are left as they are by a renaming.
-        let _ = fs::remove_file(&beside);
+        let new = Replacement::new(place);
+        let made = make(new.path()).and_then(|()| new.put());
         made.map_err(|error| self.failed(place, error))
     }
 
@@ -212,12 +204,16 @@ fn open_of_build(module: &Module, id: BuildId) -> Option<(PathBuf, File, bool)> 
     ours.into_iter().chain(theirs).find_map(|(path, is_ours)| {
         let file = open_regular(&path, true).ok()?;
         let image = Image::mapped(&path, FileMap::of(&file).ok()?);
-        let same = match image.elf() {
-            Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
-            Err(_) => is_packed(&image),
-        };
-        same.then_some((path, file, is_ours))
+        is_of_build(&image, id).then_some((path, file, is_ours))
     })
+}
+
+/// Whether a file has this build-id. Modules of the kernel may be packed: then nobody can say.
+fn is_of_build(image: &Image, id: BuildId) -> bool {
+    match image.elf() {
+        Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
+        Err(_) => is_packed(image),
+    }
 }
 
 /// A module of the kernel as distributions pack them: gzip, xz, zstd.

@@ -15,7 +15,7 @@ pub fn is_path(name: &[u8]) -> bool {
 pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     match is_kernel {
         true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
-        true => of_kernel_module(name),
+        true => kernel::module_build_id(&String::from_utf8_lossy(name)),
         false if is_path(name) => of_file(name, pid),
         false => None,
     }
@@ -28,16 +28,4 @@ fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
     let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
     let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
     elf::build_id(&image.elf().ok()?)
-}
-
-/// `/sys/module/NAME/notes` holds a loaded module's notes, whatever its file is packed with.
-fn of_kernel_module(name: &[u8]) -> Option<BuildId> {
-    let text = String::from_utf8_lossy(name);
-    let module = text.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
-    let module = module.or_else(|| kernel::module_name(Path::new(&*text)))?;
-    if module.contains('/') || module.starts_with('.') {
-        return None;
-    }
-    let notes = std::fs::read(format!("/sys/module/{module}/notes/.note.gnu.build-id")).ok()?;
-    BuildId::in_notes(&notes)
 }

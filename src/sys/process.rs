@@ -89,6 +89,13 @@ fn terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
+/// Our environment with these variables besides.
+fn variables(more: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
+    let ours = std::env::vars_os().filter(|(name, _)| more.iter().all(|(other, _)| other != name));
+    let variable = |(name, value): (OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
+    strings(ours.chain(more.iter().cloned()).map(variable))
+}
+
 impl Held {
     /// Forks a child that waits for [`Held::release`] and then executes `argv[0]` (looked for on the PATH).
     ///
@@ -109,11 +116,8 @@ impl Held {
     ) -> io::Result<Self> {
         let words = strings(argv.iter().map(|word| word.as_ref().as_bytes().to_vec()))?;
         let pointers = terminated(&words);
-        let ours = std::env::vars_os().filter(|(name, _)| environment.iter().all(|(other, _)| other != name));
-        let variable =
-            |(name, value): (OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
-        let variables = strings(ours.chain(environment.iter().cloned()).map(variable))?;
-        let variables = terminated(&variables);
+        let variables = if environment.is_empty() { None } else { Some(variables(environment)?) };
+        let variables = variables.as_deref().map(terminated);
         let nothing = match streams {
             Streams::OffTerminal => Some(File::options().read(true).write(true).open("/dev/null")?),
             _ => None,
@@ -156,9 +160,9 @@ impl Held {
                     }
                 }
                 // Ours, untouched, unless it was asked for otherwise.
-                match environment.is_empty() {
-                    true => libc::execvp(pointers[0], pointers.as_ptr()),
-                    false => libc::execvpe(pointers[0], pointers.as_ptr(), variables.as_ptr()),
+                match &variables {
+                    None => libc::execvp(pointers[0], pointers.as_ptr()),
+                    Some(variables) => libc::execvpe(pointers[0], pointers.as_ptr(), variables.as_ptr()),
                 };
                 let errno = *libc::__errno_location();
                 libc::write(verdict_in.as_raw_fd(), (&raw const errno).cast(), size_of::<i32>());

@@ -439,7 +439,7 @@ fn follow<R>(
         is_guess = here != Coverage::Entry;
         frame = match caller(frame, regs) {
             // A null return address is how several start files end the stack.
-            Ok(None | Some(0)) | Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
+            Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
             Ok(Some(address)) => match FrameAddress::from_return_address(address) {
                 Some(caller) => caller,
                 None => return Outcome::Root,

@@ -91,7 +91,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("record", &["abi", "units", "text"]),
     ("abi", &[]),
     ("error", &["sys", "terminal", "text"]),
-    ("config", &["error"]),
+    ("config", &["sys", "error"]),
     ("terminal", &[]),
     ("units", &[]),
     ("text", &[]),
@@ -135,7 +135,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "config",
         ],
     ),
-    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "config"]),
+    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "sys"]),
     ("std::thread", &["command", "tui", "recording", "analysis", "counter"]),
     (
         "std::env",
@@ -200,6 +200,7 @@ const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// What several commands have in common, below `command`.
 const SHARED_BY_COMMANDS: &[&str] = &[
     "columns",
+    "destination",
     "recording_screen",
     "pager",
     "plan",

@@ -23,9 +23,7 @@ use super::{ProgressSink, is_from_here, symbols_of};
 use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::feature::{BuildIdEntry, BuildIds, EventDesc};
 use crate::perfdata::tally::HitFile;
-use crate::perfdata::{
-    Buffer, Feature, Features, Form, Note, Options, Reader, RecordTally, RecordedEvent, Writer,
-};
+use crate::perfdata::{Feature, Features, Form, Note, Options, Reader, RecordTally, RecordedEvent, Writer};
 use crate::record::unwound::Lost;
 use crate::record::{RawRecord, Record, kind};
 use crate::session::history::is_jitdump;
@@ -99,7 +97,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let ids = FileIds::new(&session, request);
     let hits = match (request.build_ids, request.mappings) {
         (None, None) => None,
-        _ => Some(tally(&session)?),
+        _ => Some(RecordTally::of_files_hit(&session.reader)?),
     };
     let listed = hits.as_ref().zip(request.build_ids).map(|(tally, of)| list(tally, of, &ids));
     let mappings = hits.as_ref().zip(request.mappings);
@@ -205,16 +203,6 @@ fn warn_of_ends(ends: &crate::profile::sampled::quality::Ends) {
             say::warn(&Warning::Recording { what });
         }
     }
-}
-
-fn tally(session: &Session) -> Result<RecordTally> {
-    let mut tally = RecordTally::new(true);
-    let mut buffer = Buffer::default();
-    for chunk in &session.index.chunks {
-        let records = session.reader.load(chunk, &mut buffer)?;
-        records.for_each(|raw| tally.note(&raw, session.reader.layouts()));
-    }
-    Ok(tally)
 }
 
 /// Knows build-ids: those given by hand, those of the recording, those of files as they are here.

@@ -300,17 +300,7 @@ impl NameTable {
 
     fn unnamed(&mut self, location: &Location, dso: StringId) -> Call {
         let symbol = self.texts.add(PENDING);
-        Call {
-            dso,
-            symbol,
-            file: None,
-            line: 0,
-            size: 0,
-            start: None,
-            level: location.level,
-            inlined: false,
-            named: false,
-        }
+        Call::new(dso, symbol, location.level, false)
     }
 }
 

@@ -7,7 +7,7 @@ pub(super) mod plan;
 use std::io::Write;
 
 use plan::Step;
-pub(super) use plan::{Plan, heed, pages};
+pub(super) use plan::{Plan, heed, heed_recording, heed_reporting, pages};
 
 use super::pager::Output;
 use crate::config::{self, Config};

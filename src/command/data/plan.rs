@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::request::{SampleSelection, TimeSpan};
+use crate::analysis::request::{MAX_STACK, SampleSelection, TimeSpan};
 use crate::analysis::script::ScriptRequest;
 use crate::cli::data::{Data, DataCommand};
+use crate::command::destination::Destination;
 use crate::command::plan::input;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
+use crate::perfdata::feature::ClockData;
 use crate::symbol::Options;
 
 /// What `pmc data convert` does.
@@ -16,8 +18,8 @@ pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
     /// Where the document goes; `-` is standard output.
     pub(super) output: PathBuf,
-    /// A file that is there is written over.
-    pub(super) overwrite: bool,
+    /// A file that is there is left alone.
+    keeps: bool,
     pub(super) time_of_day: bool,
     pub(super) request: ScriptRequest,
 }
@@ -42,10 +44,10 @@ impl Plan {
         let Some(output) = &typed.to_json else {
             return Err(Error::usage("pmc data convert: into what?").try_this("--to-json FILE"));
         };
-        Ok(Self {
+        let plan = Self {
             input: input(typed.input.as_ref()),
             output: output.clone(),
-            overwrite: typed.force,
+            keeps: !typed.force,
             time_of_day: typed.tod,
             request: ScriptRequest {
                 selection: SampleSelection {
@@ -56,7 +58,7 @@ impl Plan {
                 everything: false,
                 trace_fields: true,
                 callers: true,
-                max_stack: 127,
+                max_stack: MAX_STACK,
                 joins: true,
                 functions: Vec::new(),
                 dsos: Vec::new(),
@@ -66,7 +68,14 @@ impl Plan {
                 dump: None,
                 symbols: Options::from_environment(),
             },
-        })
+        };
+        plan.destination().is_not(&plan.input)?;
+        Ok(plan)
+    }
+
+    /// Where the document goes.
+    pub(super) fn destination(&self) -> Destination<'_> {
+        Destination { path: &self.output, option: "--to-json", keeps: self.keeps }
     }
 }
 
@@ -76,7 +85,7 @@ impl Plan {
 /// When the recording does not say.
 pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
     let clock = reader.features().clock_data.as_ref();
-    let shift = clock.map(|clock| clock.wall_clock_ns.wrapping_sub(clock.clockid_time_ns) as i64);
+    let shift = clock.map(ClockData::to_wall_ns);
     shift.ok_or_else(|| {
         Error::usage("the recording does not say what time of day it was")
             .why("its clock and the wall clock were not read at the same moment")

@@ -44,11 +44,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
-    let held = if plan.sample.course.command.is_empty() {
-        None
-    } else {
-        Some(launch::hold_with(&plan.sample.course.command, &plan.sample.course.environment, streams)?)
-    };
+    let held = launch::hold_for(&plan.sample.course, streams)?;
     let (rings, threads) = open::open(&plan.sample, &host, groups, held.as_ref())?;
     let triggers = plan.file.rotates_at.as_deref();
     let triggers =

@@ -9,7 +9,7 @@ use crate::command::screen;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Answer, FunctionRef, Query};
 use crate::tui::{Engine, ExportForm, LiveCommand};
-use crate::view::export::{Circumstances, Contents, Format};
+use crate::view::export::Format;
 use crate::view::report::Layout;
 
 /// The engine.
@@ -61,17 +61,7 @@ impl Engine for RecordingEngine {
         let query = Query { limit: 0.0, ..query.clone() };
         let answer = if format.is_table() { stage.answer(&query).profile } else { stage.quality() };
         stage.with_stacks(&query, |stacks| {
-            let contents = Contents {
-                stacks,
-                event: query.event.unwrap_or(0),
-                answer: &answer,
-                layout: &self.layout,
-                title: &self.title,
-                recording: &Circumstances::default(),
-                listings: &[],
-                before: None,
-            };
-            screen::export(&contents, format, path)
+            screen::export((stacks, query.event), &answer, (&self.title, &self.layout), format, path)
         })
     }
 

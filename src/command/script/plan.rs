@@ -7,6 +7,7 @@ use crate::cli::script::Script;
 use crate::command::plan;
 use crate::error::Result;
 use crate::perfdata::Reader;
+use crate::perfdata::feature::ClockData;
 use crate::record::kind;
 use crate::symbol::Options;
 use crate::view::script::{Clock, Layout};
@@ -88,7 +89,7 @@ impl Plan {
         Layout {
             fields: script.fields().to_vec(),
             events: reader.events().iter().map(|event| event.name()).collect(),
-            wall: clock.map(|clock| clock.wall_clock_ns.wrapping_sub(clock.clockid_time_ns) as i64),
+            wall: clock.map(ClockData::to_wall_ns),
             has_chains: self.request.callers && crate::analysis::has_chains(reader),
             is_aarch64: reader.features().arch.as_deref() == Some("aarch64"),
             ..self.layout.clone()

@@ -20,7 +20,7 @@ use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::perfdata::{self, Reader};
-use crate::profile::counts::{Aggregation, Counts, Reason};
+use crate::profile::counts::{Aggregation, Reason};
 use crate::session::Session;
 use crate::view::stat::Subject;
 
@@ -52,11 +52,11 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     };
     let mut printer = Printer::new(plan.output.clone(), subject(&session, &recorded))?;
     let mut last: (Vec<Reading>, u64) = (refused.clone(), 0);
-    let mut whole: Option<Counts> = None;
+    let mut has_rounds = false;
     recorded.rounds(&session, &mut |round| {
         let mut readings: Vec<Reading> = round.totals.iter().map(reading).collect();
         readings.extend_from_slice(&refused);
-        whole = Some(table(&readings, None, round.at_ns));
+        has_rounds = true;
         if !round.is_final {
             let since = since(&readings, &last.0);
             printer.interval(&table(&since, Some(round.at_ns), round.at_ns.saturating_sub(last.1)))?;
@@ -64,8 +64,8 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
         last = (readings, round.at_ns);
         Ok(())
     })?;
-    if let Some(whole) = whole {
-        printer.whole(&whole)?;
+    if has_rounds {
+        printer.whole(&table(&last.0, None, last.1))?;
     }
     Ok(Exit::Done)
 }
@@ -101,10 +101,7 @@ fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
     let column = |(index, event): (usize, &CountedEvent)| {
         let attr = &event.attr;
         let sees_kernel = !attr.get(Flag::ExcludeKernel);
-        let is_measured =
-            attr.kind() == TOOL_PMU || (attr.kind(), attr.config()) == (kind::SOFTWARE, generic::DUMMY);
-        let tool = Tool::named(&event.name).filter(|_| is_measured);
-        let source = tool.map_or_else(|| Source::Kernel(attr.clone()), Source::Tool);
+        let source = tool(event).map_or_else(|| Source::Kernel(attr.clone()), Source::Tool);
         // The instances of a PMU have one name, the first of which all are shown under.
         let same = |other: &&CountedEvent| other.name == event.name && other.attr.kind() != attr.kind();
         let first = events.iter().position(|other| other.name == event.name).unwrap_or(index);
@@ -118,7 +115,7 @@ fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
             spec: Cow::Owned(spec),
             group: event.group,
             cgroup: None,
-            refused: (!event.is_counted && tool.is_none()).then(|| {
+            refused: is_refused(event).then(|| {
                 Reason::new(
                     "the recording holds no count of it: the kernel there would not have it",
                     "pmc stat -e EVENT on that machine, which says why",
@@ -142,13 +139,17 @@ fn tool(event: &CountedEvent) -> Option<Tool> {
     Tool::named(&event.name).filter(|_| is_measured)
 }
 
+/// Whether the kernel would not have it.
+fn is_refused(event: &CountedEvent) -> bool {
+    !event.is_counted && tool(event).is_none()
+}
+
 /// Where events should have counted that were refused: on all threads and CPUs.
 fn refused(recorded: &Recorded) -> Vec<Reading> {
     let all =
         |some: Vec<u32>| if some.is_empty() { vec![None] } else { some.into_iter().map(Some).collect() };
     let tids = all(recorded.threads.iter().map(|(tid, _)| *tid).collect());
     let cpus = all(recorded.cpus.clone());
-    let is_refused = |event: &CountedEvent| !event.is_counted && tool(event).is_none();
     let refused = recorded.events.iter().enumerate().filter(|(_, event)| is_refused(event));
     let slots = || tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu }));
     refused.flat_map(|(event, _)| slots().map(move |slot| Reading { event, slot, count: None })).collect()

@@ -12,7 +12,6 @@ use crate::profile::sampled::{Profile, Query};
 use crate::record::encode::Encoder;
 use crate::recording::synthesize;
 use crate::tui::ExportForm;
-use crate::view::export::{Circumstances, Contents};
 
 /// Writes what a query shows of a snapshot.
 pub(super) fn write(
@@ -34,16 +33,6 @@ pub(super) fn write(
     let query = Query { limit: 0.0, ..query.clone() };
     let answer = if format.is_table() { maker.answer(snapshot, &query).profile } else { Profile::default() };
     maker.with_stacks(snapshot, &query, |stacks| {
-        let contents = Contents {
-            stacks,
-            event: query.event.unwrap_or(0),
-            answer: &answer,
-            layout: &shown.layout,
-            title: "pmc top",
-            recording: &Circumstances::default(),
-            listings: &[],
-            before: None,
-        };
-        screen::export(&contents, format, path)
+        screen::export((stacks, query.event), &answer, ("pmc top", &shown.layout), format, path)
     })
 }

@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::recording::live::Sampler;
 use crate::recording::{launch, open};
 use crate::sys::memory;
-use crate::sys::process::Ended;
+use crate::sys::process::{Ended, Streams};
 use crate::sys::signal::{self, Signals};
 
 /// Runs the command.
@@ -45,7 +45,10 @@ fn tables(plan: &Plan) -> Result<Exit> {
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
         .map_err(|error| Error::io("catching signals", error))?;
     let (mut requests, names) = names::start(plan.names())?;
-    let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+    // The command's words would be among the tables.
+    let streams = Streams::OutputToError;
+    let sampler =
+        Sampler::start(plan.live(streams), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
     let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
     let exit = stdio::run(plan, &sampler.state, &mut maker, &names, &signals);
     let stopped = sampler.stop();

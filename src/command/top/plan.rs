@@ -14,7 +14,7 @@ use crate::analysis::request::Pattern;
 use crate::cli::top::Top;
 use crate::command::columns::{Rows, rows};
 use crate::command::plan::{self, duration, listed};
-use crate::command::{sampling_options, screen};
+use crate::command::sampling_options;
 use crate::counter::Levels;
 use crate::counter::open;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
@@ -207,20 +207,15 @@ impl Plan {
         &self.sample.course.command
     }
 
-    /// What is sampled, for whoever samples.
-    pub(super) fn live(&self) -> LivePlan {
+    /// What is sampled, for whoever samples; the command's standard streams are those.
+    pub(super) fn live(&self, streams: Streams) -> LivePlan {
         LivePlan {
             sample: self.sample.clone(),
             query: self.wanted.clone(),
             max_stack: self.max_stack,
             delay: self.delay,
             realtime: self.realtime,
-            // The command's words would be all over the screen, or among the tables.
-            streams: if self.stdio || !screen::is_there() {
-                Streams::OutputToError
-            } else {
-                Streams::OffTerminal
-            },
+            streams,
         }
     }
 

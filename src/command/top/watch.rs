@@ -29,6 +29,7 @@ use crate::recording::live::Sampler;
 use crate::recording::plan::{SamplePlan, Scope};
 use crate::session::live::LiveState;
 use crate::symbol::Options;
+use crate::sys::process::Streams;
 use crate::tui::board::{latest, serve};
 use crate::tui::engine::Split;
 use crate::tui::{Board, Engine, EngineHandle, ExportForm, Inbox, LiveCommand, Status};
@@ -50,7 +51,10 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
     let (mut requests, names) = names::start(plan.names())?;
-    let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+    // The command's words would be all over the screen.
+    let streams = Streams::OffTerminal;
+    let sampler =
+        Sampler::start(plan.live(streams), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
     let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
     let query = plan.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };

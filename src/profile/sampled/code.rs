@@ -33,6 +33,13 @@ pub struct Call {
     pub named: bool,
 }
 
+impl Call {
+    /// One of which nothing else is known.
+    pub fn new(dso: StringId, symbol: StringId, level: CpuMode, named: bool) -> Self {
+        Self { dso, symbol, file: None, line: 0, size: 0, start: None, level, inlined: false, named }
+    }
+}
+
 /// The calls of all locations.
 #[derive(Debug, Default)]
 pub struct Code {
@@ -100,17 +107,7 @@ impl Code {
             }
             _ => {
                 let symbol = texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
-                self.calls.push(Call {
-                    dso,
-                    symbol,
-                    file: None,
-                    line: 0,
-                    size: 0,
-                    start: None,
-                    level,
-                    inlined: false,
-                    named: false,
-                });
+                self.calls.push(Call::new(dso, symbol, level, false));
             }
         }
         self.ranges.push((start, self.calls.len() as u32));
@@ -135,17 +132,8 @@ impl Code {
             Some((name, into)) => format!("{name}+{into:#x}"),
             None => format!("{:#018x}", location.data().unwrap_or(location.offset)),
         };
-        self.calls.push(Call {
-            dso: texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), name)),
-            symbol: texts.add(&symbol),
-            file: None,
-            line: 0,
-            size: 0,
-            start: None,
-            level: location.level,
-            inlined: false,
-            named: variable.is_some(),
-        });
+        let (dso, symbol) = (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), name)), texts.add(&symbol));
+        self.calls.push(Call::new(dso, symbol, location.level, variable.is_some()));
         self.ranges.push((start, self.calls.len() as u32));
         self.modules.push(location.module());
     }

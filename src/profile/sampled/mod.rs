@@ -33,7 +33,7 @@ pub use quality::{DataQuality, ModuleQuality};
 pub use query::{Answer, Query};
 pub use share::{ShareOf, half_width};
 pub use sort::{Cell, SortKey};
-pub use stacks::StackProfile;
+pub use stacks::{StackProfile, is_clock};
 pub use strings::{StringId, StringTable};
 pub use table::Row;
 pub use tree::{Order, Tree};

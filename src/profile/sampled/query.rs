@@ -375,17 +375,7 @@ mod tests {
                 ("leaf", "libc", CpuMode::User),
                 ("sys", "[kernel]", CpuMode::Kernel),
             ] {
-                let call = Call {
-                    dso: texts.add(dso),
-                    symbol: texts.add(symbol),
-                    file: None,
-                    line: 0,
-                    size: 0,
-                    start: None,
-                    level,
-                    inlined: false,
-                    named: true,
-                };
+                let call = Call::new(texts.add(dso), texts.add(symbol), level, true);
                 code.push(&[call], Some(0));
             }
             let mut resolved = Resolved::default();

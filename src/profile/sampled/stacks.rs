@@ -35,8 +35,13 @@ pub struct StackEvent {
 impl StackEvent {
     /// Whether its periods are nanoseconds.
     pub fn is_clock(&self) -> bool {
-        self.name.contains("cpu-clock") || self.name.contains("task-clock")
+        is_clock(&self.name)
     }
+}
+
+/// Whether an event's periods are nanoseconds, by its name.
+pub fn is_clock(event: &str) -> bool {
+    event.contains("cpu-clock") || event.contains("task-clock")
 }
 
 /// A thread under one of its names.

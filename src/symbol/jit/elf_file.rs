@@ -62,13 +62,12 @@ pub fn build_id(dump: &Jitdump, code: &JitCode) -> [u8; 16] {
     id
 }
 
-/// The file.
-pub fn of(dump: &Jitdump, code: &JitCode) -> Vec<u8> {
+/// The file, with the code's build-id.
+pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
     let text = dump.bytes(code);
     let mut file = Bytes { out: vec![0; TEXT as usize], is_big: dump.is_big_endian };
     file.out.extend(text);
     let note_at = file.align(4);
-    let id = build_id(dump, code);
     file.numbers(&[(4, 4), (id.len() as u64, 4), (elf::NT_GNU_BUILD_ID.0.into(), 4)]);
     file.out.extend(b"GNU\0");
     file.out.extend(id);

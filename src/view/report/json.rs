@@ -103,6 +103,9 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
         .iter()
         .filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit)
         .take(layout.rows);
+    let columns = layout.columns(profile);
+    let is_shown = |mode: &usize| columns.contains(&Column::InMode(*mode));
+    let modes: Vec<usize> = (0..IN_MODES.len()).filter(is_shown).collect();
     for (number, row) in shown.enumerate() {
         let mut object = Map::new();
         for (key, value) in profile.keys.iter().zip(&row.cells) {
@@ -125,11 +128,9 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
         if profile.has_totals {
             object.insert("total".into(), serde_json::to_value(cost(event, &row.total))?);
         }
-        for (mode, period) in row.by_mode.iter().enumerate() {
-            if layout.columns(profile).contains(&Column::InMode(mode)) {
-                let value = Value { period: *period, ..Value::default() };
-                object.insert(IN_MODES[mode].into(), cost(event, &value).percent.into());
-            }
+        for &mode in &modes {
+            let value = Value { period: row.by_mode[mode], ..Value::default() };
+            object.insert(IN_MODES[mode].into(), cost(event, &value).percent.into());
         }
         for (name, weight) in ["weight", "weight2", "weight3"].into_iter().zip(row.own.weights) {
             if weight > 0 {

@@ -14,7 +14,7 @@ use super::{
     Column, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy, lines,
     percent, share_of, side_by_side, spread, tree,
 };
-use crate::profile::sampled::{Cell, CodeKind, Event, ModuleQuality, Profile, Row, SortKey};
+use crate::profile::sampled::{Cell, CodeKind, Event, ModuleQuality, Profile, Row, SortKey, is_clock};
 use crate::terminal::theme::Role;
 use crate::text::{clean, cut, width, wrap};
 use crate::units::{duration, thousands};
@@ -133,8 +133,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
 
 fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     let name = clean(&event.name);
-    let is_clock = name.contains("cpu-clock") || name.contains("task-clock");
-    let amount = if is_clock {
+    let amount = if is_clock(&name) {
         duration(event.total.period as f64)
     } else {
         format!("about {} occurrences", thousands(event.total.period))

@@ -513,7 +513,7 @@ fn what_is_longer_than_the_terminal_is_paged() {
         (format!("PAGER='sed s/^/page:/' pmc {report}"), true),
         (format!("PAGER=cat PERF_PAGER=\"sed 's/^/page:/'\" pmc {report}"), true),
         ("PAGER='sed s/^/page:/' pmc script shares.data".to_owned(), true),
-        ("PAGER='sed s/^/page:/' pmc list --raw-dump sw".to_owned(), true),
+        ("PAGER='sed s/^/page:/' pmc list sw".to_owned(), true),
         (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc -p {report}"), true),
         (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc {report}"), false),
         // It fits.
