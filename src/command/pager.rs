@@ -70,7 +70,11 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
             To::Plain(out) => out.write(bytes),
-            To::Paged(pager) => pager.text.write(bytes),
+            To::Paged(pager) => match pager.text.write(bytes) {
+                // It is gone: how it ended tells whether it was closed or never ran.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => self.end().and(Err(error)),
+                written => written,
+            },
             To::Held { text, left } => {
                 text.extend_from_slice(bytes);
                 let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
