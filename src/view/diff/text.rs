@@ -117,18 +117,20 @@ fn streams(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: 
     let mut texts = aligned(&titles, &lines, titles.len(), layout).into_iter();
     let heading = texts.next().unwrap_or_default();
     let with_numbers: Vec<(&Line, String)> = all.into_iter().zip(texts).collect();
-    let (old, new) = (
-        |line: &Line| line.values[0].samples > 0,
-        |line: &Line| line.values[1..].iter().any(|value| value.samples > 0),
-    );
-    let sections: [(&str, &str, &dyn Fn(&Line) -> bool); 3] = [
-        ("Matched hot streams", "hot chain pair", &|line| old(line) && new(line)),
-        ("Hot streams in old perf data only", "hot chain", &|line| !new(line)),
-        ("Hot streams in new perf data only", "hot chain", &|line| !old(line)),
+    let section = |line: &Line| match line.values.split_first() {
+        Some((_, new)) if new.iter().all(|value| value.samples == 0) => 1,
+        Some((old, _)) if old.samples == 0 => 2,
+        _ => 0,
+    };
+    let sections = [
+        ("Matched hot streams", "hot chain pair"),
+        ("Hot streams in old perf data only", "hot chain"),
+        ("Hot streams in new perf data only", "hot chain"),
     ];
-    for (number, (title, what, is_of)) in sections.into_iter().enumerate() {
+    for (number, (title, what)) in sections.into_iter().enumerate() {
         writeln!(out, "{}[ {title} ]", if number == 0 { "" } else { "\n" })?;
-        for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| is_of(line)).enumerate() {
+        for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
+        {
             writeln!(out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
             frames(out, comparison, line, layout)?;
         }
