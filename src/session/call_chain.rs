@@ -181,7 +181,9 @@ impl<'a> Stacker<'a> {
         walker.walk(thread, epoch, parts, &mut self.user);
         let at = self.user_part();
         let recorded = self.chain.len().saturating_sub(at + 1);
-        if self.user.len() <= recorded {
+        // The marker in a joined chain is no frame.
+        let walked = self.user.iter().filter(|word| **word < context::MAX).count();
+        if walked <= recorded {
             return false;
         }
         self.chain.truncate(at);
@@ -281,6 +283,38 @@ fn behind(calls: &[u64], recorded: &[u64]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every walk has this answer.
+    struct Always(&'static [u64]);
+
+    impl Unwind for Always {
+        fn needs_order(&self) -> bool {
+            false
+        }
+
+        fn walker(&self) -> Box<dyn Walk + '_> {
+            Box::new(Always(self.0))
+        }
+    }
+
+    impl Walk for Always {
+        fn walk(&mut self, _: Thread, _: Epoch, _: &Parts<'_>, chain: &mut Vec<u64>) {
+            chain.extend(self.0);
+        }
+    }
+
+    #[test]
+    fn the_marker_of_a_joined_chain_is_no_frame() {
+        let recorded = [context::USER, 0x1111, 0x2005, 0x3002];
+        let longer = |walk: &'static [u64]| {
+            let always = Always(walk);
+            let mut stacker = Stacker::new(false, Some(&always));
+            stacker.chain.extend(recorded);
+            stacker.unwound(Thread::default(), Epoch::KERNEL, &Parts::default())
+        };
+        assert!(!longer(&[0x1111, 0x2005, context::USER, 0x3002]));
+        assert!(longer(&[0x1111, 0x2005, context::USER, 0x3002, 0x4007]));
+    }
 
     #[test]
     fn recorded_callers_are_found_behind_the_outermost_call() {
