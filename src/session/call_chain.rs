@@ -260,8 +260,9 @@ fn has_user_part(chain: Words<'_>) -> bool {
 /// The longest instruction of a processor that keeps calls (x86-64).
 const LONGEST_CALL: u64 = 15;
 
-/// The index in a recorded chain behind the caller that the outermost call belongs to, if there is one. Both are innermost first. In a recursion many callers may be it: the one that most calls before it
-/// agree with is.
+/// The index in a recorded chain behind the caller that the outermost call belongs to, if there is one. Both
+/// are innermost first. In a recursion many callers may be it: the one that most calls before it agree with
+/// is.
 ///
 /// ```text
 ///   calls               c1 c2 c3
