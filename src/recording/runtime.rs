@@ -37,16 +37,16 @@ struct Variable {
 const RUNTIMES: &[Runtime] = &[
     Runtime {
         name: "Python",
-        is_of: |program| program.has("Py_BytesMain"),
+        is_of: |program| (program.has)("Py_BytesMain"),
         lacks: |program| {
-            let lacks = !program.has("PyUnstable_PerfMapState_Init");
+            let lacks = !(program.has)("PyUnstable_PerfMapState_Init");
             lacks.then_some("Python names its functions from 3.12 on")
         },
         variable: Some(Variable { name: "PYTHONPERFSUPPORT", values: &["1"], is_list: false }),
     },
     Runtime {
         name: "Node.js",
-        is_of: |program| program.has("_ZN4node5StartEiPPc"),
+        is_of: |program| (program.has)("_ZN4node5StartEiPPc"),
         lacks: |_| None,
         variable: Some(Variable {
             name: "NODE_OPTIONS",
@@ -56,7 +56,7 @@ const RUNTIMES: &[Runtime] = &[
     },
     Runtime {
         name: "the JVM",
-        is_of: |program| program.has("JLI_Launch"),
+        is_of: |program| (program.has)("JLI_Launch"),
         lacks: |_| None,
         variable: Some(Variable {
             name: "JAVA_TOOL_OPTIONS",
@@ -84,7 +84,7 @@ const RUNTIMES: &[Runtime] = &[
     },
     Runtime {
         name: "LuaJIT",
-        is_of: |program| program.has("luaJIT_setmode"),
+        is_of: |program| (program.has)("luaJIT_setmode"),
         lacks: |program| {
             let lacks = !program.holds("/tmp/perf-%d.map");
             lacks.then_some("LuaJIT writes them only where it was built with LUAJIT_USE_PERFTOOLS")
@@ -93,7 +93,7 @@ const RUNTIMES: &[Runtime] = &[
     },
     Runtime {
         name: "Ruby",
-        is_of: |program| program.has("ruby_sysinit"),
+        is_of: |program| (program.has)("ruby_sysinit"),
         lacks: |program| {
             let lacks = program.is_told("--yjit") && !program.is_told("--yjit-perf");
             lacks.then_some("YJIT writes them from Ruby 3.3 on, where it is told to: ruby --yjit-perf")
@@ -133,17 +133,13 @@ impl Runtime {
 struct Program<'a> {
     file: &'a Path,
     image: &'a [u8],
-    elf: &'a object::File<'a>,
+    /// Whether a function stands in its dynamic symbol table.
+    has: &'a dyn Fn(&str) -> bool,
     /// The words of the command line behind it.
     words: &'a [OsString],
 }
 
 impl Program<'_> {
-    /// Whether a function stands in its dynamic symbol table.
-    fn has(&self, function: &str) -> bool {
-        elf::has_dynamic_symbol(self.elf, function)
-    }
-
     /// Whether its file holds a text.
     fn holds(&self, text: &str) -> bool {
         self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
@@ -175,7 +171,9 @@ pub(crate) fn executed(command: &[OsString]) -> Option<PathBuf> {
 
 fn known(file: &Path, words: &[OsString]) -> Option<Found> {
     let image = Image::open(file).ok()?;
-    let program = Program { file, image: &image, elf: &image.elf().ok()?, words };
+    let elf = image.elf().ok()?;
+    let has = |function: &str| elf::has_dynamic_symbol(&elf, function);
+    let program = Program { file, image: &image, has: &has, words };
     let runtime = RUNTIMES.iter().find(|runtime| (runtime.is_of)(&program))?;
     Some(match (runtime.lacks)(&program) {
         Some(why) => Found::Lacks(why),
