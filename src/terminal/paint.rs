@@ -1,4 +1,4 @@
-//! Text in the theme's looks, for whoever prints lines: escape sequences around words, nothing without colours.
+//! Text in the theme's looks, for whoever prints lines: escape sequences around words, none without colours.
 
 use std::fmt::Write;
 

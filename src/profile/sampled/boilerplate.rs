@@ -93,8 +93,8 @@ pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
     tree.roots.iter().filter_map(chain).collect()
 }
 
-/// Which rows of a table are such callers, by their cells and what they cost themselves, which is nothing: two
-/// or more. Only where rows have what they called, too, do those callers have any.
+/// Which rows of a table are such callers, by their cells and what they cost themselves, which is nothing:
+/// two or more. Only where rows have what they called, too, do those callers have any.
 pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [Cell], u64)>) -> Vec<usize> {
     let is_caller = |(cells, own): (&[Cell], u64)| {
         let symbol = match cells.last() {

@@ -1,4 +1,4 @@
-//! The name of a function in text for a person: its sign, its scope, itself and its details, each as it looks.
+//! The name of a function in text for a person: its sign, its scope, itself, its details, each as it looks.
 
 use super::{GENERATED, INLINED, KERNEL};
 use crate::profile::sampled::CodeKind;
