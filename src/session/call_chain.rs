@@ -33,8 +33,8 @@ pub trait Walk: Send {
     /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier walk.
     fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
 
-    /// Appends, where that is asked for, what calls of earlier samples of the thread lie behind those that the
-    /// processor kept of this one: where each was made from.
+    /// Appends, where that is asked for, what calls of earlier samples of the thread lie behind those that
+    /// the processor kept of this one: where each was made from.
     fn stitch(&mut self, _: Thread, _: Epoch, _: Branches<'_>, _callers: &mut Vec<u64>) {}
 }
 
@@ -201,8 +201,8 @@ impl<'a> Stacker<'a> {
     }
 
     /// Puts the calls that the processor remembers in the place of the recorded callers; whether there are
-    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays, or else
-    /// what earlier samples had there is taken over.
+    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays, or
+    /// else what earlier samples had there is taken over.
     fn calls(&mut self, thread: Thread, epoch: Epoch, branches: Branches<'_>) -> bool {
         let at = self.user_part() + 1;
         self.user.clear();

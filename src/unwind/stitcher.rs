@@ -10,10 +10,11 @@
 //!                                                    parse is known from before: main, read are taken over
 //! ```
 //!
-//! Receives samples, those of a thread in the order of time. How deep a call is, counted from some depth, follows
-//! from its record: it is one of those that the sample before had, or nothing is known of it. The rest is the
-//! [`Joiner`]'s, which knows a call again by where it was made from and by its depth. A recursion that went round
-//! all records between two samples is not seen: that is why nobody stitches unless asked to.
+//! Receives samples, those of a thread in the order of time. How deep a call is, counted from some depth,
+//! follows from its record: it is one of those that the sample before had, or nothing is known of it. The
+//! rest is the [`Joiner`]'s, which knows a call again by where it was made from and by its depth. A
+//! recursion that went round all records between two samples is not seen: that is why nobody stitches
+//! unless asked to.
 
 use rustc_hash::FxHashMap;
 
@@ -44,9 +45,9 @@ impl Stitcher {
         Self { kept: kept.min(MOST_KEPT), joiner, depths, chain: Vec::new() }
     }
 
-    /// Remembers where calls were made from, innermost first; gives the callers that are taken over. `newest`:
-    /// the record of the innermost; `space`: a number that changes when addresses may mean something else;
-    /// `most`: the longest chain.
+    /// Remembers where calls were made from, innermost first; gives the callers that are taken over.
+    /// `newest`: the record of the innermost; `space`: a number that changes when addresses may mean
+    /// something else; `most`: the longest chain.
     pub fn stitch(
         &mut self,
         thread: i32,
