@@ -170,7 +170,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
 fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;
-    let total = event.totals[0]?.period as f64;
+    let total = event.totals[0].as_ref()?.period as f64;
     let matched = |line: &&diff::Line| line.values[1..].iter().any(|value| value.samples > 0);
     let sum: f64 = event.lines.iter().filter(matched).map(|line| line.values[0].period as f64).sum();
     if total == 0.0 || sum / total >= MATCHED {

@@ -320,12 +320,14 @@ fn resolve_one(
         }
         _ => None,
     };
+    let placeholder = |address: Option<u64>| {
+        let found = placeholders.as_ref()?.find(address?)?;
+        sources.remember(&found);
+        Some(found)
+    };
     let at = |((query, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| Resolved {
         address: sources.address(*query).unwrap_or(query.0),
-        placeholder: match &symbol {
-            None => address.and_then(|address| placeholders.as_ref()?.find(address)),
-            Some(_) => None,
-        },
+        placeholder: if symbol.is_none() { placeholder(address) } else { None },
         symbol: variable(*query).or(symbol),
         lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
     };

@@ -55,7 +55,7 @@ pub fn events(
             (_, 1) => Skid::Constant,
             _ => Skid::Any,
         };
-        let total = totals[index];
+        let total = totals[index].clone();
         Event { name: event.name(), leader: leader(index), total, own: Value::default(), skid }
     };
     events.iter().enumerate().map(event).collect()

@@ -12,6 +12,7 @@ mod subject;
 mod tracepoint;
 
 pub(super) use breakpoint::breakpoint;
+pub(super) use elf::Sources;
 pub(super) use function::{kprobe, returning, uprobe};
 pub(super) use marker::markers;
 pub use subject::Subject;

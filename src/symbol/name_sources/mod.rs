@@ -215,6 +215,7 @@ impl ModuleSources {
             let mut builder = Builder::default();
             for image in self.files.images() {
                 if let Ok(file) = image.elf() {
+                    builder.leave_names_in(image);
                     elf_symbols::add_variables(&file, &mut builder);
                 }
             }
@@ -236,12 +237,13 @@ impl ModuleSources {
             return Some((symbol.start, symbol.end));
         }
         let address = self.file_address(query)?;
-        let (known, is_named) = self.sparse.as_ref()?.around(address)?;
+        let sparse = self.sparse.as_ref()?;
+        let (known, is_named) = sparse.around(address)?;
         let known = if is_named || !placeholders {
             known
         } else {
-            let (start, end) = self.placeholders("")?.find(address)?.function?;
-            known.start.max(start)..known.end.min(end)
+            let function = sparse.nameless(address)?;
+            known.start.max(function.start)..known.end.min(function.end)
         };
         let by = address.wrapping_sub(query.0);
         let Numbering::Offset(segments) = &self.numbering else { return None };
@@ -281,6 +283,13 @@ impl ModuleSources {
         let Numbering::Offset(_) = self.numbering else { return None };
         let image = self.files.images().next()?;
         Some(Placeholders::new(module, &image.elf().ok()?))
+    }
+
+    /// Remembers a function that a placeholder names, for [`ModuleSources::around`].
+    pub(super) fn remember(&self, placeholder: &Placeholder) {
+        if let (Some(sparse), Some(function)) = (&self.sparse, placeholder.function) {
+            sparse.add_nameless(function);
+        }
     }
 
     /// All functions by start, in the numbering of the table.

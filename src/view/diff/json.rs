@@ -28,7 +28,9 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
         let totals: Json = event
             .totals
             .iter()
-            .map(|total| total.map(|total| json!({"samples": total.samples, "period": total.period})))
+            .map(|total| {
+                total.as_ref().map(|total| json!({"samples": total.samples, "period": total.period}))
+            })
             .collect();
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}\n{{\"name\": {}, \"totals\": {totals},\n\"rows\": [", text(&json!(event.name)))?;

@@ -9,7 +9,7 @@
 //! The page may load nothing: its policy says so to the browser. Whatever is untrusted stands in the data,
 //! which the script shows as text only, or is escaped here (the title).
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
@@ -44,9 +44,10 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
             "script" => out.write_all(SCRIPT.as_bytes())?,
             "data" => {
                 let text = EncoderWriter::new(&mut *out, &STANDARD);
-                let mut zipped = GzEncoder::new(text, Compression::fast());
+                // Numbers come one by one, and each write to the packer costs as much as a full one.
+                let mut zipped = BufWriter::new(GzEncoder::new(text, Compression::fast()));
                 data(&mut zipped, contents)?;
-                zipped.finish()?.finish()?;
+                zipped.into_inner()?.finish()?.finish()?;
             }
             text => out.write_all(text.as_bytes())?,
         }

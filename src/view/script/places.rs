@@ -27,8 +27,9 @@ impl Lines {
     pub(super) fn new(choices: Vec<Fields>, places: &Places, layout: &Layout) -> Self {
         let stop_at = &layout.stop_at;
         let made = vec![(0, 0); places.len() * choices.len()];
-        let is_stop =
-            |place: &Place| place.symbol.as_ref().is_some_and(|name| stop_at.iter().any(|stop| stop == name));
+        let is_stop = |place: &Place| {
+            place.symbol.as_ref().is_some_and(|name| stop_at.iter().any(|stop| **stop == **name))
+        };
         let stops = if stop_at.is_empty() {
             Vec::new()
         } else {
