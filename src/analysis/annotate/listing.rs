@@ -234,7 +234,7 @@ fn sources(
                 || "no source lines are known".to_owned(),
                 |lines| format!("no source lines: {lines}"),
             ),
-            remedy: lines.and_then(crate::symbol::Missing::remedy),
+            remedy: symbols.symbolizer.remedy(function.id),
         });
     }
     if let Some((path, said)) = missing.first() {

@@ -12,6 +12,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::symbol::files::image::Image;
 
@@ -48,7 +49,7 @@ pub struct OwnedSymbol {
     /// The end, exclusive.
     pub end: u64,
     /// The name as the table has it.
-    pub name: Box<str>,
+    pub name: Arc<str>,
 }
 
 impl From<Symbol<'_>> for OwnedSymbol {
