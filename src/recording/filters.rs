@@ -1,5 +1,5 @@
-//! Filters of tracepoints (`--filter`), each for the tracepoints of the `-e` before it: from what was typed to
-//! the events, and what is said of those that the kernel does not take.
+//! Filters of tracepoints (`--filter`), each for the tracepoints of the `-e` before it: from what was typed
+//! to the events, and what is said of those that the kernel does not take.
 
 use crate::abi::attr::kind;
 use crate::counter::filters::Refused;
