@@ -11,13 +11,16 @@ use super::elf::{self, Reader, Sources};
 use crate::host::Host;
 use crate::host::maps::mappings;
 
+/// Finds the file that is executed for a command.
+pub type FindProgram = fn(&[OsString]) -> Option<PathBuf>;
+
 /// Whom the events will measure.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
     /// The command that will be started.
     pub command: Vec<OsString>,
-    /// Finds the file that is executed for a command; asked only where a word needs it.
-    pub find_program: Option<fn(&[OsString]) -> Option<PathBuf>>,
+    /// Where its file is; asked only where a word needs it.
+    pub find_program: Option<FindProgram>,
     /// Processes or threads that run already.
     pub tasks: Vec<u32>,
     /// Whole CPUs are measured, whatever runs there.
