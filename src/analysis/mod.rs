@@ -164,7 +164,10 @@ impl Analysis {
         let symbols = symbols_of(&session, &request.symbols)?;
         let (mut samples, ends) = {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, request.joins);
+            let mut unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, request.joins);
+            if request.stitches {
+                unwinding = unwinding.stitching(&session)?;
+            }
             let samples = samples::collect(&session, &wanted, Some(&unwinding), &|count| meter.more(count))?;
             (samples, unwinding.ends())
         };

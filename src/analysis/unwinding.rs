@@ -8,13 +8,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::symbols::Symbols;
-use crate::abi::context;
+use crate::abi::{branch_sample_type, context};
+use crate::error::{Error, Result};
+use crate::perfdata::Reader;
 use crate::profile::sampled::quality::Ends;
-use crate::record::sample::user_part;
+use crate::record::sample::{Branches, user_part};
 use crate::record::unwound::has_copy;
 use crate::record::{Parts, Thread};
 use crate::session::{Epoch, History, Session, Unwind, Walk};
-use crate::unwind::{Arch, End, Frame, Joiner, Registers, Space, Tables, Walker};
+use crate::unwind::{Arch, End, Frame, Joiner, Registers, Space, Stitcher, Tables, Walker};
 
 /// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.
 const MOST_SPACES: usize = 256;
@@ -27,6 +29,8 @@ pub struct RecordingUnwinder<'a> {
     arch: Arch,
     most: usize,
     joins: bool,
+    /// How many calls the processor keeps, where kept calls are stitched together.
+    kept_calls: Option<u64>,
     tables: Vec<OnceLock<Option<Tables>>>,
     spaces: Mutex<FxHashMap<(Epoch, Arch), std::sync::Arc<Space>>>,
     ends: Mutex<EndCounts>,
@@ -56,10 +60,19 @@ impl<'a> RecordingUnwinder<'a> {
             arch: if machine == "aarch64" { Arch::Aarch64 } else { Arch::X86_64 },
             most,
             joins: joins && session.reader.layouts().iter().any(|l| has_copy(l.sample_type())),
+            kept_calls: None,
             tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
             spaces: Mutex::default(),
             ends: Mutex::default(),
         }
+    }
+
+    /// Kept calls (LBR call stacks) are completed with those of earlier samples of their threads.
+    ///
+    /// # Errors
+    /// When the recording has none, or does not say what that needs.
+    pub fn stitching(self, session: &Session) -> Result<Self> {
+        Ok(Self { kept_calls: Some(kept_calls(&session.reader)?), ..self })
     }
 
     /// Why the stacks that were walked so far end; complete when the walkers are gone.
@@ -102,7 +115,7 @@ impl<'a> RecordingUnwinder<'a> {
 
 impl Unwind for RecordingUnwinder<'_> {
     fn needs_order(&self) -> bool {
-        self.joins
+        self.joins || self.kept_calls.is_some()
     }
 
     fn walker(&self) -> Box<dyn Walk + '_> {
@@ -110,6 +123,7 @@ impl Unwind for RecordingUnwinder<'_> {
             shared: self,
             walker: Walker::default(),
             joiner: self.joins.then(Joiner::default),
+            stitcher: self.kept_calls.map(Stitcher::new),
             last: None,
             values: Vec::new(),
             chain: Vec::new(),
@@ -118,10 +132,44 @@ impl Unwind for RecordingUnwinder<'_> {
     }
 }
 
+/// How many calls the processor kept at most.
+fn kept_calls(reader: &Reader) -> Result<u64> {
+    let refused = |why: &str, instead: &str| {
+        Error::new(format!("--stitch-lbr: calls in {} cannot be stitched", reader.path().display()))
+            .why(why)
+            .try_this(instead)
+    };
+    let of_events = reader.events().iter().map(|event| event.attr.branch_sample_type());
+    let mut of_calls = of_events.filter(|kinds| kinds & branch_sample_type::CALL_STACK != 0).peekable();
+    if of_calls.peek().is_none() {
+        return Err(refused(
+            "no event was recorded with the calls that the processor keeps",
+            "record --call-graph lbr",
+        ));
+    }
+    if of_calls.all(|kinds| kinds & branch_sample_type::HW_INDEX == 0) {
+        return Err(refused(
+            "it does not say which of the processor's records they were in (Linux has told it since 5.7)",
+            "the same without --stitch-lbr: each sample has the calls that were kept with it",
+        ));
+    }
+    let features = reader.features();
+    let of_others = features.pmu_caps.iter().flatten().flat_map(|pmu| &pmu.caps);
+    let all = features.cpu_pmu_caps.iter().flatten().chain(of_others);
+    let kept = all.filter(|(name, _)| name == "branches").filter_map(|(_, value)| value.trim().parse().ok());
+    kept.max().filter(|kept| *kept > 0).ok_or_else(|| {
+        refused(
+            "it does not say how many calls the processor keeps (caps/branches of its PMU)",
+            "record with a perf or pmc that writes them, or read it without --stitch-lbr",
+        )
+    })
+}
+
 struct OneThread<'a> {
     shared: &'a RecordingUnwinder<'a>,
     walker: Walker,
     joiner: Option<Joiner>,
+    stitcher: Option<Stitcher>,
     last: Option<(Epoch, Arch, std::sync::Arc<Space>)>,
     values: Vec<u64>,
     chain: Vec<Frame>,
@@ -187,5 +235,12 @@ impl Walk for OneThread<'_> {
             chain.push(context::USER);
         }
         chain.extend(others.iter().map(|frame| frame.address.0));
+    }
+
+    fn stitch(&mut self, thread: Thread, epoch: Epoch, branches: Branches<'_>, callers: &mut Vec<u64>) {
+        let (Some(stitcher), Some(newest)) = (&mut self.stitcher, branches.hw_index) else { return };
+        self.values.clear();
+        self.values.extend(branches.iter().map(|branch| branch.from));
+        callers.extend(stitcher.stitch(thread.tid, epoch.0, newest, &self.values, self.shared.most));
     }
 }

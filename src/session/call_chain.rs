@@ -32,6 +32,10 @@ pub trait Walk: Send {
     /// Appends the chain, innermost first, return addresses as they are. Behind a marker
     /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier walk.
     fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
+
+    /// Appends, where that is asked for, what calls of earlier samples of the thread lie behind those that
+    /// the processor kept of this one: where each was made from.
+    fn stitch(&mut self, _: Thread, _: Epoch, _: Branches<'_>, _callers: &mut Vec<u64>) {}
 }
 
 /// A sample's chain.
@@ -138,7 +142,9 @@ impl<'a> Stacker<'a> {
             }
         }
         let is_replaced = match (branches, copied) {
-            (Some(branches), _) if keeps_calls => self.calls(branches),
+            (Some(branches), _) if keeps_calls => {
+                self.calls(sample.thread().unwrap_or_default(), epoch, branches)
+            }
             (Some(branches), _) => self.history(branches),
             (None, Some(parts)) => self.unwound(sample.thread().unwrap_or_default(), epoch, &parts),
             (None, None) => false,
@@ -195,8 +201,9 @@ impl<'a> Stacker<'a> {
     }
 
     /// Puts the calls that the processor remembers in the place of the recorded callers; whether there are
-    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays.
-    fn calls(&mut self, branches: Branches<'_>) -> bool {
+    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays, or
+    /// else what earlier samples had there is taken over.
+    fn calls(&mut self, thread: Thread, epoch: Epoch, branches: Branches<'_>) -> bool {
         let at = self.user_part() + 1;
         self.user.clear();
         self.user.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
@@ -213,6 +220,14 @@ impl<'a> Stacker<'a> {
         self.chain.extend(left);
         self.chain.extend(self.user.iter().map(|call| call.saturating_add(step)));
         self.chain.extend(behind.iter().map(|caller| caller.saturating_sub(1 - step)));
+        if let Some(walker) = &mut self.walker {
+            self.user.clear();
+            walker.stitch(thread, epoch, branches, &mut self.user);
+            if behind.is_empty() && !self.user.is_empty() {
+                self.chain.push(context::USER);
+                self.chain.extend(self.user.iter().map(|call| call.saturating_add(step)));
+            }
+        }
         true
     }
 

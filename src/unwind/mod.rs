@@ -12,10 +12,12 @@
 //! ```
 
 mod joiner;
+mod stitcher;
 mod tables;
 mod walker;
 mod x86;
 
 pub use joiner::Joiner;
+pub use stitcher::Stitcher;
 pub use tables::{Arch, Tables};
 pub use walker::{End, Frame, Registers, Space, Walker};

@@ -38,8 +38,11 @@ impl Transcript<'_> {
     /// When the file cannot be read, or what `visit` says.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
-        let unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);
-        let unwind = self.has_copies.then_some(&unwinding as &dyn Unwind);
+        let mut unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);
+        if request.stitches {
+            unwinding = unwinding.stitching(session)?;
+        }
+        let unwind = (self.has_copies || request.stitches).then_some(&unwinding as &dyn Unwind);
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
         };

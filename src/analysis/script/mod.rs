@@ -42,6 +42,8 @@ pub struct ScriptRequest {
     pub max_stack: usize,
     /// Stacks that end with their copy are joined with what was seen of their threads before.
     pub joins: bool,
+    /// Calls that the processor kept are completed with those of earlier samples of their threads.
+    pub stitches: bool,
     /// Only samples taken in functions of these names; empty: in all.
     pub functions: Vec<String>,
     /// Only samples taken in modules of these paths or short names; empty: in all.
