@@ -390,7 +390,7 @@ mod tests {
         let mut event = Event { name: "cpu-clock".to_owned(), total: value(100), ..Event::default() };
         for (name, own) in [("_start", 0), ("work", 60), ("main", 40), ("start_thread", 0), ("clone3", 0)] {
             let cells = vec![Cell::Symbol('.', profile.texts.add(name))];
-            event.rows.push(Row { cells, own: value(own), total: value(100), by_mode: [0; 4] });
+            event.rows.push(Row { cells, own: value(own), total: value(100), by_mode: None });
         }
         profile.events.push(event);
         let write = |layout: Layout| {
