@@ -164,8 +164,9 @@ impl Analysis {
         let symbols = symbols_of(&session, &request.symbols)?;
         let (mut samples, ends) = {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, request.joins);
-            let samples = samples::collect(&session, &wanted, Some(&unwinding), &|count| meter.more(count))?;
+            let mut unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, request.joins);
+            let samples =
+                samples::collect(&session, &wanted, Some(&mut unwinding), &|count| meter.more(count))?;
             (samples, unwinding.ends())
         };
         let resolved = {

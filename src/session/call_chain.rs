@@ -13,24 +13,55 @@
 use super::Epoch;
 use super::deferred::Deferred;
 use super::intern::bytes;
-use crate::abi::{CpuMode, branch_sample_type, context, sample_type};
+use crate::abi::{CpuMode, branch_sample_type, context};
 use crate::record::sample::Branches;
-use crate::record::{Parts, Sample, SampleLayout, Thread, Words};
+use crate::record::{Parts, Sample, Thread, Words};
 
-/// Makes [`Walk`]s.
-pub trait Unwind: Sync {
-    /// Whether walks rest on those before them: samples must then come to one walker, in the order of time.
-    fn needs_order(&self) -> bool;
-
-    /// One for a thread.
-    fn walker(&self) -> Box<dyn Walk + '_>;
+/// A sample whose stack was copied.
+#[derive(Debug)]
+pub struct CopiedStack<'a> {
+    /// Whose it is.
+    pub thread: Thread,
+    /// What its process had mapped.
+    pub epoch: Epoch,
+    /// Registers, copy, and what the kernel found.
+    pub parts: Parts<'a>,
 }
 
-/// Turns registers and a copy of the stack into a call chain.
-pub trait Walk: Send {
-    /// Appends the chain, innermost first, return addresses as they are. Behind a marker
-    /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier walk.
-    fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
+/// Turns registers and copies of stacks into call chains.
+pub trait Unwind {
+    /// Puts the chains of these samples, which come behind those of all calls before in time, into `chains`:
+    /// one for each, and an empty one for none. Innermost first, return addresses as they are. Behind a marker
+    /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier stack.
+    fn unwind(&mut self, stacks: &[Option<CopiedStack<'_>>], chains: &mut Chains);
+}
+
+/// Call chains, by number.
+#[derive(Debug, Default)]
+pub struct Chains {
+    words: Vec<u64>,
+    ends: Vec<usize>,
+}
+
+impl Chains {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.ends.clear();
+    }
+
+    /// Adds one behind the others.
+    pub fn push(&mut self, chain: &[u64]) {
+        self.words.extend_from_slice(chain);
+        self.ends.push(self.words.len());
+    }
+
+    /// The chain with this number; empty if there is none.
+    pub fn get(&self, number: usize) -> &[u64] {
+        let Some(&end) = self.ends.get(number) else { return &[] };
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.words[start..end]
+    }
 }
 
 /// A sample's chain.
@@ -44,26 +75,24 @@ pub struct CallChain<'a> {
 
 /// Makes a sample's chain whole.
 pub struct Stacker<'a> {
-    walker: Option<Box<dyn Walk + 'a>>,
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
     chain: Vec<u64>,
-    /// The user part that is compared with the recorded one.
-    user: Vec<u64>,
+    /// Where calls stand that the processor kept.
+    calls: Vec<u64>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Stacker<'a> {
     /// One for a thread. `ignore_callers`: chains are the sampled address alone.
-    pub fn new(ignore_callers: bool, unwind: Option<&'a dyn Unwind>) -> Self {
+    pub fn new(ignore_callers: bool) -> Self {
         Self {
-            walker: unwind.map(Unwind::walker),
             deferred: None,
             ignore_callers,
             like_perf: false,
             chain: Vec::new(),
-            user: Vec::new(),
+            calls: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -80,23 +109,17 @@ impl<'a> Stacker<'a> {
         Self { like_perf: true, ..self }
     }
 
-    /// The whole chain; without a copy where the record has it so.
-    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, epoch: Epoch) -> CallChain<'s> {
+    /// The whole chain, as the record has it where it can. `unwound` is what its copied stack came to; empty
+    /// where there is none.
+    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };
-        let parts = if self.ignore_callers || !has_more(sample.layout()) { None } else { sample.parts() };
-        let copied = parts.filter(|parts| {
-            self.walker.is_some()
-                && parts.user_regs.is_some()
-                && parts.user_stack.is_some_and(|stack| !stack.bytes.is_empty())
-        });
-        let branches = parts.and_then(|parts| parts.branches).filter(|_| {
-            let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
-            keeps_calls && chain.is_some_and(has_user_part)
-        });
+        let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
+        let parts = if keeps_calls && chain.is_some_and(has_user_part) { sample.parts() } else { None };
+        let branches = parts.and_then(|parts| parts.branches);
         let awaited = chain.and_then(Deferred::awaited);
-        if copied.is_none()
+        if unwound.is_empty()
             && branches.is_none()
             && awaited.is_none()
             && let Some(chain) = chain
@@ -127,10 +150,9 @@ impl<'a> Stacker<'a> {
                 }
             }
         }
-        let is_replaced = match (branches, copied) {
-            (Some(branches), _) => self.calls(branches),
-            (None, Some(parts)) => self.unwound(sample.thread().unwrap_or_default(), epoch, &parts),
-            (None, None) => false,
+        let is_replaced = match branches {
+            Some(branches) => self.calls(branches),
+            None => self.unwound(unwound),
         };
         bytes(&self.chain, &mut self.scratch);
         CallChain { words: Words::new(&self.scratch), in_calls: is_replaced && self.like_perf }
@@ -162,22 +184,21 @@ impl<'a> Stacker<'a> {
         self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
     }
 
-    /// Puts the walk through the copied stack in the place of the recorded user part, if it is longer.
-    /// Whether it is.
-    fn unwound(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>) -> bool {
-        let Some(walker) = &mut self.walker else { return false };
-        self.user.clear();
-        walker.walk(thread, epoch, parts, &mut self.user);
+    /// Puts what a copied stack came to in the place of the recorded user part, if it is longer. Whether it
+    /// is.
+    fn unwound(&mut self, unwound: &[u64]) -> bool {
         let at = self.user_part();
         let recorded = self.chain.len().saturating_sub(at + 1);
-        if self.user.len() <= recorded {
+        // The marker in a joined chain is no frame.
+        let walked = unwound.iter().filter(|word| **word < context::MAX).count();
+        if walked <= recorded {
             return false;
         }
         self.chain.truncate(at);
         self.chain.push(context::USER);
-        self.chain.extend(self.user.first());
+        self.chain.extend(unwound.first());
         let less = |word: &u64| u64::from(self.like_perf && *word < context::MAX);
-        self.chain.extend(self.user.iter().skip(1).map(|word| word.saturating_sub(less(word))));
+        self.chain.extend(unwound.iter().skip(1).map(|word| word.saturating_sub(less(word))));
         true
     }
 
@@ -185,28 +206,22 @@ impl<'a> Stacker<'a> {
     /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays.
     fn calls(&mut self, branches: Branches<'_>) -> bool {
         let at = self.user_part() + 1;
-        self.user.clear();
-        self.user.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
-        if self.user.is_empty() {
+        self.calls.clear();
+        self.calls.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
+        if self.calls.is_empty() {
             return false;
         }
         let recorded = self.chain.get(at..).unwrap_or_default();
-        let behind = recorded.get(behind(&self.user, recorded)..).unwrap_or_default().to_vec();
+        let behind = recorded.get(behind(&self.calls, recorded)..).unwrap_or_default().to_vec();
         // The process was left in the function that was called last.
         let left = recorded.first().copied().or_else(|| branches.iter().next().map(|branch| branch.to));
         let step = u64::from(!self.like_perf);
         self.chain.truncate(at);
         self.chain.extend(left);
-        self.chain.extend(self.user.iter().map(|call| call.saturating_add(step)));
+        self.chain.extend(self.calls.iter().map(|call| call.saturating_add(step)));
         self.chain.extend(behind.iter().map(|caller| caller.saturating_sub(1 - step)));
         true
     }
-}
-
-/// Whether samples may hold more of their chains than the chain.
-fn has_more(layout: &SampleLayout) -> bool {
-    layout.sample_type() & sample_type::STACK_USER != 0
-        || layout.branch_sample_type() & branch_sample_type::CALL_STACK != 0
 }
 
 /// Whether the kernel looked at the process's stack.
