@@ -611,7 +611,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Tell rows
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the base (0) or by the change of the first, second … recording after it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Leave out rows below this percentage in all recordings' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, how many of the hottest call chains of each recording [default: 10]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s C -l comms -d 'Only threads with these names' -r
@@ -630,6 +630,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d '
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sums of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tree -d 'Compare the call trees'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stream -d 'Compare the hottest call chains, frame by frame by function and source line (-s says by what else)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stdio -d 'Print plain text (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l csv -d 'Print the rows as CSV'
@@ -642,7 +643,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cycles-hist
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stream
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such events only' -r

@@ -19,6 +19,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::sys::replacement::Replacement;
 
 /// The system's file, as distributions build perf.
 const SYSTEM: &str = "/etc/perfconfig";
@@ -71,7 +72,7 @@ impl Config {
         let mut config = Self::default();
         for file in place.files() {
             match read(&file) {
-                Ok(text) => config.add(&text, &file),
+                Ok(text) => config.add(&String::from_utf8_lossy(&text), &file),
                 // What is not ours to read was not written for us: HOME may be somebody else's (su, sudo).
                 Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => {}
                 Err(error) => {
@@ -165,17 +166,24 @@ pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let doing = |error| Error::io(format!("writing {}", file.display()), error);
     let text = match read(&file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         text => text.map_err(|error| Error::io(format!("reading {}", file.display()), error))?,
     };
-    let beside = file.with_extension(format!("{}.new", std::process::id()));
+    // Only what was read is written again.
+    let refused = |why: &str| {
+        Err(Error::new(format!("{} is left as it is", file.display()))
+            .why(why)
+            .try_this(format!("set {key} with an editor")))
+    };
+    if text.len() as u64 == MOST {
+        return refused("it is too long for a file of settings (1 MiB or more)");
+    }
+    let Ok(text) = String::from_utf8(text) else { return refused("it holds bytes that are not UTF-8") };
     let mode = fs::metadata(&file).map_or(0o600, |meta| meta.mode() & 0o777);
-    let written = fs::File::options().write(true).create_new(true).mode(mode).open(&beside);
-    let written = written
-        .and_then(|mut to| to.write_all(changed(&text, key, value).as_bytes()))
-        .and_then(|()| fs::rename(&beside, &file));
-    let _ = fs::remove_file(&beside);
-    written.map_err(doing)
+    let new = Replacement::new(&file);
+    let written = new.create(mode);
+    let written = written.and_then(|mut to| to.write_all(changed(&text, key, value).as_bytes()));
+    written.and_then(|()| new.put()).map_err(doing)
 }
 
 /// The text with the key set: where it stands, else at the end of its section, else in a section of its own.
@@ -214,7 +222,8 @@ fn quoted(value: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-fn read(path: &Path) -> io::Result<String> {
+/// The first [`MOST`] bytes of a file.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let file =
         fs::File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path)?;
@@ -224,7 +233,7 @@ fn read(path: &Path) -> io::Result<String> {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
     file.take(MOST).read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    Ok(text)
 }
 
 /// A line of the file, with those that a backslash joins to it.
@@ -365,6 +374,18 @@ mod tests {
         assert_eq!(changed("", "c.z", "4"), "[c]\n\tz = 4\n");
         for odd in ["a # b", " x ", "say \"no\"", "tab\there", "back\\slash", "two\nlines", "", "a  b"] {
             assert_eq!(config(&changed(text, "b.y", odd)).get("b.y"), Some(odd));
+        }
+    }
+
+    #[test]
+    fn what_was_not_read_whole_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        for text in [b"[a]\n\tb = \xe9\n".to_vec(), vec![b'#'; MOST as usize + 5]] {
+            fs::write(&file, &text).unwrap();
+            let error = set(&file, "a.c", "1").unwrap_err().to_string();
+            assert!(error.contains("left as it is"), "{error}");
+            assert_eq!(fs::read(&file).unwrap(), text);
         }
     }
 

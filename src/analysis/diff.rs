@@ -6,11 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
+use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
-use crate::profile::diff::{self, Comparison, Compute, Event};
-use crate::profile::sampled::{self, Cell, Order, Query, SortKey, StringTable};
+use crate::profile::diff::{self, Comparison, Compute, Event, streams};
+use crate::profile::sampled::{self, Cell, Order, Query, SortKey, StackProfile, StringId, StringTable};
 use crate::session::Session;
 use crate::symbol::Depth;
 use crate::text::clean;
@@ -30,6 +33,8 @@ pub struct DiffRequest {
     pub query: Query,
     /// The call trees too.
     pub tree: bool,
+    /// Whole call chains instead of rows: so many of the hottest of each recording.
+    pub streams: Option<usize>,
     /// What a difference is.
     pub compute: Compute,
     /// What rows are sorted by: the base (0), or the difference of the first, second … recording after it.
@@ -81,25 +86,59 @@ fn read(
 ) -> Result<DiffSide> {
     let session = Arc::new(Session::open(Reader::open(path)?)?);
     let has_tree = request.tree && has_chains(&session.reader);
-    let asked = AnalysisRequest { callers: has_tree, ..request.analysis.clone() };
+    let by_stream = request.streams.is_some();
+    if by_stream && !has_chains(&session.reader) && !has_branches(&session.reader) {
+        return Err(Error::new(format!("{} has no call chains", path.display()))
+            .why("streams are whole call chains, or branches that led to a sample")
+            .try_this("record both with -g"));
+    }
+    let asked = AnalysisRequest {
+        callers: has_tree || by_stream,
+        branch_history: by_stream,
+        ..request.analysis.clone()
+    };
     let mut analysis = Analysis::load(session.clone(), &asked, progress)?;
-    let is_deep = has_tree || asked.needs_deep_names();
+    let is_deep = has_tree || by_stream || asked.needs_deep_names();
     let depth = if is_deep { Depth::Inlines } else { Depth::Names };
-    let named = analysis.name(depth, std::mem::take(texts), progress);
+    let mut named = analysis.name(depth, std::mem::take(texts), progress);
     let query = Query {
         keys: asked.keys.clone(),
         // A branch that is too small in one recording may be large in the other: none is left out here.
         tree: has_tree.then_some(Order::Caller),
         ..request.query.clone()
     };
-    let profile = analysis.answer(named, &query).profile;
-    *texts = profile.texts;
+    let events = if by_stream {
+        let events = named.with_stacks(&query, |stacks| of_streams(stacks, &query));
+        *texts = std::mem::take(&mut named.texts);
+        events
+    } else {
+        let profile = analysis.answer(named, &query).profile;
+        *texts = profile.texts;
+        profile.events
+    };
     let path = path.display().to_string();
     Ok(DiffSide {
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         file: diff::File { path, samples: analysis.sample_count(), lost: quality::lost(&session) },
-        events: profile.events,
+        events,
     })
+}
+
+/// Whether some event was recorded with branches.
+fn has_branches(reader: &Reader) -> bool {
+    reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::BRANCH_STACK != 0)
+}
+
+/// The events, of which the rows are whole call chains.
+fn of_streams(stacks: &StackProfile<'_>, query: &Query) -> Vec<sampled::Event> {
+    let rows = streams::rows(stacks, &query.keys);
+    let of = stacks.events.iter().zip(rows).map(|(event, rows)| sampled::Event {
+        name: event.name.clone(),
+        total: if query.relative { event.kept } else { event.total },
+        rows,
+        ..sampled::Event::default()
+    });
+    of.collect()
 }
 
 fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) -> Result<Comparison> {
@@ -142,7 +181,8 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
             let at = side.events.iter().position(|event| event.name == name)?;
             Some(side.events.remove(at))
         };
-        let taken: Vec<Option<sampled::Event>> = sides.iter_mut().map(&mut take).collect();
+        let mut taken: Vec<Option<sampled::Event>> = sides.iter_mut().map(&mut take).collect();
+        same_files(&mut taken, &request.analysis.keys, &texts);
         let (mut rows, mut trees) = (Vec::new(), Vec::new());
         for event in taken {
             let (row, tree) = event.map_or((None, None), |of| (Some((of.total, of.rows)), of.tree));
@@ -153,17 +193,44 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         if trees.iter().filter(|tree| tree.is_some()).count() > 1 && trees[0].is_some() {
             event.tree = Some(diff::tree::overlay(&trees, &event.totals, request.compute));
         }
-        notes.extend(suspicion(&event, &request.analysis.keys, &texts));
+        match request.streams {
+            Some(most) => streams::keep_hottest(&mut event, most),
+            None => notes.extend(suspicion(&event, &request.analysis.keys, &texts)),
+        }
         events.push(event);
     }
     Ok(Comparison {
         texts,
         keys: request.analysis.keys.clone(),
+        by_stream: request.streams.is_some(),
         files,
         compute: request.compute,
         events,
         notes,
     })
+}
+
+/// Gives source files that other recordings have in another folder the base's path, so that lines of programs
+/// that were built in two places compare. A name that the base has twice says nothing.
+fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &StringTable) {
+    let name = |file: StringId| texts.get(file).rsplit('/').next().unwrap_or_default();
+    let mut of_base: FxHashMap<&str, FxHashSet<StringId>> = FxHashMap::default();
+    for (number, event) in events.iter_mut().enumerate() {
+        let rows = event.iter_mut().flat_map(|event| &mut event.rows);
+        for (cell, key) in rows.flat_map(|row| row.cells.iter_mut().zip(keys.iter().cycle())) {
+            let file = match (key, cell) {
+                (SortKey::SrcLine, Cell::Line(file, _)) | (SortKey::SrcFile, Cell::Text(file)) => file,
+                _ => continue,
+            };
+            if number == 0 {
+                of_base.entry(name(*file)).or_default().insert(*file);
+            } else if let Some(known) = of_base.get(name(*file))
+                && let (Some(only), 1) = (known.iter().next(), known.len())
+            {
+                *file = *only;
+            }
+        }
+    }
 }
 
 /// What stands to reason when hardly anything matches: the same functions in programs of other names.

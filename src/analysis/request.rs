@@ -47,6 +47,8 @@ pub struct AnalysisRequest {
     pub measure: Measure,
     /// Whether each sample's part of time by the clock is found out.
     pub latency: Latency,
+    /// Branches that are no calls are part of the stacks, and their cycles the weight.
+    pub branch_history: bool,
     /// Callers are kept; else rows have the sampled function alone.
     pub callers: bool,
     /// Longest call chain, in frames.
@@ -80,6 +82,7 @@ impl AnalysisRequest {
             slice: SLICE,
             measure: Measure::Period,
             latency: Latency::No,
+            branch_history: false,
             callers: true,
             max_stack: MAX_STACK,
             joins: true,
@@ -231,6 +234,7 @@ impl AnalysisRequest {
         Ok(SampleQuery {
             attributes,
             branches: self.counts_branches(),
+            branch_history: self.branch_history,
             by_weight: self.measure == Measure::Weight,
             ignore_comms: !self.facets && !self.keys.iter().any(|key| key.is_of_name()),
             ignore_stacks: !self.callers,

@@ -15,6 +15,7 @@ Examples:
   pmc diff before.data after.data -s sym  functions by name, whatever program they are in
   pmc diff a.data b.data c.data           b and c, each against a
   pmc diff --tree a.data b.data           where in the call tree it differs
+  pmc diff --stream a.data b.data         the hottest call chains, matched
   pmc diff -c ratio -p a.data b.data      by how much the cost itself grew
 What counts as noise, and the fields of --json: docs/diff.md.")]
 pub struct Diff {
@@ -51,11 +52,16 @@ pub struct Diff {
     #[arg(long)]
     pub tree: bool,
 
+    /// Compare the hottest call chains, frame by frame by function and source line (-s says by what else)
+    #[arg(long, conflicts_with = "tree")]
+    pub stream: bool,
+
     /// Leave out rows below this percentage in all recordings
     #[arg(long, value_name = "PERCENT")]
     pub percent_limit: Option<f64>,
 
-    /// Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]
+    /// Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, how many
+    /// of the hottest call chains of each recording [default: 10]
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub max_rows: Option<usize>,
 

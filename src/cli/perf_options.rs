@@ -199,14 +199,6 @@ pub const OPTIONS: &[PerfOption] = &[
             "pmc report -b -s symbol_from,symbol_to,cycles of each recording",
         ),
     ),
-    row(
-        "diff",
-        "--stream",
-        Refused(
-            "branches are not joined to chains",
-            "pmc diff --tree, which compares the call trees, the costliest branches first",
-        ),
-    ),
     // top
     row("top", "--force", IsSo("nothing is read that could be somebody else's")),
     row("top", "--source", IsSo("code has its source lines between the instructions")),

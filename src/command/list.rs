@@ -28,8 +28,10 @@ use crate::view;
 pub(super) fn run(typed: &List) -> Result<Exit> {
     let host = Host::live();
     let wanted = Wanted::new(typed, &host)?;
-    let file =
-        typed.output.as_ref().map(|path| File::create(path).map_err(|error| Error::create(path, error)));
+    let file = typed
+        .output
+        .as_ref()
+        .map(|path| File::create(path).map_err(|error| Error::create("-o", path, error)));
     let mut out: Box<dyn Write> = match file.transpose()? {
         Some(file) => Box::new(BufWriter::new(file)),
         None => Box::new(BufWriter::new(stdout().lock())),
@@ -294,7 +296,9 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
         writeln!(out)?;
         return Ok(true);
     }
-    let columns = Stream::Output.size().map(|(columns, _)| usize::from(columns).max(60));
+    // A file has no edge.
+    let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
+    let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
     let mut writer = view::list::Writer::new(out, columns, typed.long);
     let mut found = false;
     entries.try_for_each(|entry| {

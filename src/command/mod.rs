@@ -9,6 +9,7 @@ mod buildid_list;
 mod columns;
 mod config;
 mod data;
+mod destination;
 mod diff;
 mod evlist;
 mod export;
@@ -54,7 +55,10 @@ pub fn main() -> Exit {
         Ok(typed) => typed,
         Err(answer) => return show(&answer),
     };
-    match answer_perf_options(&matches).and_then(|()| heed(&mut cli, &matches)).and_then(|()| run(cli)) {
+    let ran = answer_perf_options(&matches)
+        .and_then(|()| heed(&mut cli, &matches))
+        .and_then(|settings| run(cli, &settings));
+    match ran {
         Ok(exit) => exit,
         Err(error) => {
             say::error(&error);
@@ -169,17 +173,17 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
 ///
 /// # Errors
 /// A value that its key cannot have.
-fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
+fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
     let settings = Config::load(Place::Usual);
     settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
-    match &cli.command {
-        // Whoever mends a setting must not stumble over it.
-        Command::Config(_) => Ok(()),
-        _ => config::heed(&settings, cli, matches),
+    // Whoever mends a setting must not stumble over it.
+    if !matches!(cli.command, Command::Config(_)) {
+        config::heed(&settings, cli, matches)?;
     }
+    Ok(settings)
 }
 
-fn run(cli: Cli) -> Result<Exit> {
+fn run(cli: Cli, settings: &Config) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?),
         Command::StatRecord(typed) => stat::run(stat::Plan::recording(*typed, &Host::live())?),
@@ -196,10 +200,12 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
         Command::Profile(typed) => {
-            let plan = profile::Plan::new(*typed)?;
+            let mut plan = profile::Plan::new(*typed)?;
+            config::heed_recording(settings, &mut plan.record)?;
             // What cannot be shown is said before anything is recorded.
             let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
-                profile::Answer::Report(typed) => {
+                profile::Answer::Report(mut typed) => {
+                    config::heed_reporting(settings, &mut typed, false)?;
                     let plan = report::Plan::new(&typed)?;
                     Box::new(|| report::run(plan))
                 }

@@ -108,9 +108,9 @@ impl Error {
         Self { kernel: Some(kernel.into()), ..Self::new(doing) }
     }
 
-    /// A file that is to be written, `-o`'s, cannot be made.
-    pub fn create(path: &Path, kernel: impl Into<io::Error>) -> Self {
-        use io::ErrorKind::{IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    /// A file that is to be written cannot be made; `option` names it on the command line, such as `-o`.
+    pub fn create(option: &str, path: &Path, kernel: impl Into<io::Error>) -> Self {
+        use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
         let kernel = kernel.into();
         let kind = kernel.kind();
         let error = Self::io(format!("creating {}", path.display()), kernel);
@@ -123,9 +123,13 @@ impl Error {
             (PermissionDenied, _) => error.why("this user may not write there"),
             (ReadOnlyFilesystem, _) => error.why("nothing can be written in this file system"),
             (IsADirectory, _) => error.why("a folder has this name"),
+            (AlreadyExists, _) => error.why("a file of this name is there"),
             _ => error,
         };
-        error.try_this("-o FILE, where you may write")
+        error.try_this(match kind {
+            AlreadyExists => format!("{option} FILE, with another name"),
+            _ => format!("{option} FILE, where you may write"),
+        })
     }
 
     /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and

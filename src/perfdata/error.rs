@@ -89,7 +89,7 @@ impl From<Error> for crate::error::Error {
                     _ => error,
                 }
             }
-            Error::Create { path, source } => Self::create(&path, source),
+            Error::Create { path, source } => Self::create("-o", &path, source),
             Error::NotPerfData { is_empty: true, .. } => {
                 Self::new(error.to_string()).why("the file is empty").try_this("record again")
             }

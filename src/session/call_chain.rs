@@ -8,6 +8,7 @@
 //!   kernel's words | user marker | sampled address, callers          as recorded
 //!                                | the walk through the stack's copy  if it is longer
 //!                                | sampled address, branches' origins, callers behind the last of them
+//!                                | the same of any branches           if their history is asked for
 //! ```
 
 use super::Epoch;
@@ -78,8 +79,9 @@ pub struct Stacker<'a> {
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
+    branch_history: bool,
     chain: Vec<u64>,
-    /// Where calls stand that the processor kept.
+    /// Where calls, or branches, stand that the processor kept.
     calls: Vec<u64>,
     scratch: Vec<u8>,
 }
@@ -91,6 +93,7 @@ impl<'a> Stacker<'a> {
             deferred: None,
             ignore_callers,
             like_perf: false,
+            branch_history: false,
             chain: Vec::new(),
             calls: Vec::new(),
             scratch: Vec::new(),
@@ -109,6 +112,11 @@ impl<'a> Stacker<'a> {
         Self { like_perf: true, ..self }
     }
 
+    /// Branches that are no calls stand in chains too: where each came from, before the callers.
+    pub fn with_history(self, branch_history: bool) -> Self {
+        Self { branch_history, ..self }
+    }
+
     /// The whole chain, as the record has it where it can. `unwound` is what its copied stack came to; empty
     /// where there is none.
     pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
@@ -116,7 +124,11 @@ impl<'a> Stacker<'a> {
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };
         let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
-        let parts = if keeps_calls && chain.is_some_and(has_user_part) { sample.parts() } else { None };
+        let has_branches = match keeps_calls {
+            true => chain.is_some_and(has_user_part),
+            false => self.branch_history && !self.ignore_callers,
+        };
+        let parts = if has_branches { sample.parts() } else { None };
         let branches = parts.and_then(|parts| parts.branches);
         let awaited = chain.and_then(Deferred::awaited);
         if unwound.is_empty()
@@ -151,7 +163,8 @@ impl<'a> Stacker<'a> {
             }
         }
         let is_replaced = match branches {
-            Some(branches) => self.calls(branches),
+            Some(branches) if keeps_calls => self.calls(branches),
+            Some(branches) => self.history(branches),
             None => self.unwound(unwound),
         };
         bytes(&self.chain, &mut self.scratch);
@@ -212,7 +225,8 @@ impl<'a> Stacker<'a> {
             return false;
         }
         let recorded = self.chain.get(at..).unwrap_or_default();
-        let behind = recorded.get(behind(&self.calls, recorded)..).unwrap_or_default().to_vec();
+        let behind = behind(&self.calls, recorded).and_then(|at| recorded.get(at..)).unwrap_or_default();
+        let behind = behind.to_vec();
         // The process was left in the function that was called last.
         let left = recorded.first().copied().or_else(|| branches.iter().next().map(|branch| branch.to));
         let step = u64::from(!self.like_perf);
@@ -222,6 +236,35 @@ impl<'a> Stacker<'a> {
         self.chain.extend(behind.iter().map(|caller| caller.saturating_sub(1 - step)));
         true
     }
+
+    /// Puts the branches that the processor remembers behind the sampled address, in the place of recorded
+    /// callers that they lead to; whether there are any.
+    fn history(&mut self, branches: Branches<'_>) -> bool {
+        self.calls.clear();
+        self.calls.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
+        let recorded = &self.chain[1..];
+        let at = behind(&self.calls, recorded).unwrap_or(1);
+        let callers = recorded[at..].to_vec();
+        let is_marker = |word: &&u64| **word >= context::MAX;
+        let of_callers = self.chain[..=at].iter().rfind(is_marker).copied().into_iter();
+        let mut now = self.chain[0];
+        self.chain.truncate(2);
+        for from in &self.calls {
+            let own = context::marker(level(*from));
+            self.chain.extend(Some(own).filter(|own| *own != now));
+            now = own;
+            self.chain.push(from.saturating_add(1));
+        }
+        let begins_bare = callers.first().is_some_and(|word| *word < context::MAX);
+        self.chain.extend(of_callers.filter(|own| begins_bare && *own != now));
+        self.chain.extend(callers);
+        !self.calls.is_empty()
+    }
+}
+
+/// Where the CPU was at an end of a branch.
+pub(super) fn level(address: u64) -> CpuMode {
+    if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
 }
 
 /// Whether the kernel looked at the process's stack.
@@ -232,16 +275,16 @@ fn has_user_part(chain: Words<'_>) -> bool {
 /// The longest instruction of a processor that keeps calls (x86-64).
 const LONGEST_CALL: u64 = 15;
 
-/// The index in a recorded chain behind the caller that the outermost call belongs to; its end, if there is
-/// none. Both are innermost first. In a recursion many callers may be it: the one that most calls before it
-/// agree with is.
+/// The index in a recorded chain behind the caller that the outermost call belongs to, if there is one. Both
+/// are innermost first. In a recursion many callers may be it: the one that most calls before it agree with
+/// is.
 ///
 /// ```text
 ///   calls               c1 c2 c3
 ///   recorded       ip r1    r2 r3 r4 r5       (c: its call; r1: a frame that the kernel misread)
 ///                                 '----' behind
 /// ```
-fn behind(calls: &[u64], recorded: &[u64]) -> usize {
+fn behind(calls: &[u64], recorded: &[u64]) -> Option<usize> {
     let returns_to =
         |(call, caller): &(&u64, &u64)| (1..=LONGEST_CALL).contains(&caller.wrapping_sub(**call));
     let agreeing = |index: &usize| {
@@ -249,28 +292,59 @@ fn behind(calls: &[u64], recorded: &[u64]) -> usize {
         pairs.take_while(returns_to).count()
     };
     let candidates = (1..recorded.len()).filter(|index| agreeing(index) > 0);
-    candidates
-        .max_by_key(|index| (agreeing(index), std::cmp::Reverse(*index)))
-        .map_or(recorded.len(), |at| at + 1)
+    let best = candidates.max_by_key(|index| (agreeing(index), std::cmp::Reverse(*index)))?;
+    Some(best + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Every walk has this answer.
+    struct Always(&'static [u64]);
+
+    impl Unwind for Always {
+        fn needs_order(&self) -> bool {
+            false
+        }
+
+        fn walker(&self) -> Box<dyn Walk + '_> {
+            Box::new(Always(self.0))
+        }
+    }
+
+    impl Walk for Always {
+        fn walk(&mut self, _: Thread, _: Epoch, _: &Parts<'_>, chain: &mut Vec<u64>) {
+            chain.extend(self.0);
+        }
+    }
+
+    #[test]
+    fn the_marker_of_a_joined_chain_is_no_frame() {
+        let recorded = [context::USER, 0x1111, 0x2005, 0x3002];
+        let longer = |walk: &'static [u64]| {
+            let always = Always(walk);
+            let mut stacker = Stacker::new(false, Some(&always));
+            stacker.chain.extend(recorded);
+            stacker.unwound(Thread::default(), Epoch::KERNEL, &Parts::default())
+        };
+        assert!(!longer(&[0x1111, 0x2005, context::USER, 0x3002]));
+        assert!(longer(&[0x1111, 0x2005, context::USER, 0x3002, 0x4007]));
+    }
+
     #[test]
     fn recorded_callers_are_found_behind_the_outermost_call() {
         // Innermost first: the sampled address, then where calls return to.
         let recorded = [0x1111, 0x2005, 0x3002, 0x4007, 0x5005];
-        assert_eq!(behind(&[0x2000, 0x3000], &recorded), 3);
+        assert_eq!(behind(&[0x2000, 0x3000], &recorded), Some(3));
         // The kernel misread a frame; the outermost call counts.
-        assert_eq!(behind(&[0x9000, 0x3000, 0x4000], &recorded), 4);
-        assert_eq!(behind(&[0x2000, 0x9000], &recorded), recorded.len());
-        assert_eq!(behind(&[0x2000], &[]), 0);
-        assert_eq!(behind(&[], &recorded), recorded.len());
+        assert_eq!(behind(&[0x9000, 0x3000, 0x4000], &recorded), Some(4));
+        assert_eq!(behind(&[0x2000, 0x9000], &recorded), None);
+        assert_eq!(behind(&[0x2000], &[]), None);
+        assert_eq!(behind(&[], &recorded), None);
         // A recursion: as many turns as the processor remembers are behind nothing.
         let recursion = [0x1111, 0x2005, 0x2005, 0x2005, 0x2005, 0x3005];
-        assert_eq!(behind(&[0x2000, 0x2000], &recursion), 3);
-        assert_eq!(behind(&[0x2000, 0x2000, 0x2000, 0x2000, 0x3000], &recursion), 6);
+        assert_eq!(behind(&[0x2000, 0x2000], &recursion), Some(3));
+        assert_eq!(behind(&[0x2000, 0x2000, 0x2000, 0x2000, 0x3000], &recursion), Some(6));
     }
 }

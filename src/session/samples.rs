@@ -11,6 +11,7 @@
 //!                            '-- both --> stacks, attributes, payloads (intern::SharedInterner)
 //! ```
 
+use super::call_chain::level;
 pub use super::call_chain::{CallChain, Stacker};
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
@@ -24,7 +25,7 @@ use super::intern::{Interner, SharedInterner, bytes};
 use super::order::{self, Unwinding};
 use super::parallelism::Parallelism;
 use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
-use crate::abi::{CpuMode, context, sample_type};
+use crate::abi::{context, sample_type};
 use crate::perfdata;
 use crate::record::sample::Branch;
 use crate::record::{Layouts, RawRecord, Sample, Thread, Words, kind};
@@ -40,6 +41,8 @@ pub struct SampleQuery {
     pub ignore_stacks: bool,
     /// Each branch of a sample counts, once, at its target; the sample itself does not.
     pub branches: bool,
+    /// Branches of a sample are part of its stack, and their cycles its weight.
+    pub branch_history: bool,
     /// A sample counts for its weight, at least 1, not for its period.
     pub by_weight: bool,
     /// How many threads ran when: what a sample costs in time by the clock on the wall follows from it.
@@ -314,7 +317,9 @@ impl<'a> Worker<'a> {
             session,
             query,
             layouts: session.reader.layouts(),
-            stacker: Stacker::new(query.ignore_stacks).joining(&session.deferred),
+            stacker: Stacker::new(query.ignore_stacks)
+                .joining(&session.deferred)
+                .with_history(query.branch_history),
             reads,
             readings: Readings::default(),
             last: None,
@@ -359,8 +364,7 @@ impl<'a> Worker<'a> {
         for branch in branches.iter() {
             let value = about.value(1, [branch.flags.cycles().into(), 0, 0]);
             let Some((comm, epoch)) = self.owner(&about, sample, value) else { continue };
-            let mode = if branch.to >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User };
-            bytes(&[context::marker(mode), branch.to], &mut self.scratch);
+            bytes(&[context::marker(level(branch.to)), branch.to], &mut self.scratch);
             let stack = self.interned.stacks.add(epoch.0, &self.scratch);
             let attributes = self.attributes(&about, sample, value, Some(branch));
             let key = Key { event: event as u32, stack, comm, attributes };
@@ -376,7 +380,10 @@ impl<'a> Worker<'a> {
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp, period: u64, unwound: &[u64]) {
         let about = self.about(event, sample, position);
-        let weights = weights_of(sample);
+        let weights = match self.query.branch_history {
+            true => [cycles(sample), 0, 0],
+            false => weights_of(sample),
+        };
         let value = about.value(if self.query.by_weight { weights[0].max(1) } else { period }, weights);
         let Some((comm, epoch)) = self.owner(&about, sample, value) else { return };
         let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, unwound).words.as_bytes());
@@ -497,6 +504,12 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
     }
     join(&mut all.rows);
     all
+}
+
+/// What a sample's branches took, in the processor's cycles.
+fn cycles(sample: &Sample<'_>) -> u64 {
+    let branches = sample.parts().and_then(|parts| parts.branches);
+    branches.map_or(0, |branches| branches.iter().map(|branch| u64::from(branch.flags.cycles())).sum())
 }
 
 /// Sorts rows and adds up those with the same key.

@@ -24,6 +24,7 @@ use super::files::{elf, locate};
 use super::{BuildId, Module, Options, kernel, options};
 use crate::error::{Error, Result};
 use crate::sys::file_map::{FileMap, open_regular};
+use crate::sys::replacement::Replacement;
 
 /// The kernel's entry.
 pub const KERNEL: &str = "[kernel.kallsyms]";
@@ -174,10 +175,8 @@ impl BuildIdCache {
 
     /// Makes a file beside its place, then moves it there: it is whole or not there.
     fn put(&self, place: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
-        let beside = place.with_extension(format!("{}.new", std::process::id()));
-        let made = make(&beside).and_then(|()| fs::rename(&beside, place));
-        // Two links to one file are left as they are by a renaming.
-        let _ = fs::remove_file(&beside);
+        let new = Replacement::new(place);
+        let made = make(new.path()).and_then(|()| new.put());
         made.map_err(|error| self.failed(place, error))
     }
 

@@ -50,6 +50,11 @@ pub(super) fn build_id_folder() -> Option<PathBuf> {
     CHOSEN.get().cloned().or_else(|| folder("PERF_BUILDID_DIR")).or_else(from_home)
 }
 
+/// Whether the environment names the cache by build-id.
+pub fn names_build_id_folder() -> bool {
+    folder("PERF_BUILDID_DIR").is_some()
+}
+
 /// An absolute path that the environment holds.
 fn folder(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())

@@ -17,6 +17,7 @@ pub mod lock;
 pub mod memory;
 pub mod perf;
 pub mod process;
+pub mod replacement;
 pub mod ring;
 pub mod signal;
 pub mod standard_input;

@@ -91,7 +91,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("record", &["abi", "units", "text"]),
     ("abi", &[]),
     ("error", &["sys", "terminal", "text"]),
-    ("config", &["error"]),
+    ("config", &["sys", "error"]),
     ("terminal", &[]),
     ("units", &[]),
     ("text", &[]),
@@ -135,7 +135,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "config",
         ],
     ),
-    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "config"]),
+    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "sys"]),
     ("std::thread", &["command", "tui", "recording", "analysis", "counter"]),
     (
         "std::env",
@@ -198,8 +198,17 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 /// Numbers that `sys` hands out by libc's names: of errors, and of signals.
 const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// What several commands have in common, below `command`.
-const SHARED_BY_COMMANDS: &[&str] =
-    &["columns", "recording_screen", "plan", "progress", "reasons", "sampling_options", "screen", "usage"];
+const SHARED_BY_COMMANDS: &[&str] = &[
+    "columns",
+    "destination",
+    "recording_screen",
+    "plan",
+    "progress",
+    "reasons",
+    "sampling_options",
+    "screen",
+    "usage",
+];
 /// Commands that are still handed what was typed, and make no plan of it.
 const WITHOUT_PLAN: &[&str] =
     &["command/info.rs", "command/list.rs", "command/perfalloc.rs", "command/reserve.rs"];

@@ -45,6 +45,44 @@ fn settings_are_kept_where_perf_keeps_them() {
 }
 
 #[test]
+fn settings_reach_every_command_that_they_are_for() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let set = |key: &str| drop(pmc(home, &["config", key]).expect(0));
+    // Counts, in whatever way they came.
+    set("stat.big-num=false");
+    let file = home.join("counts.data");
+    let file = file.to_str().unwrap();
+    let counted = pmc(home, &["stat", "record", "-o", file, "-e", "duration_time", "--", "true"]).expect(0);
+    let shown = pmc(home, &["stat", "report", file]).expect(0);
+    for text in [&counted.stderr, &shown.stderr] {
+        let line = text.lines().find(|line| line.contains("duration_time")).unwrap();
+        assert!(!line.split("duration_time").next().unwrap().contains(','), "{line}");
+    }
+    // What the environment cannot mean leaves the settings' folder.
+    if !kit::need_root() {
+        return;
+    }
+    set("buildid.dir=~/kept");
+    let record = ["record", "-e", "page-faults", "-c", "1", "-o", file, "--", "true"];
+    let profile = ["profile", "-e", "page-faults", "-o", file, "--stdio", "--", "true"];
+    for (words, folder) in [(&record[..], ""), (&record, "relative"), (&profile, "")] {
+        let mut command = kit::pmc();
+        command.env_remove("PERF_CONFIG").env("HOME", home).env("PERF_BUILDID_DIR", folder);
+        Ran::from(command.current_dir(home).args(words).output().unwrap()).expect(0);
+        let kept = home.join("kept");
+        assert!(kept.join(".build-id").is_dir(), "PERF_BUILDID_DIR={folder:?} {words:?}");
+        std::fs::remove_dir_all(kept).unwrap();
+    }
+    // `profile` is a recording, too.
+    set("record.build-id=skip");
+    pmc(home, &profile).expect(0);
+    assert!(!home.join("kept").exists());
+    set("report.percent-limit=much");
+    pmc(home, &profile).expect(2).says(&["report.percent-limit=much"]);
+}
+
+#[test]
 fn what_is_set_stands_for_what_is_typed() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();

@@ -645,18 +645,8 @@ const PIECES: &[&str] = &[
     "TSC",
 ];
 
-/// The same cases on every run and every machine.
-fn fixed(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(0x706d63),
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(fixed(300))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
@@ -698,7 +688,7 @@ proptest! {
 
 proptest! {
     // Each case writes files.
-    #![proptest_config(fixed(100))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn no_program_file_makes_it_panic(changes in proptest::collection::vec((0usize..0x500, any::<u8>()), 1..8)) {

@@ -6,10 +6,8 @@
 //!   jitted-77-0.so  jitted-77-1.so          MMAP2 at the time of each load, and of each move
 //! ```
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::abi::attr::{Flag, kind};
@@ -19,6 +17,7 @@ use crate::record::{FileId, Mmap, Mmap2, SampleId, SampleLayout, Thread};
 use crate::session::Session;
 use crate::symbol::jit::elf_file;
 use crate::symbol::jit::jitdump::Jitdump;
+use crate::sys::replacement::Replacement;
 use crate::units::PerfTime;
 
 /// `CLOCK_MONOTONIC`, which compilers use by custom.
@@ -143,12 +142,7 @@ fn check_clock(session: &Session) -> Result<()> {
 
 /// Puts a file in a place in one step, whatever is there, and through no link.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("so.new");
-    let _ = std::fs::remove_file(&beside);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let result = file.write_all(bytes).and_then(|()| std::fs::rename(&beside, path));
-    if result.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    result
+    let new = Replacement::new(path);
+    new.create(0o600)?.write_all(bytes)?;
+    new.put()
 }

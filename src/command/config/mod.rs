@@ -7,7 +7,7 @@ pub(super) mod plan;
 use std::io::Write;
 
 use plan::Step;
-pub(super) use plan::{Plan, heed};
+pub(super) use plan::{Plan, heed, heed_recording, heed_reporting};
 
 use crate::config::{self, Config};
 use crate::error::{Error, Exit, Result, say};

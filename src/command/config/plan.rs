@@ -3,9 +3,14 @@
 //! Each setting stands for an option that was not typed: [`heed`] fills it in before a command makes its
 //! plan, which cannot tell the two apart.
 
+use std::path::PathBuf;
+
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
+use crate::cli::record::Record;
+use crate::cli::report::Report;
+use crate::cli::stat::Shown;
 use crate::cli::{Cli, Command, config as cli};
 use crate::config::{Config, Place};
 use crate::error::{Error, Result};
@@ -93,64 +98,14 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
         let of = matches.subcommand().map(|(_, of)| of);
         of.is_some_and(|of| of.value_source(id) == Some(ValueSource::CommandLine))
     };
-    let word = |key: &str, words: &'static [&'static str]| {
-        config.read(key, &words.join(", "), |value| words.iter().find(|word| **word == value).copied())
-    };
-    let percent = |key: &str| {
-        let number = |text: &str| text.trim_end_matches('%').parse::<f64>().ok();
-        config.read(key, "a percentage", |text| number(text).filter(|limit| (0.0..=100.0).contains(limit)))
-    };
-    let percentage = || word("hist.percentage", &["absolute", "relative"]);
-    // How stacks are taken, once -g asks for them.
-    let stacks = |own: &str| {
-        let mode = config.get(own).or_else(|| config.get("call-graph.record-mode"))?.to_owned();
-        match config.get("call-graph.dump-size") {
-            Some(size) if mode == "dwarf" => Some(format!("dwarf,{size}")),
-            _ => Some(mode),
-        }
-    };
     match &mut cli.command {
-        Command::Record(record) => {
-            if record.stacks && record.call_graph.is_none() {
-                record.call_graph = stacks("record.call-graph");
-            }
-            if record.call_graph.as_deref() == Some("dwarf")
-                && let Some(size) = config.get("call-graph.dump-size")
-            {
-                record.call_graph = Some(format!("dwarf,{size}"));
-            }
-            match word("record.build-id", &["cache", "no-cache", "skip", "mmap"])? {
-                Some("no-cache") => record.no_buildid_cache = true,
-                Some("skip") => record.no_buildid = true,
-                Some("mmap") => record.buildid_mmap = true,
-                _ => {}
-            }
-        }
-        Command::Report(report) => {
-            report.percent_limit = report.percent_limit.or(percent("report.percent-limit")?);
-            report.no_children |= config.is("report.children")? == Some(false) && !report.children;
-            if let Some(keys) = config.get("report.sort_order").filter(|_| report.sort.is_empty())
-                && report.fields.is_empty()
-            {
-                report.sort = keys.split(',').map(|key| key.trim().to_owned()).collect();
-            }
-            let words: Vec<String> = report.call_graph.take().unwrap_or_default();
-            let limit = percent("call-graph.threshold")?.map(|limit| limit.to_string());
-            let limit = limit.filter(|_| !words.iter().any(|word| word.trim().parse::<f64>().is_ok()));
-            let order = word("call-graph.order", &["caller", "callee"])?.map(str::to_owned);
-            let shape =
-                word("call-graph.print-type", &["graph", "fractal", "flat", "folded"])?.map(str::to_owned);
-            let set = [order, shape, limit].into_iter().flatten();
-            report.call_graph = Some(set.chain(words).collect::<Vec<_>>()).filter(|words| !words.is_empty());
-            if let Some(of) = percentage()?.filter(|_| !typed("percentage")) {
-                report.percentage = of.to_owned();
-            }
-        }
+        Command::Record(record) => heed_recording(config, record)?,
+        Command::Report(report) => heed_reporting(config, report, typed("percentage"))?,
         Command::Top(top) => {
             top.no_children |= config.is("top.children")? == Some(false) && !top.children;
             if top.stacks && top.call_graph.is_none() {
                 // top unwinds no copies of stacks.
-                top.call_graph = stacks("top.call-graph").filter(|mode| !mode.starts_with("dwarf"));
+                top.call_graph = stacks(config, "top.call-graph").filter(|mode| !mode.starts_with("dwarf"));
             }
         }
         Command::Annotate(annotate) => {
@@ -171,23 +126,106 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
             if let Some(order) = order.filter(|_| !typed("order")) {
                 diff.order = order;
             }
-            if let Some(of) = percentage()?.filter(|_| !typed("percentage")) {
+            if let Some(of) = percentage(config)?.filter(|_| !typed("percentage")) {
                 diff.percentage = of.to_owned();
             }
         }
-        Command::Stat(stat) => {
-            stat.shown.no_big_num |= config.is("stat.big-num")? == Some(false) && !stat.shown.big_num;
-        }
+        Command::Stat(stat) => heed_counts(config, &mut stat.shown)?,
+        Command::StatRecord(stat) => heed_counts(config, &mut stat.shown)?,
+        Command::StatReport(stat) => heed_counts(config, &mut stat.shown)?,
         _ => {}
     }
-    let is_set = cli.buildid_dir.is_some() || std::env::var_os("PERF_BUILDID_DIR").is_some();
-    let folder = cli.buildid_dir.take().or_else(|| {
-        let folder = config.get("buildid.dir").filter(|_| !is_set)?;
-        let home = folder.strip_prefix("~/").and_then(|rest| Some((std::env::home_dir()?, rest)));
-        Some(home.map_or_else(|| folder.into(), |(home, rest)| home.join(rest)))
-    });
+    let chosen = cli.buildid_dir.take();
+    let folder = chosen.or_else(|| set_folder(config).filter(|_| !options::names_build_id_folder()));
     if let Some(folder) = folder {
         options::choose_build_id_folder(std::path::absolute(&folder).unwrap_or(folder));
     }
     Ok(())
+}
+
+/// The same, for what records.
+///
+/// # Errors
+/// A value that its key cannot have.
+pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -> Result<()> {
+    if record.stacks && record.call_graph.is_none() {
+        record.call_graph = stacks(config, "record.call-graph");
+    }
+    if record.call_graph.as_deref() == Some("dwarf")
+        && let Some(size) = config.get("call-graph.dump-size")
+    {
+        record.call_graph = Some(format!("dwarf,{size}"));
+    }
+    match word(config, "record.build-id", &["cache", "no-cache", "skip", "mmap"])? {
+        Some("no-cache") => record.no_buildid_cache = true,
+        Some("skip") => record.no_buildid = true,
+        Some("mmap") => record.buildid_mmap = true,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The same, for what shows a recording.
+///
+/// # Errors
+/// A value that its key cannot have.
+pub(in crate::command) fn heed_reporting(
+    config: &Config,
+    report: &mut Report,
+    percentage_typed: bool,
+) -> Result<()> {
+    report.percent_limit = report.percent_limit.or(percent(config, "report.percent-limit")?);
+    report.no_children |= config.is("report.children")? == Some(false) && !report.children;
+    if let Some(keys) = config.get("report.sort_order").filter(|_| report.sort.is_empty())
+        && report.fields.is_empty()
+    {
+        report.sort = keys.split(',').map(|key| key.trim().to_owned()).collect();
+    }
+    let words: Vec<String> = report.call_graph.take().unwrap_or_default();
+    let limit = percent(config, "call-graph.threshold")?.map(|limit| limit.to_string());
+    let limit = limit.filter(|_| !words.iter().any(|word| word.trim().parse::<f64>().is_ok()));
+    let order = word(config, "call-graph.order", &["caller", "callee"])?.map(str::to_owned);
+    let shape =
+        word(config, "call-graph.print-type", &["graph", "fractal", "flat", "folded"])?.map(str::to_owned);
+    let set = [order, shape, limit].into_iter().flatten();
+    report.call_graph = Some(set.chain(words).collect::<Vec<_>>()).filter(|words| !words.is_empty());
+    if let Some(of) = percentage(config)?.filter(|_| !percentage_typed) {
+        report.percentage = of.to_owned();
+    }
+    Ok(())
+}
+
+fn heed_counts(config: &Config, shown: &mut Shown) -> Result<()> {
+    shown.no_big_num |= config.is("stat.big-num")? == Some(false) && !shown.big_num;
+    Ok(())
+}
+
+/// One of several words.
+fn word<'a>(config: &Config, key: &str, words: &'a [&'a str]) -> Result<Option<&'a str>> {
+    config.read(key, &words.join(", "), |value| words.iter().find(|word| **word == value).copied())
+}
+
+fn percent(config: &Config, key: &str) -> Result<Option<f64>> {
+    let number = |text: &str| text.trim_end_matches('%').parse::<f64>().ok();
+    config.read(key, "a percentage", |text| number(text).filter(|limit| (0.0..=100.0).contains(limit)))
+}
+
+fn percentage(config: &Config) -> Result<Option<&'static str>> {
+    word(config, "hist.percentage", &["absolute", "relative"])
+}
+
+/// How stacks are taken, once -g asks for them; `own` is the command's key.
+fn stacks(config: &Config, own: &str) -> Option<String> {
+    let mode = config.get(own).or_else(|| config.get("call-graph.record-mode"))?.to_owned();
+    match config.get("call-graph.dump-size") {
+        Some(size) if mode == "dwarf" => Some(format!("dwarf,{size}")),
+        _ => Some(mode),
+    }
+}
+
+/// The cache by build-id that the settings name.
+fn set_folder(config: &Config) -> Option<PathBuf> {
+    let folder = config.get("buildid.dir")?;
+    let home = folder.strip_prefix("~/").and_then(|rest| Some((std::env::home_dir()?, rest)));
+    Some(home.map_or_else(|| folder.into(), |(home, rest)| home.join(rest)))
 }

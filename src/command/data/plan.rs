@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::analysis::request::{MAX_STACK, SampleSelection, TimeSpan};
 use crate::analysis::script::ScriptRequest;
 use crate::cli::data::{Data, DataCommand};
+use crate::command::destination::Destination;
 use crate::command::plan::input;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
@@ -17,8 +18,8 @@ pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
     /// Where the document goes; `-` is standard output.
     pub(super) output: PathBuf,
-    /// A file that is there is written over.
-    pub(super) overwrite: bool,
+    /// A file that is there is left alone.
+    keeps: bool,
     pub(super) time_of_day: bool,
     pub(super) request: ScriptRequest,
 }
@@ -43,10 +44,10 @@ impl Plan {
         let Some(output) = &typed.to_json else {
             return Err(Error::usage("pmc data convert: into what?").try_this("--to-json FILE"));
         };
-        Ok(Self {
+        let plan = Self {
             input: input(typed.input.as_ref()),
             output: output.clone(),
-            overwrite: typed.force,
+            keeps: !typed.force,
             time_of_day: typed.tod,
             request: ScriptRequest {
                 selection: SampleSelection {
@@ -67,7 +68,14 @@ impl Plan {
                 dump: None,
                 symbols: Options::from_environment(),
             },
-        })
+        };
+        plan.destination().is_not(&plan.input)?;
+        Ok(plan)
+    }
+
+    /// Where the document goes.
+    pub(super) fn destination(&self) -> Destination<'_> {
+        Destination { path: &self.output, option: "--to-json", keeps: self.keeps }
     }
 }
 

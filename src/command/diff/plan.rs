@@ -6,7 +6,7 @@ use crate::cli::diff::Diff;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan::{self, listed, sort_key};
 use crate::error::{Error, Result};
-use crate::profile::diff::Compute;
+use crate::profile::diff::{Compute, streams};
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Query, SortKey};
 use crate::terminal::Stream;
@@ -14,6 +14,8 @@ use crate::view::diff::{Form, Layout};
 
 /// Rows of the text, unless more are asked for.
 const ROWS: usize = 20;
+/// Call chains of each recording that are compared, unless more are asked for.
+const STREAMS: usize = 10;
 
 /// What `pmc diff` does.
 #[derive(Debug)]
@@ -48,7 +50,15 @@ impl Plan {
             }
         }
         if keys.is_empty() {
-            keys = vec![SortKey::Dso, SortKey::Symbol];
+            keys = match typed.stream {
+                true => vec![SortKey::Symbol, SortKey::SrcLine],
+                false => vec![SortKey::Dso, SortKey::Symbol],
+            };
+        }
+        if let Some(key) = keys.iter().find(|key| typed.stream && !streams::KEYS.contains(key)) {
+            let known: Vec<&str> = streams::KEYS.iter().map(|key| key.name()).collect();
+            return Err(Error::usage(format!("--stream: call chains have no {}", key.name()))
+                .try_this(format!("-s {}", known.join(","))));
         }
         let form = match &typed.field_separator {
             Some(separator) => Form::Separated(separator.clone()),
@@ -57,7 +67,10 @@ impl Plan {
             None => Form::Text,
         };
         let layout = Layout {
-            rows: plan::rows(typed.max_rows, form == Form::Text, ROWS),
+            rows: match typed.stream {
+                true => usize::MAX,
+                false => plan::rows(typed.max_rows, form == Form::Text, ROWS),
+            },
             form,
             limit: typed.percent_limit.unwrap_or(0.0) / 100.0,
             period: typed.period,
@@ -90,6 +103,7 @@ impl Plan {
                     ..Query::default()
                 },
                 tree: typed.tree,
+                streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
                 compute: compute(&typed.compute)?,
                 order: typed.order,
             },
@@ -117,11 +131,8 @@ fn compute(text: &str) -> Result<Compute> {
             "delta-abs" => Ok(Compute::DeltaAbs),
             "ratio" => Ok(Compute::Ratio),
             "wdiff" => Err(Error::usage("wdiff needs two weights").try_this("-c wdiff:1,2")),
-            "cycles" => {
-                Err(Error::usage("-c cycles compares cycles of basic blocks, which needs branch stacks")
-                    .why("pmc does not read those yet")
-                    .try_this("-c delta-abs -s srcline compares source lines"))
-            }
+            "cycles" => Err(Error::usage("-c cycles: pmc compares no cycles between branches")
+                .try_this("--stream, which compares the ways that branches took and their cycles")),
             _ => Err(bad(text)),
         },
         _ => Err(bad(text)),

@@ -1,16 +1,14 @@
 //! `pmc export` and `pmc flamegraph`: opens a recording, has it added up and named, and hands stacks or the
 //! answer of a report to a view.
 
-mod destination;
 mod plan;
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::progress::Bars;
 use crate::analysis::{Analysis, NamedSamples, header, quality};
-use crate::error::{Exit, Result};
+use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Query, StackProfile, StringTable};
 use crate::session::Session;
@@ -34,6 +32,8 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     };
     let code = if plan.format.is_whole() { analysis.annotate(&plan.code, &Bars).ok() } else { None };
     let listings = code.map(|code| code.listings).unwrap_or_default();
+    let to = plan.destination();
+    let is_file = to.is_file();
     let recording = circumstances(&analysis, &plan.input);
     named.with_stacks(&query, |stacks| {
         let contents = Contents {
@@ -46,8 +46,12 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             listings: &listings,
             before: before.as_deref(),
         };
-        destination::write(&plan.output, |out: &mut dyn Write| export::write(out, plan.format, &contents))
+        let written = |error| Error::output(plan.output.display(), error);
+        to.write(|out| export::write(out, plan.format, &contents).map_err(written))
     })?;
+    if is_file {
+        say::note(format!("{} is written", plan.output.display()));
+    }
     quality::warn(analysis.session());
     Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@ use crate::analysis::annotate::AnnotationRequest;
 use crate::analysis::annotate::listing::ListingOptions;
 use crate::analysis::request::Measure;
 use crate::cli::export::ExportSource;
+use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
@@ -91,10 +92,7 @@ impl Plan {
         if typed.diff.as_deref().is_some_and(is_standard) && is_standard(&input) {
             return Err(Error::usage("only one recording can come from standard input"));
         }
-        if !is_standard(&output) && same_file(&input, &output) {
-            return Err(Error::usage(format!("{} is the recording itself", output.display()))
-                .try_this("-o with another name"));
-        }
+        to(&output).is_not(&input)?;
         let layout = Layout { branch_limit: plan::BRANCH_IN_JSON, ..Layout::default() };
         let request = AnalysisRequest {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
@@ -146,6 +144,11 @@ impl Plan {
         })
     }
 
+    /// Where it is written.
+    pub(super) fn destination(&self) -> Destination<'_> {
+        to(&self.output)
+    }
+
     /// The index of the only event that is wanted, if one was named.
     ///
     /// # Errors
@@ -184,10 +187,6 @@ fn input(typed: &ExportSource) -> PathBuf {
     plan::input(typed.input.as_ref().or(typed.file.as_ref()))
 }
 
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-fn same_file(one: &Path, other: &Path) -> bool {
-    one.canonicalize().ok().is_some_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+fn to(output: &Path) -> Destination<'_> {
+    Destination { path: output, option: "-o", keeps: false }
 }

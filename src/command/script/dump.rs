@@ -22,7 +22,7 @@ struct Dump<'a> {
 impl<'a> Dump<'a> {
     fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a Layout) -> Result<Self> {
         let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&path);
-        let file = file.map_err(|error| Error::create(&path, error))?;
+        let file = file.map_err(|error| Error::create("-i", &path, error))?;
         Ok(Self { path, file, writer: Writer::new(layout, script.places(), read_source), samples: 0 })
     }
 

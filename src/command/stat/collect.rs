@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
@@ -433,25 +433,32 @@ fn spot_number(slot: TargetSlot) -> u64 {
     u64::from(slot.tid.unwrap_or_default()) << 32 | u64::from(slot.cpu.map_or(0, |cpu| cpu + 1))
 }
 
-/// What came since the earlier readings of the same counters.
+/// What came since the earlier readings of the same counters, some of which may be new.
 pub(super) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
-    now.iter()
-        .enumerate()
-        .map(|(index, reading)| {
-            let before = earlier
-                .get(index)
-                .filter(|e| e.event == reading.event && e.slot == reading.slot)
-                .and_then(|e| e.count)
-                .unwrap_or_default();
-            Reading { count: reading.count.map(|count| count.since(before)), ..*reading }
-        })
-        .collect()
+    let before: HashMap<_, _> = earlier.iter().map(|e| ((e.event, e.slot), e.count)).collect();
+    let since = |reading: &Reading| {
+        let before = before.get(&(reading.event, reading.slot)).copied().flatten().unwrap_or_default();
+        Reading { count: reading.count.map(|count| count.since(before)), ..*reading }
+    };
+    now.iter().map(since).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::event::{EventGroup, parse};
+
+    #[test]
+    fn counters_that_come_later_leave_the_others_alone() {
+        let reading = |cpu, value| Reading {
+            event: 0,
+            slot: TargetSlot { tid: None, cpu: Some(cpu) },
+            count: Some(Count { value, ..Count::default() }),
+        };
+        let since = since(&[reading(0, 5), reading(1, 7), reading(2, 12)], &[reading(0, 2), reading(2, 10)]);
+        let values: Vec<_> = since.iter().map(|reading| reading.count.unwrap().value).collect();
+        assert_eq!(values, [3, 7, 2]);
+    }
 
     #[test]
     fn software_waits_only_with_hardware() {

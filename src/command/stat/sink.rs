@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::plan::{Form, Output, To};
 use crate::error::{Error, Result};
+use crate::sys::replacement::Replacement;
 use crate::sys::{clock, descriptor};
 use crate::terminal::Stream;
 
@@ -85,17 +86,14 @@ fn create(path: &Path, append: bool) -> Result<File> {
         .truncate(!append)
         .mode(0o600)
         .open(path)
-        .map_err(|error| Error::create(path, error))
+        .map_err(|error| Error::create("-o", path, error))
 }
 
 /// Replaces a file by a whole new one: a reader sees the old text or the new, never a part.
 pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = Path::new(&name);
-    let written = std::fs::write(temporary, text).and_then(|()| std::fs::rename(temporary, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(temporary);
-        Error::output(format_args!("the metrics to {}", path.display()), error)
-    })
+    let new = Replacement::new(path);
+    // A scraper of another user reads it.
+    let written = new.create(0o666).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = written.and_then(|()| new.put());
+    written.map_err(|error| Error::output(format_args!("the metrics to {}", path.display()), error))
 }

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod rows;
+pub mod streams;
 pub mod tree;
 
 use super::sampled::{Cell, ShareOf, SortKey, StringTable, Value};
@@ -48,6 +49,8 @@ pub struct Comparison {
     pub texts: StringTable,
     /// The sort keys of the lines' cells.
     pub keys: Vec<SortKey>,
+    /// Lines are whole call chains: their cells are those of one frame after the other, innermost first.
+    pub by_stream: bool,
     /// The recordings, the base first.
     pub files: Vec<File>,
     /// What was computed.
@@ -133,6 +136,13 @@ impl Verdict {
             Self::New => "new",
             Self::Gone => "gone",
         }
+    }
+}
+
+impl Line {
+    /// The frames of a call chain, each the cells of the comparison's keys.
+    pub fn frames(&self, keys: &[SortKey]) -> impl Iterator<Item = &[Cell]> {
+        self.cells.chunks(keys.len().max(1))
     }
 }
 

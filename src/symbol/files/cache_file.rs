@@ -10,12 +10,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::image::Image;
 use crate::sys::file_map::{FileMap, open_regular};
+use crate::sys::replacement::Replacement;
 
 /// Where the body begins.
 pub(in crate::symbol) const BODY: usize = 12;
@@ -55,22 +56,12 @@ fn body_checksum(file: &mut File) -> std::io::Result<u32> {
 pub(in crate::symbol) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.write_all(magic)?;
-            file.write_all(&crc32fast::hash(body).to_le_bytes())?;
-            file.write_all(body)
-        })
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
+    let new = Replacement::new(path);
+    let mut file = new.create(0o600)?;
+    file.write_all(magic)?;
+    file.write_all(&crc32fast::hash(body).to_le_bytes())?;
+    file.write_all(body)?;
+    new.put()
 }
 
 /// All files of folders, with the time of their last use and their size.

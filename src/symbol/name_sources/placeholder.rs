@@ -135,17 +135,32 @@ mod tests {
         assert_eq!(placeholders.find(u64::MAX), None);
     }
 
+    /// Asks a small whole file, one byte of which is changed.
+    fn ask_changed(at: usize, byte: u8, address: u64) {
+        let vdso = locate::locate(&Module::vdso(), &Options::from_environment()).binary;
+        let mut bytes = vdso.map(|image| image.to_vec()).unwrap_or_default();
+        if let Some(place) = bytes.get_mut(at) {
+            *place = byte;
+        }
+        if let Ok(file) = File::parse(&*bytes) {
+            let _ = Placeholders::new("x", &file).find(address);
+        }
+    }
+
     proptest! {
         #[test]
         fn hostile_tables_are_survived(at in 0usize..8192, byte: u8, address in 0u64..0x4000) {
-            // A small whole file, one byte of which is changed.
-            let vdso = locate::locate(&Module::vdso(), &Options::from_environment()).binary;
-            let mut bytes = vdso.map(|image| image.to_vec()).unwrap_or_default();
-            if let Some(place) = bytes.get_mut(at) {
-                *place = byte;
-            }
-            if let Ok(file) = File::parse(&*bytes) {
-                let _ = Placeholders::new("x", &file).find(address);
+            ask_changed(at, byte, address);
+        }
+    }
+
+    #[test]
+    fn every_index_of_functions_is_survived() {
+        // Where a vDSO has its index: entries that point before the table, counts without end.
+        for at in 1500..1700 {
+            for byte in [0, 1, 0x7f, 0xff] {
+                ask_changed(at, byte, 0);
+                ask_changed(at, byte, 0x800);
             }
         }
     }

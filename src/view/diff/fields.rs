@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::{Layout, formula, heading, wanted};
 use crate::profile::diff::{Comparison, Compute, Event, Line};
+use crate::profile::sampled::Cell;
 use crate::text::clean;
 use crate::view::report::{Spelling, words};
 
@@ -25,7 +26,11 @@ fn titles(comparison: &Comparison, layout: &Layout) -> Vec<String> {
             titles.push(format!("Formula{mark}"));
         }
     }
-    titles.extend(comparison.keys.iter().map(|key| key.heading().to_owned()));
+    if comparison.by_stream {
+        titles.push("Stream".to_owned());
+    } else {
+        titles.extend(comparison.keys.iter().map(|key| key.heading().to_owned()));
+    }
     titles
 }
 
@@ -59,7 +64,13 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
             fields.push(formula(comparison.compute, event, line, at + 1));
         }
     }
-    fields.extend(line.cells.iter().map(|cell| words(&comparison.texts, cell, Spelling::default())));
+    let word = |cell: &Cell| words(&comparison.texts, cell, Spelling::default());
+    if comparison.by_stream {
+        let frame = |cells: &[Cell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
+        fields.push(line.frames(&comparison.keys).map(frame).collect::<Vec<_>>().join(";"));
+    } else {
+        fields.extend(line.cells.iter().map(word));
+    }
     fields
 }
 

@@ -82,7 +82,23 @@ fn changes(comparison: &Comparison, changes: &[Option<Change>]) -> Json {
 
 fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
     let mut object = Map::new();
-    for (key, cell) in comparison.keys.iter().zip(&line.cells) {
+    if comparison.by_stream {
+        let frames = line.frames(&comparison.keys).map(|cells| Json::Object(words(comparison, cells)));
+        object.insert("frames".into(), frames.collect());
+        let cycles = line.values.iter().map(|value| value.weights[0].checked_div(value.samples));
+        object.insert("cycles".into(), cycles.collect());
+    } else {
+        object = words(comparison, &line.cells);
+    }
+    object.insert("costs".into(), costs(event, &line.values));
+    object.insert("changes".into(), changes(comparison, &line.changes));
+    Json::Object(object)
+}
+
+/// The sort keys with their values.
+fn words(comparison: &Comparison, cells: &[Cell]) -> Map<String, Json> {
+    let mut object = Map::new();
+    for (key, cell) in comparison.keys.iter().zip(cells) {
         let value = match *cell {
             Cell::Symbol(letter, id) => {
                 object.insert("level".into(), json!(letter.to_string()));
@@ -98,9 +114,7 @@ fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
         };
         object.insert(key.name().into(), value);
     }
-    object.insert("costs".into(), costs(event, &line.values));
-    object.insert("changes".into(), changes(comparison, &line.changes));
-    Json::Object(object)
+    object
 }
 
 /// Each node after its parent, whose index it names; those below the limit in all recordings are left out

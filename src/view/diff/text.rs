@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use super::{Layout, error, formula, heading, is_noise, value, wanted};
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, tree::Node};
-use crate::profile::sampled::Value;
+use crate::profile::sampled::{Cell, Value};
 use crate::text::{DisplayName, clean, width};
 use crate::units::{duration, thousands};
 use crate::view::report::{Spelling, words};
@@ -31,7 +31,10 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
             writeln!(out)?;
         }
         head(out, comparison, event)?;
-        table(out, comparison, event, layout)?;
+        match comparison.by_stream {
+            true => streams(out, comparison, event, layout)?,
+            false => table(out, comparison, event, layout)?,
+        }
         tree(out, comparison, event, layout)?;
     }
     writeln!(out)?;
@@ -69,6 +72,95 @@ fn head(out: &mut dyn Write, comparison: &Comparison, event: &Event) -> io::Resu
 fn table(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
     let all = wanted(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
+    let mut titles = titles(comparison, layout);
+    titles.extend(comparison.keys.iter().map(|key| (key.heading().to_owned(), false)));
+    let mut lines: Vec<(bool, Vec<String>)> =
+        vec![(false, titles.iter().map(|(title, _)| title.clone()).collect())];
+    lines.extend(shown.iter().map(|line| {
+        let mut cells = cells(comparison, event, line, layout);
+        cells.extend(line.cells.iter().map(|cell| word(comparison, cell, layout)));
+        (line.changes.iter().all(is_noise), cells)
+    }));
+    let keys = titles.len() - comparison.keys.len();
+    for line in aligned(&titles, &lines, keys, layout) {
+        writeln!(out, "{line}")?;
+    }
+    if shown.len() < all.len() {
+        let left = thousands((all.len() - shown.len()) as u64);
+        writeln!(out, "  … and {left} more rows (--max-rows 0 shows all)")?;
+    }
+    claims(out, comparison, event, "rows")
+}
+
+/// How many lines differ by more than noise.
+fn claims(out: &mut dyn Write, comparison: &Comparison, event: &Event, what: &str) -> io::Result<()> {
+    let others = comparison.files.len() - 1;
+    for number in 0..others {
+        let claimed = event.lines.iter().filter(|line| !is_noise(&line.changes[number])).count();
+        let mark = if others > 1 { format!("[{}]: ", number + 1) } else { String::new() };
+        let (more, rest) = (thousands(claimed as u64), thousands((event.lines.len() - claimed) as u64));
+        writeln!(
+            out,
+            "\n  {mark}{more} {what} differ by more than sampling noise, {rest} are within noise."
+        )?;
+    }
+    Ok(())
+}
+
+/// The hottest call chains: those that recordings have in common, then those that they have not.
+fn streams(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
+    let titles = titles(comparison, layout);
+    let numbers = |line: &&Line| (line.changes.iter().all(is_noise), cells(comparison, event, line, layout));
+    let all = wanted(event, layout);
+    let mut lines = vec![(false, titles.iter().map(|(title, _)| title.clone()).collect())];
+    lines.extend(all.iter().map(numbers));
+    let mut texts = aligned(&titles, &lines, titles.len(), layout).into_iter();
+    let heading = texts.next().unwrap_or_default();
+    let with_numbers: Vec<(&Line, String)> = all.into_iter().zip(texts).collect();
+    let section = |line: &Line| match line.values.split_first() {
+        Some((_, new)) if new.iter().all(|value| value.samples == 0) => 1,
+        Some((old, _)) if old.samples == 0 => 2,
+        _ => 0,
+    };
+    let sections = [
+        ("Matched hot streams", "hot chain pair"),
+        ("Hot streams in old perf data only", "hot chain"),
+        ("Hot streams in new perf data only", "hot chain"),
+    ];
+    for (number, (title, what)) in sections.into_iter().enumerate() {
+        writeln!(out, "{}[ {title} ]", if number == 0 { "" } else { "\n" })?;
+        for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
+        {
+            writeln!(out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
+            frames(out, comparison, line, layout)?;
+        }
+    }
+    claims(out, comparison, event, "streams")
+}
+
+/// A call chain, a frame a line, innermost first.
+fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &Layout) -> io::Result<()> {
+    let cycles = |value: &Value| value.weights[0].checked_div(value.samples);
+    if line.values.iter().any(|value| value.weights[0] > 0) {
+        let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
+        writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
+    }
+    let frame = |cells: &[Cell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
+    let all: Vec<(bool, Vec<String>)> =
+        line.frames(&comparison.keys).map(|cells| (false, frame(cells))).collect();
+    let titles: Vec<_> = comparison.keys.iter().map(|_| (String::new(), false)).collect();
+    for text in aligned(&titles, &all, 0, layout) {
+        writeln!(out, "    {text}")?;
+    }
+    Ok(())
+}
+
+fn word(comparison: &Comparison, cell: &Cell, layout: &Layout) -> String {
+    words(&comparison.texts, cell, Spelling::read(layout.reads_names))
+}
+
+/// What stands over the numbers, and whether it stands to the right.
+fn titles(comparison: &Comparison, layout: &Layout) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
     let others = comparison.files.len() - 1;
     for number in 1..=others {
@@ -86,20 +178,23 @@ fn table(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &L
     if layout.period {
         titles.insert(1, ("Base period".into(), true));
     }
-    titles.extend(comparison.keys.iter().map(|key| (key.heading().to_owned(), false)));
-    let mut lines: Vec<(bool, Vec<String>)> =
-        vec![(false, titles.iter().map(|(title, _)| title.clone()).collect())];
-    lines.extend(
-        shown.iter().map(|line| (line.changes.iter().all(is_noise), cells(comparison, event, line, layout))),
-    );
+    titles
+}
+
+/// Lines of cells, whether each is noise, in columns; those from `keys` on are cut where they are too wide.
+fn aligned(
+    titles: &[(String, bool)],
+    lines: &[(bool, Vec<String>)],
+    keys: usize,
+    layout: &Layout,
+) -> Vec<String> {
     let widths: Vec<usize> = (0..titles.len())
         .map(|at| {
             let widest = lines.iter().map(|(_, line)| width(&line[at])).max().unwrap_or(0);
-            let is_key = at + comparison.keys.len() >= titles.len();
-            if is_key { widest.min(WIDEST) } else { widest }
+            if at >= keys { widest.min(WIDEST) } else { widest }
         })
         .collect();
-    for (noise, line) in &lines {
+    let shown = |(noise, line): &(bool, Vec<String>)| {
         let (dim, plain) = if *noise && layout.colour { (DIM, PLAIN) } else { ("", "") };
         let mut text = String::new();
         for (at, cell) in line.iter().enumerate() {
@@ -109,21 +204,12 @@ fn table(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &L
             text.push_str("  ");
             text.push_str(&if titles[at].1 { format!("{pad}{cell}") } else { format!("{cell}{pad}") });
         }
-        writeln!(out, "{dim}{}{plain}", text.trim_end())?;
-    }
-    if shown.len() < all.len() {
-        let left = thousands((all.len() - shown.len()) as u64);
-        writeln!(out, "  … and {left} more rows (--max-rows 0 shows all)")?;
-    }
-    for number in 0..others {
-        let claimed = event.lines.iter().filter(|line| !is_noise(&line.changes[number])).count();
-        let mark = if others > 1 { format!("[{}]: ", number + 1) } else { String::new() };
-        let (more, rest) = (thousands(claimed as u64), thousands((event.lines.len() - claimed) as u64));
-        writeln!(out, "\n  {mark}{more} rows differ by more than sampling noise, {rest} are within noise.")?;
-    }
-    Ok(())
+        format!("{dim}{}{plain}", text.trim_end())
+    };
+    lines.iter().map(shown).collect()
 }
 
+/// The numbers of a line.
 fn cells(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -> Vec<String> {
     let share = |file: usize| match line.values[file].samples {
         0 => "-".to_owned(),
@@ -151,9 +237,6 @@ fn cells(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -
             cells.push(formula(comparison.compute, event, line, file));
         }
     }
-    cells.extend(
-        line.cells.iter().map(|cell| words(&comparison.texts, cell, Spelling::read(layout.reads_names))),
-    );
     cells
 }
 

@@ -379,7 +379,7 @@ mod hostile {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 64, ..Default::default() })]
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
         fn names_reach_no_terminal_unclean(name in ".{0,40}", comm in ".{0,20}") {

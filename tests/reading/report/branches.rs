@@ -16,8 +16,8 @@ use super::against::{pmc_json, scripts_agree};
 use super::lab::{DEEP, Lab};
 use super::options::{table, tables_agree};
 
-const BASE: u64 = 0x5555_0000_0000;
-const ID: u64 = 7;
+pub(super) const BASE: u64 = 0x5555_0000_0000;
+pub(super) const ID: u64 = 7;
 const WHO: Thread = Thread { pid: 100, tid: 100 };
 
 /// Numbers that look random and are the same each time.
@@ -35,7 +35,7 @@ impl Dice {
 }
 
 /// Addresses of functions, and of a variable, as `nm` prints them.
-fn addresses(program: &Path) -> (Vec<u64>, u64) {
+pub(super) fn addresses(program: &Path) -> (Vec<u64>, u64) {
     let text = oracle::says("nm", &[program]);
     let of = |name: &str| {
         let line =
@@ -59,25 +59,28 @@ const SAMPLE: u64 = sample_type::IDENTIFIER
     | sample_type::DATA_SRC;
 
 /// `ANY | USER`.
-const BRANCHES: u64 = 8 | 1;
+pub(super) const BRANCHES: u64 = 8 | 1;
 
-/// Writes 300 samples with up to eight branches each.
-pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
-    let program = lab.build("deep", DEEP);
-    let (code, sink) = addresses(&program);
+/// A recording of a program under the name `deep` whose samples have this layout, with these words in each.
+pub(super) fn write_samples(
+    path: &Path,
+    program: &Path,
+    (sample_type, branch_sample_type): (u64, u64),
+    features: &Features,
+    samples: &[Vec<u64>],
+) {
     // Type and config of cpu-clock: perf names it without a machine that counts branches.
     let mut attr = Attr::new(1, 0);
-    attr.set_sample_type(SAMPLE);
+    attr.set_sample_type(sample_type);
     attr.set_period(1000);
-    attr.set_branch_sample_type(BRANCHES);
+    attr.set_branch_sample_type(branch_sample_type);
     for flag in [Flag::Mmap, Flag::Mmap2, Flag::Comm, Flag::CommExec, Flag::MmapData, Flag::SampleIdAll] {
         attr.set(flag, true);
     }
     let event = RecordedEvent { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
-    let path = lab.path(name);
     let mut writer =
-        Writer::create(&path, &[event], &Features::default(), Options::default()).expect("it begins");
-    let trailer = pmc::record::SampleLayout::new(&attr_of(&path)).trailer_size();
+        Writer::create(path, &[event], &Features::default(), Options::default()).expect("it begins");
+    let trailer = pmc::record::SampleLayout::new(&attr_of(path)).trailer_size();
     let mut sideband = encode::Encoder::new(trailer);
     sideband.comm(WHO, b"deep");
     let file = program.as_os_str().as_encoded_bytes();
@@ -89,6 +92,22 @@ pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
         sideband.mmap2(&Mmap2 { map, file: inode, prot, flags: 2 });
     }
     writer.append(&[sideband.bytes()]).expect("it is written");
+    for body in samples {
+        let mut record = Vec::new();
+        record.extend(9u32.to_ne_bytes());
+        record.extend(0x4002u16.to_ne_bytes());
+        record.extend((8 + body.len() as u16 * 8).to_ne_bytes());
+        record.extend(body.iter().flat_map(|word| word.to_ne_bytes()));
+        writer.append(&[&record]).expect("it is written");
+    }
+    writer.finish(features).expect("it ends");
+}
+
+/// Writes 300 samples with up to eight branches each.
+pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
+    let program = lab.build("deep", DEEP);
+    let (code, sink) = addresses(&program);
+    let mut samples = Vec::new();
     let mut dice = Dice(seed);
     for number in 0..300u64 {
         let mut body: Vec<u64> = vec![ID, BASE + dice.of(&code), 100 | 100 << 32, 1000 + number * 1000];
@@ -102,14 +121,10 @@ pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
         }
         let weights = dice.of(&[0, 5, 90]) | dice.of(&[0, 7, 300]) << 32 | dice.of(&[0, 2, 11]) << 48;
         body.extend([weights, dice.of(&[0x1e_0508_0021, 0x6810_0142, 0x2a10_0142])]);
-        let mut record = Vec::new();
-        record.extend(9u32.to_ne_bytes());
-        record.extend(0x4002u16.to_ne_bytes());
-        record.extend((8 + body.len() as u16 * 8).to_ne_bytes());
-        record.extend(body.iter().flat_map(|word| word.to_ne_bytes()));
-        writer.append(&[&record]).expect("it is written");
+        samples.push(body);
     }
-    writer.finish(&Features::default()).expect("it ends");
+    let path = lab.path(name);
+    write_samples(&path, &program, (SAMPLE, BRANCHES), &Features::default(), &samples);
     path
 }
 

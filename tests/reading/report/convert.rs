@@ -104,4 +104,26 @@ fn a_document_is_written_once_and_for_samples() {
     convert(&["--to-json", to, "-f", "--tod"]).expect(2).says(&["-k mono"]);
     convert(&[]).expect(2).says(&["--to-json"]);
     assert_eq!(std::fs::read_to_string(to).unwrap(), first, "what is refused writes nothing");
+
+    // What is written halfway replaces nothing: here the folder takes no file beside it, for its name is too long.
+    let folder = folder.path();
+    let long = folder.join("x".repeat(250));
+    std::fs::write(&long, "former").unwrap();
+    convert(&["-f", "--to-json", long.to_str().unwrap()]).expect(1).says(&["ENAMETOOLONG"]);
+    assert_eq!(std::fs::read(&long).unwrap(), b"former");
+    // What is no file is written to, and stays.
+    let link = folder.join("link");
+    std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
+    let ran = convert(&["-f", "--to-json", link.to_str().unwrap()]).expect(0);
+    assert_eq!((ran.stdout, link.is_symlink()), (first, true));
+    // The recording is no place for it.
+    let own = folder.join("own.data");
+    std::fs::copy(&stored, &own).unwrap();
+    let own = own.to_str().unwrap();
+    kit::run(&["data", "convert", "-f", "-i", own, "--to-json", own])
+        .expect(2)
+        .says(&["the recording itself"]);
+    assert_eq!(std::fs::read(own).unwrap(), std::fs::read(&stored).unwrap());
+    let kept: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(kept.len(), 4, "{kept:?}");
 }

@@ -17,6 +17,7 @@ mod options;
 mod ours;
 mod records;
 mod script;
+mod streams;
 mod theirs;
 
 use inferno::collapse::Collapse as _;

@@ -1,0 +1,82 @@
+//! Where a document goes: to standard output, or to a file that is there whole or not at all.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write, stdout};
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::sys::replacement::Replacement;
+
+/// A place that was named on the command line.
+#[derive(Debug)]
+pub(super) struct Destination<'a> {
+    /// `-`: standard output.
+    pub(super) path: &'a Path,
+    /// The option that named it.
+    pub(super) option: &'a str,
+    /// What is there is left alone, and nothing written: `-f` was not given.
+    pub(super) keeps: bool,
+}
+
+impl Destination<'_> {
+    /// Has something written there; only its owner can read a new file. What is no file (a pipe, a terminal)
+    /// is written to.
+    ///
+    /// # Errors
+    /// What `write` says, and when it cannot be written; what was there before is then still there.
+    pub(super) fn write(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+        let Self { path, option, keeps } = *self;
+        if is_standard(path) {
+            return all(stdout().lock(), write, |error| Error::output("standard output", error));
+        }
+        let refused = |error| Error::create(option, path, error);
+        let failed = |error| Error::output(path.display(), error);
+        let there = fs::metadata(path);
+        if keeps && (there.is_ok() || path.is_symlink()) {
+            let error = refused(io::Error::from(rustix::io::Errno::EXIST));
+            return Err(error.try_this("-f, which writes over it"));
+        }
+        if there.is_ok_and(|meta| !meta.is_file()) {
+            let file = OpenOptions::new().write(true).open(path).map_err(refused)?;
+            return all(file, write, failed);
+        }
+        // Through a link its target is replaced, not the link.
+        let new = Replacement::new(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        all(new.create(0o600).map_err(refused)?, write, failed)?;
+        new.put().map_err(failed)
+    }
+
+    /// Whether it is a file that takes the place of a former one, or will be there when all is written.
+    pub(super) fn is_file(&self) -> bool {
+        !is_standard(self.path) && fs::metadata(self.path).map_or(true, |meta| meta.is_file())
+    }
+
+    /// Refuses to write over what is read.
+    ///
+    /// # Errors
+    /// When it is the file `input`.
+    pub(super) fn is_not(&self, input: &Path) -> Result<()> {
+        let same =
+            self.path.canonicalize().ok().is_some_and(|own| input.canonicalize().is_ok_and(|it| own == it));
+        if is_standard(self.path) || !same || !self.is_file() {
+            return Ok(());
+        }
+        Err(Error::usage(format!("{} is the recording itself", self.path.display()))
+            .try_this(format!("{} with another name", self.option)))
+    }
+}
+
+/// Whether a path stands for standard input or output.
+pub(super) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn all(
+    out: impl Write,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    failed: impl FnOnce(io::Error) -> Error,
+) -> Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    write(&mut out)?;
+    out.flush().map_err(failed)
+}

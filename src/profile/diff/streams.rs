@@ -1,0 +1,62 @@
+//! Streams: whole call chains as the rows of a comparison.
+//!
+//! ```text
+//!   stack   leaf a.c:3 <- work a.c:9 <- main a.c:20      one row, the keys of its frames one after the other
+//! ```
+//!
+//! Chains are the same where all their frames are, by the keys that are asked for; a frame whose source line
+//! is not known by its program or library in its place.
+
+use rustc_hash::FxHashMap;
+
+use super::{Event, Line};
+use crate::profile::sampled::{Call, Cell, Row, SortKey, StackProfile, Value};
+
+/// What a frame may be told apart by.
+pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine, SortKey::SrcFile];
+
+/// The chains of each event, by its index.
+pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<Row>> {
+    let mut sums: Vec<FxHashMap<Vec<Cell>, Value>> = vec![FxHashMap::default(); stacks.events.len()];
+    for row in &stacks.rows {
+        let calls = stacks.stack(row.stack).flat_map(|location| stacks.code().range(location));
+        let calls = calls.map(|call| &stacks.code().calls()[call]);
+        let cells: Vec<Cell> = calls.flat_map(|call| keys.iter().map(|key| cell(*key, call))).collect();
+        if let Some(sums) = sums.get_mut(row.event as usize).filter(|_| !cells.is_empty()) {
+            *sums.entry(cells).or_default() += row.value;
+        }
+    }
+    let row = |(cells, own)| Row { cells, own, total: own, by_mode: [0; 4] };
+    sums.into_iter().map(|sums| sums.into_iter().map(row).collect()).collect()
+}
+
+fn cell(key: SortKey, call: &Call) -> Cell {
+    match key {
+        SortKey::Symbol => Cell::Symbol(call.level.letter(), call.symbol),
+        SortKey::SrcLine => call.file.map_or(Cell::Text(call.dso), |file| Cell::Line(file, call.line)),
+        SortKey::SrcFile => Cell::Text(call.file.unwrap_or(call.dso)),
+        _ => Cell::Text(call.dso),
+    }
+}
+
+/// Keeps the lines that are among so many hottest of some recording, the hottest anywhere first.
+pub fn keep_hottest(event: &mut Event, most: usize) {
+    let sides = event.totals.len();
+    let shares = |line: &Line| -> Vec<f64> {
+        line.values.iter().enumerate().map(|(side, value)| event.part(side, value).share).collect()
+    };
+    let shares: Vec<Vec<f64>> = event.lines.iter().map(shares).collect();
+    // Equal ones stand in the order of their words already.
+    let by_share = |side: usize| {
+        let mut order: Vec<usize> = (0..shares.len()).filter(|line| shares[*line][side] > 0.0).collect();
+        order.sort_by(|a, b| shares[*b][side].total_cmp(&shares[*a][side]));
+        order.truncate(most);
+        order
+    };
+    let mut kept: Vec<usize> = (0..sides).flat_map(by_share).collect();
+    let hottest = |line: &usize| shares[*line].iter().copied().fold(0.0, f64::max);
+    kept.sort_by(|a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
+    // Most are among the hottest of several.
+    let mut lines: Vec<Option<Line>> = std::mem::take(&mut event.lines).into_iter().map(Some).collect();
+    event.lines = kept.into_iter().filter_map(|line| lines[line].take()).collect();
+}
