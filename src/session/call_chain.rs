@@ -300,36 +300,26 @@ fn behind(calls: &[u64], recorded: &[u64]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Every walk has this answer.
-    struct Always(&'static [u64]);
-
-    impl Unwind for Always {
-        fn needs_order(&self) -> bool {
-            false
-        }
-
-        fn walker(&self) -> Box<dyn Walk + '_> {
-            Box::new(Always(self.0))
-        }
-    }
-
-    impl Walk for Always {
-        fn walk(&mut self, _: Thread, _: Epoch, _: &Parts<'_>, chain: &mut Vec<u64>) {
-            chain.extend(self.0);
-        }
-    }
-
     #[test]
     fn the_marker_of_a_joined_chain_is_no_frame() {
         let recorded = [context::USER, 0x1111, 0x2005, 0x3002];
-        let longer = |walk: &'static [u64]| {
-            let always = Always(walk);
-            let mut stacker = Stacker::new(false, Some(&always));
+        let longer = |walk: &[u64]| {
+            let mut stacker = Stacker::new(false);
             stacker.chain.extend(recorded);
-            stacker.unwound(Thread::default(), Epoch::KERNEL, &Parts::default())
+            stacker.unwound(walk)
         };
         assert!(!longer(&[0x1111, 0x2005, context::USER, 0x3002]));
         assert!(longer(&[0x1111, 0x2005, context::USER, 0x3002, 0x4007]));
+    }
+
+    #[test]
+    fn chains_are_found_by_number_and_there_may_be_none() {
+        let mut chains = Chains::default();
+        assert_eq!((chains.get(0), chains.get(1)), (&[][..], &[][..]));
+        [&[1, 2][..], &[], &[3]].into_iter().for_each(|chain| chains.push(chain));
+        assert_eq!([0, 1, 2, 3].map(|number| chains.get(number)), [&[1, 2][..], &[], &[3], &[]]);
+        chains.clear();
+        assert_eq!(chains.get(0), [0; 0]);
     }
 
     #[test]
