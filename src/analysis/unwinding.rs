@@ -136,8 +136,7 @@ impl Unwind for RecordingUnwinder<'_> {
     fn unwind(&mut self, stacks: &[Option<CopiedStack<'_>>], chains: &mut Chains) {
         let Self { spaces, unwinder, .. } = self;
         let copied = stacks.iter().flatten().count();
-        let threads = if copied < WORTHWHILE { 1 } else { rayon::current_num_threads() };
-        unwinder.walk(stacks, threads, |walker, stack| {
+        unwinder.walk(stacks, copied >= WORTHWHILE, |walker, stack| {
             let Some(CopiedStack { thread, epoch, parts }) = stack else { return };
             if let Some(arch) = spaces.arch_of(parts) {
                 let space = spaces.at(*epoch, arch);

@@ -52,19 +52,19 @@ pub fn collect(
     let stacker = || Stacker::new(query.ignore_stacks).joining(&session.deferred).like_perf();
     let new = || (Addresses::default(), stacker());
     if let Some(unwinder) = unwind.filter(|_| !query.ignore_stacks && kinds.chains) {
-        let (mut found, mut stacker) = new();
+        let mut own = new();
         let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
         let unwinding = Some(Unwinding { unwinder, wants: &wants });
         let is_sample = |kind| kind == kind::SAMPLE;
         order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
-            sample(session, query, kinds, raw, place.position, unwound, &mut stacker, &mut found);
+            sample(session, query, kinds, raw, place.position, unwound, &mut own);
             progress(1);
             Ok::<(), perfdata::Error>(())
         })?;
-        return Ok(found);
+        return Ok(own.0);
     }
-    let look = |(found, stacker): &mut (Addresses, Stacker<'_>), raw: &RawRecord<'_>, position| {
-        sample(session, query, kinds, raw, position, &[], stacker, found);
+    let look = |own: &mut _, raw: &RawRecord<'_>, position| {
+        sample(session, query, kinds, raw, position, &[], own);
     };
     let parts = chunks::walk(session, rayon::current_num_threads(), new, look, progress)?;
     let mut parts = parts.into_iter().map(|(found, _)| found);
@@ -84,8 +84,7 @@ fn sample(
     raw: &RawRecord<'_>,
     position: Timestamp,
     unwound: &[u64],
-    stacker: &mut Stacker<'_>,
-    found: &mut Addresses,
+    (found, stacker): &mut (Addresses, Stacker<'_>),
 ) {
     let Some((_, sample)) = session.reader.layouts().sample(raw) else { return };
     let time = sample.time().map(|time| time.0);

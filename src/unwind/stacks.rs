@@ -1,5 +1,5 @@
-//! The stacks of many samples: each is walked by itself, on as many threads as are worth it; what cut ones are
-//! joined with rests on the walks before, and so goes one after the other.
+//! The stacks of many samples: each is walked by itself, on as many threads as are worth it; what cut ones
+//! are joined with rests on the walks before, and so goes one after the other.
 //!
 //! ```text
 //!   samples, by time --+--> walker: a walk each --+
@@ -79,15 +79,16 @@ impl StackUnwinder {
         Self { most, walkers: Vec::new(), each: 1, joiner, frames: Vec::new(), chain: Vec::new() }
     }
 
-    /// Walks samples that come behind all before in time, on so many threads: `walk` calls
-    /// [`StackWalker::walk`] or [`StackWalker::take_empty`] once for each, or neither where its stack stays as it is.
-    /// What becomes of them says [`stack`](Self::stack).
+    /// Walks samples that come behind all before in time, `in_parallel` where that is worth it: `walk` calls
+    /// [`StackWalker::walk`] or [`StackWalker::take_empty`] once for each, or neither where its stack stays as
+    /// it is. What becomes of them says [`stack`](Self::stack).
     pub fn walk<T: Sync>(
         &mut self,
         samples: &[T],
-        threads: usize,
+        in_parallel: bool,
         walk: impl Fn(&mut StackWalker, &T) + Sync,
     ) {
+        let threads = if in_parallel { rayon::current_num_threads() } else { 1 };
         self.walkers.resize_with(self.walkers.len().max(threads), StackWalker::default);
         self.each = samples.len().div_ceil(threads).max(1);
         let most = self.most;

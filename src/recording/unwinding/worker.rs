@@ -169,8 +169,7 @@ impl RoundUnwinder {
                 Disposition::Unwinds(self.space(pid, arch, deadline))
             };
         }
-        let threads = if unwound < WORTHWHILE { 1 } else { rayon::current_num_threads() };
-        self.unwinder.walk(&entries, threads, |walker, entry| match &entry.disposition {
+        self.unwinder.walk(&entries, unwound >= WORTHWHILE, |walker, entry| match &entry.disposition {
             Disposition::Unwinds(known) if Instant::now() <= end => walk(walker, entry, known.as_deref()),
             _ => {}
         });

@@ -206,7 +206,7 @@ fn recorded_callers_stay_where_no_stack_was_copied() {
 
 /// Three functions, each with a frame of 64 bytes, as only their tables say.
 const FRAMES: &str = ".globl _start
-_start: .cfi_startproc; .cfi_undefined rip; call outer; .cfi_endproc
+_start: .cfi_startproc; .cfi_undefined rip; call outer; nop; .cfi_endproc
 outer: .cfi_startproc; .cfi_def_cfa rsp, 64; call middle; ret; .cfi_endproc
 middle: .cfi_startproc; .cfi_def_cfa rsp, 64; call inner; ret; .cfi_endproc
 inner: .cfi_startproc; .cfi_def_cfa rsp, 64; nop; ret; .cfi_endproc
@@ -230,10 +230,10 @@ fn copies(dir: &std::path::Path, samples: &[(u64, usize, usize)]) -> std::path::
     let mapping = [who(100), 0x40_1000, 0x1000, 0x1000].into_iter().chain(name).chain([who(100), 0, 7]);
     let mut records = vec![record(1, 2, &mapping.collect::<Vec<_>>())];
     let mut stack = [0; 24];
-    (stack[7], stack[15], stack[23]) = (0x40_1010, 0x40_100a, 0x40_1005);
+    (stack[7], stack[15], stack[23]) = (0x40_1011, 0x40_100b, 0x40_1005);
     for &(time, copied, asked) in samples {
-        let front = [7, 0x40_1011, who(100), time, 1, 2, USER, 0x40_1011];
-        let regs = [2, 0, 0x7000, 0x40_1011, asked as u64];
+        let front = [7, 0x40_1012, who(100), time, 1, 2, USER, 0x40_1012];
+        let regs = [2, 0, 0x7000, 0x40_1012, asked as u64];
         let words = front.iter().chain(&regs).chain(&stack[..asked / 8]).copied().chain([copied as u64]);
         records.push(record(9, 2, &words.collect::<Vec<_>>()));
     }
