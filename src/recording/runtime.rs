@@ -11,104 +11,157 @@ use std::path::{Path, PathBuf};
 use crate::symbol::{Image, elf};
 
 /// A runtime, and how it is asked.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Runtime {
     /// As its users call it.
     pub(crate) name: &'static str,
-    sign: Sign,
-    /// What it must export besides, to have names at all; what to say where it does not.
-    needs: Option<(&'static str, &'static str)>,
-    variable: &'static str,
-    value: &'static str,
-    /// The variable holds options: the value is put behind those that are there.
-    is_list: bool,
+    /// Whether a program is of it.
+    is_of: fn(&Program<'_>) -> bool,
+    /// Why it has no names to write, if it has none.
+    lacks: fn(&Program<'_>) -> Option<&'static str>,
+    /// What asks it; nothing where it writes them unasked.
+    variable: Option<Variable>,
 }
 
-/// What a runtime is known by.
-#[derive(Debug, PartialEq, Eq)]
-enum Sign {
-    /// A function in its program's dynamic symbol table, its own or another library's.
-    Function(&'static str),
-    /// A folder beside its program.
-    Folder(&'static str),
+/// A variable of the environment.
+struct Variable {
+    name: &'static str,
+    /// What it shall hold; where it is a list, an option each, put behind those that are there.
+    values: &'static [&'static str],
+    is_list: bool,
 }
 
 /// Python: docs.python.org, "Python support for the Linux perf profiler" (3.12). Node.js:
 /// `node --v8-options`. The JVM: `-XX:+DumpPerfMapAtExit` is a diagnostic option of JDK 17. .NET: "runtime
-/// configuration options".
+/// configuration options". BEAM: "BeamAsm, the Erlang JIT" (OTP 24). LuaJIT: its `lj_trace.c`. Ruby: its
+/// "YJIT" page; the option is refused by those that have it not, and costs.
 const RUNTIMES: &[Runtime] = &[
     Runtime {
         name: "Python",
-        sign: Sign::Function("Py_BytesMain"),
-        needs: Some(("PyUnstable_PerfMapState_Init", "Python names its functions from 3.12 on")),
-        variable: "PYTHONPERFSUPPORT",
-        value: "1",
-        is_list: false,
+        is_of: |program| (program.has)("Py_BytesMain"),
+        lacks: |program| {
+            let lacks = !(program.has)("PyUnstable_PerfMapState_Init");
+            lacks.then_some("Python names its functions from 3.12 on")
+        },
+        variable: Some(Variable { name: "PYTHONPERFSUPPORT", values: &["1"], is_list: false }),
     },
     Runtime {
         name: "Node.js",
-        sign: Sign::Function("_ZN4node5StartEiPPc"),
-        needs: None,
-        variable: "NODE_OPTIONS",
-        value: "--perf-basic-prof --interpreted-frames-native-stack",
-        is_list: true,
+        is_of: |program| (program.has)("_ZN4node5StartEiPPc"),
+        lacks: |_| None,
+        variable: Some(Variable {
+            name: "NODE_OPTIONS",
+            values: &["--perf-basic-prof", "--interpreted-frames-native-stack"],
+            is_list: true,
+        }),
     },
     Runtime {
         name: "the JVM",
-        sign: Sign::Function("JLI_Launch"),
-        needs: None,
-        variable: "JAVA_TOOL_OPTIONS",
-        value: "-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
-        is_list: true,
+        is_of: |program| (program.has)("JLI_Launch"),
+        lacks: |_| None,
+        variable: Some(Variable {
+            name: "JAVA_TOOL_OPTIONS",
+            values: &[
+                "-XX:+PreserveFramePointer",
+                "-XX:+UnlockDiagnosticVMOptions",
+                "-XX:+DumpPerfMapAtExit",
+            ],
+            is_list: true,
+        }),
     },
     Runtime {
         name: ".NET",
-        sign: Sign::Folder("host/fxr"),
-        needs: None,
-        variable: "DOTNET_PerfMapEnabled",
-        value: "1",
-        is_list: false,
+        is_of: |program| program.file.parent().is_some_and(|beside| beside.join("host/fxr").is_dir()),
+        lacks: |_| None,
+        variable: Some(Variable { name: "DOTNET_PerfMapEnabled", values: &["1"], is_list: false }),
+    },
+    Runtime {
+        name: "BEAM",
+        is_of: |program| program.file.file_name().is_some_and(|name| name == BEAM),
+        lacks: |program| {
+            (!program.holds("JPperf")).then_some("BEAM names its functions from OTP 24 on, with its JIT")
+        },
+        variable: Some(Variable { name: "ERL_AFLAGS", values: &["+JPperf true"], is_list: true }),
+    },
+    Runtime {
+        name: "LuaJIT",
+        is_of: |program| (program.has)("luaJIT_setmode"),
+        lacks: |program| {
+            let lacks = !program.holds("/tmp/perf-%d.map");
+            lacks.then_some("LuaJIT writes them only where it was built with LUAJIT_USE_PERFTOOLS")
+        },
+        variable: None,
+    },
+    Runtime {
+        name: "Ruby",
+        is_of: |program| (program.has)("ruby_sysinit"),
+        lacks: |program| {
+            let lacks = program.is_told("--yjit") && !program.is_told("--yjit-perf");
+            lacks.then_some("YJIT writes them from Ruby 3.3 on, where it is told to: ruby --yjit-perf")
+        },
+        variable: None,
     },
 ];
 
 impl Runtime {
-    /// The variable, with what stands in it already. `None` where it asks for all of it by itself.
-    pub(crate) fn asking(&self, present: Option<&OsStr>) -> Option<(OsString, OsString)> {
-        let present = present.filter(|text| !text.is_empty());
+    /// The variable to be set and its value, `present` being what a variable holds already. `None` where
+    /// nothing need be said.
+    pub(crate) fn asking(
+        &self,
+        present: impl FnOnce(&str) -> Option<OsString>,
+    ) -> Option<(OsString, OsString)> {
+        let Variable { name, values, is_list } = self.variable.as_ref()?;
+        let present = present(name).filter(|text| !text.is_empty());
         let value = match present {
-            Some(text) if self.is_list => {
+            Some(text) if *is_list => {
                 let text = text.to_string_lossy();
-                let missing: Vec<&str> =
-                    self.value.split(' ').filter(|word| !text.split(' ').any(|have| have == *word)).collect();
+                // An option that is there, whatever it is set to, is its user's.
+                let has = |value: &str| text.split(' ').any(|have| Some(have) == value.split(' ').next());
+                let missing: Vec<&str> = values.iter().copied().filter(|value| !has(value)).collect();
                 if missing.is_empty() {
                     return None;
                 }
-                format!("{text} {}", missing.join(" ")).into()
+                format!("{text} {}", missing.join(" "))
             }
             Some(_) => return None,
-            None => self.value.into(),
+            None => values.join(" "),
         };
-        Some((self.variable.into(), value))
+        Some((name.into(), value.into()))
+    }
+}
+
+/// A program that is about to be started.
+struct Program<'a> {
+    file: &'a Path,
+    image: &'a [u8],
+    /// Whether a function stands in its dynamic symbol table.
+    has: &'a dyn Fn(&str) -> bool,
+    /// The words of the command line behind it.
+    words: &'a [OsString],
+}
+
+impl Program<'_> {
+    /// Whether its file holds a text.
+    fn holds(&self, text: &str) -> bool {
+        self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
     }
 
-    /// The variable's name.
-    pub(crate) fn variable(&self) -> &'static str {
-        self.variable
+    /// Whether an option is typed.
+    fn is_told(&self, option: &str) -> bool {
+        self.words.iter().any(|word| word == option)
     }
 }
 
 /// A program's runtime.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It can be asked.
-    Asks(&'static Runtime),
-    /// It has no names to write: why.
-    Cannot(&'static str),
+    /// It has names to write.
+    Writes(&'static Runtime),
+    /// It has none: why.
+    Lacks(&'static str),
 }
 
 /// The runtime that a command line starts; `None` for an ordinary program, and where there is none.
 pub(crate) fn of(command: &[OsString]) -> Option<Found> {
-    known(&executed(command)?)
+    known(&executed(command)?, command.get(1..)?)
 }
 
 /// The file that a command line executes in the end: of a script its interpreter.
@@ -116,18 +169,15 @@ pub(crate) fn executed(command: &[OsString]) -> Option<PathBuf> {
     program(command.first()?, &std::env::var_os("PATH").unwrap_or_default())
 }
 
-fn known(program: &Path) -> Option<Found> {
-    let image = Image::open(program).ok()?;
-    let file = image.elf().ok()?;
-    let has = |name: &str| elf::has_dynamic_symbol(&file, name);
-    let is_there = |folder: &str| program.parent().is_some_and(|beside| beside.join(folder).is_dir());
-    let runtime = RUNTIMES.iter().find(|runtime| match runtime.sign {
-        Sign::Function(name) => has(name),
-        Sign::Folder(name) => is_there(name),
-    })?;
-    Some(match runtime.needs {
-        Some((name, why)) if !has(name) => Found::Cannot(why),
-        _ => Found::Asks(runtime),
+fn known(file: &Path, words: &[OsString]) -> Option<Found> {
+    let image = Image::open(file).ok()?;
+    let elf = image.elf().ok()?;
+    let has = |function: &str| elf::has_dynamic_symbol(&elf, function);
+    let program = Program { file, image: &image, has: &has, words };
+    let runtime = RUNTIMES.iter().find(|runtime| (runtime.is_of)(&program))?;
+    Some(match (runtime.lacks)(&program) {
+        Some(why) => Found::Lacks(why),
+        None => Found::Writes(runtime),
     })
 }
 
@@ -138,6 +188,9 @@ const MOST_SCRIPTS: usize = 4;
 fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let mut program = find(word, path)?;
     for _ in 0..MOST_SCRIPTS {
+        if let Some(erlangs) = erlangs(&program, path) {
+            return Some(erlangs);
+        }
         let Some(words) = interpreter(&program) else { return Some(program) };
         let mut words = words.iter();
         program = find(words.next()?, path)?;
@@ -148,6 +201,23 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// The file of Erlang's machine.
+const BEAM: &str = "beam.smp";
+
+/// What the programs of an installation of Erlang, or Elixir, execute in the end: `erl` and the others in
+/// `…/erlang/bin` execute `…/erlang/erts-VERSION/bin/beam.smp`, Elixir's the `erl` that is found.
+fn erlangs(program: &Path, path: &OsStr) -> Option<PathBuf> {
+    let root = program.parent()?.parent()?;
+    if root.join("lib/elixir/ebin/elixir.app").is_file() {
+        return erlangs(&find(OsStr::new("erl"), path)?, OsStr::new(""));
+    }
+    if !root.join("releases/start_erl.data").is_file() {
+        return None;
+    }
+    let folders = root.read_dir().ok()?.flatten().map(|entry| entry.path().join("bin").join(BEAM));
+    folders.filter(|file| file.is_file()).max()
 }
 
 /// As `execvp(3)` looks for it, links followed.
@@ -172,17 +242,42 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_already_stays() {
-        let node = &RUNTIMES[1];
-        let ask = |text: &str| node.asking(Some(OsStr::new(text))).map(|(_, value)| value);
-        assert_eq!(ask(""), Some(node.value.into()));
+        let ask = |name: &str, text: Option<&str>| {
+            let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name).unwrap();
+            runtime.asking(|_| text.map(OsString::from)).map(|(_, value)| value.into_string().unwrap())
+        };
+        let all = "--perf-basic-prof --interpreted-frames-native-stack";
+        assert_eq!(ask("Node.js", Some("")).as_deref(), Some(all));
         assert_eq!(
-            ask("--perf-basic-prof --no-warnings"),
-            Some("--perf-basic-prof --no-warnings --interpreted-frames-native-stack".into())
+            ask("Node.js", Some("--perf-basic-prof --no-warnings")).as_deref(),
+            Some("--perf-basic-prof --no-warnings --interpreted-frames-native-stack")
         );
-        assert_eq!(ask(node.value), None);
-        let python = &RUNTIMES[0];
-        assert_eq!(python.asking(Some(OsStr::new("0"))), None);
-        assert_eq!(python.asking(None), Some(("PYTHONPERFSUPPORT".into(), "1".into())));
+        assert_eq!(ask("Node.js", Some(all)), None);
+        assert_eq!(ask("Python", Some("0")), None);
+        assert_eq!(ask("Python", None).as_deref(), Some("1"));
+        assert_eq!(ask("BEAM", Some("+JPperf false")), None);
+        assert_eq!(ask("BEAM", Some("+S 2")).as_deref(), Some("+S 2 +JPperf true"));
+        assert_eq!(ask("LuaJIT", None), None);
+    }
+
+    #[test]
+    fn erlangs_scripts_lead_to_its_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let make = |name: &str| {
+            let file = root.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "#!/bin/sh\n").unwrap();
+            file
+        };
+        make("erlang/releases/start_erl.data");
+        let machine = make("erlang/erts-13.1/bin/beam.smp");
+        make("elixir/lib/elixir/ebin/elixir.app");
+        let (erl, elixir) = (make("erlang/bin/erl"), make("elixir/bin/elixir"));
+        let path = erl.parent().unwrap().as_os_str();
+        for script in [&erl, &elixir] {
+            assert_eq!(program(script.as_os_str(), path).as_ref(), Some(&machine), "{}", script.display());
+        }
     }
 
     #[test]
@@ -201,6 +296,6 @@ mod tests {
         }
         assert_eq!(program(OsStr::new("round"), path), None);
         assert_eq!(program(OsStr::new("nothing"), path), None);
-        assert_eq!(known(&machine), None);
+        assert!(known(&machine, &[]).is_none());
     }
 }

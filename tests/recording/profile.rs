@@ -118,6 +118,7 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
             "JAVA_TOOL_OPTIONS",
             "<-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit>".to_owned(),
         ),
+        ("luajit", &["luaJIT_setmode"], "LUA", "<none>".to_owned()),
     ] {
         let Some(program) = folder.build(name, &runtime(exported, variable), &["-rdynamic"]) else { return };
         if !kit::need_perf_events() {
@@ -141,8 +142,9 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
         let said = if name == "any" { "<>".to_owned() } else { said };
         assert!(asked.stdout.starts_with(&said), "{name}: {}", asked.stdout);
         let is_named = asked.stderr.contains("is asked to name its code");
-        assert_eq!(is_named, !matches!(name, "any" | "old"), "{}", asked.stderr);
+        assert_eq!(is_named, !matches!(name, "any" | "old" | "luajit"), "{}", asked.stderr);
         assert_eq!(asked.stderr.contains("from 3.12 on"), name == "old", "{}", asked.stderr);
+        assert_eq!(asked.stderr.contains("LUAJIT_USE_PERFTOOLS"), name == "luajit", "{}", asked.stderr);
         let left_alone = run(&["--no-runtime-env"]).expect(0);
         let before = if name == "node" {
             "<--no-warnings>"
@@ -153,6 +155,22 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
         };
         assert!(left_alone.stdout.starts_with(before), "{name}: {}", left_alone.stdout);
     }
+}
+
+#[test]
+fn a_program_of_erlangs_has_its_functions_names() {
+    if !kit::need_program("erl") || !kit::need_perf_events() {
+        return;
+    }
+    let folder = Folder::new();
+    let source = "-module(fib).\n-export([main/0]).\nfib(N) when N < 2 -> N;\nfib(N) -> fib(N-1) + fib(N-2).\n\
+        main() -> io:format(\"~p~n\", [fib(32)]), halt().\n";
+    std::fs::write(folder.0.path().join("fib.erl"), source).expect("a module");
+    let built = Command::new("erlc").arg("fib.erl").current_dir(folder.0.path()).status();
+    assert!(built.expect("erlc starts").success());
+    let run = folder.profile(&["-e", "cpu-clock:u", "--", "erl", "-noshell", "-s", "fib", "main"]).expect(0);
+    assert!(run.stdout.lines().any(|line| line.contains("fib:fib/1")), "{}", run.stdout);
+    run.says(&["BEAM is asked to name its code: ERL_AFLAGS=+JPperf true"]);
 }
 
 fn make_executable(file: &Path) {

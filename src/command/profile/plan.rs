@@ -96,8 +96,8 @@ fn typed<A: Args>(words: impl IntoIterator<Item = Option<OsString>>) -> Result<A
 /// The variables that ask the command's runtime for names. Says what is asked, and what cannot be.
 fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
     match runtime::of(command) {
-        Some(Found::Asks(runtime)) => {
-            let asked = runtime.asking(std::env::var_os(runtime.variable()).as_deref());
+        Some(Found::Writes(runtime)) => {
+            let asked = runtime.asking(|name| std::env::var_os(name));
             if let Some((name, value)) = &asked {
                 let setting = format!("{}={}", name.display(), value.display());
                 say::note(format!(
@@ -107,7 +107,7 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             }
             asked.into_iter().collect()
         }
-        Some(Found::Cannot(why)) => {
+        Some(Found::Lacks(why)) => {
             say::warn(&Warning::RuntimeNameless { why });
             Vec::new()
         }
