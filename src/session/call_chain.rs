@@ -32,8 +32,8 @@ pub struct CopiedStack<'a> {
 /// Turns registers and copies of stacks into call chains.
 pub trait Unwind {
     /// Puts the chains of these samples, which come behind those of all calls before in time, into `chains`:
-    /// one for each, and an empty one for none. Innermost first, return addresses as they are. Behind a marker
-    /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier stack.
+    /// one for each, and an empty one for none. Innermost first, return addresses as they are. Behind a
+    /// marker (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier stack.
     fn unwind(&mut self, stacks: &[Option<CopiedStack<'_>>], chains: &mut Chains);
 }
 

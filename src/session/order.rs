@@ -11,8 +11,8 @@
 //! So two rounds are held at a time. Equal times keep the order of the file. Without times, or without marks,
 //! the order of the file, or all at once.
 //!
-//! Copies of stacks are unwound in that order, since what a stack is joined with was seen before it: many at a
-//! time, all that can go.
+//! Copies of stacks are unwound in that order, since what a stack is joined with was seen before it: many at
+//! a time, all that can go.
 
 use super::call_chain::{Chains, CopiedStack, Unwind};
 use super::{Session, Timestamp};

@@ -80,8 +80,8 @@ impl StackUnwinder {
     }
 
     /// Walks samples that come behind all before in time, `in_parallel` where that is worth it: `walk` calls
-    /// [`StackWalker::walk`] or [`StackWalker::take_empty`] once for each, or neither where its stack stays as
-    /// it is. What becomes of them says [`stack`](Self::stack).
+    /// [`StackWalker::walk`] or [`StackWalker::take_empty`] once for each, or neither where its stack stays
+    /// as it is. What becomes of them says [`stack`](Self::stack).
     pub fn walk<T: Sync>(
         &mut self,
         samples: &[T],
