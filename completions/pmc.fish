@@ -404,6 +404,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization -d 'Show what part of each row was in the kernel, and what part in processes'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr -d 'Complete calls that the processor kept (record --call-graph lbr) with those of the thread\'s samples before'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
@@ -440,7 +441,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tui
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
@@ -677,6 +677,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Leave out callers'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr -d 'Complete calls that the processor kept (record --call-graph lbr) with those of the thread\'s samples before'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l reltime -d 'Times since the first line'
@@ -707,7 +708,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
@@ -742,6 +742,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'A copy o
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l stitch-lbr -d 'Complete calls that the processor kept (record --call-graph lbr) with those of the thread\'s samples before'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l inline -d 'Find inlined functions and lines (default)'
@@ -773,6 +774,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'A co
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l stitch-lbr -d 'Complete calls that the processor kept (record --call-graph lbr) with those of the thread\'s samples before'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l inline -d 'Find inlined functions and lines (default)'

@@ -165,8 +165,11 @@ impl Analysis {
         let (mut samples, ends) = {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
             let mut unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, request.joins);
-            let samples =
-                samples::collect(&session, &wanted, Some(&mut unwinding), &|count| meter.more(count))?;
+            if request.stitches {
+                unwinding = unwinding.stitching(&session)?;
+            }
+            let count = |count| meter.more(count);
+            let samples = samples::collect(&session, &wanted, unwinding.if_needed(), &count)?;
             (samples, unwinding.ends())
         };
         let resolved = {

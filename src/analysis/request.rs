@@ -55,6 +55,8 @@ pub struct AnalysisRequest {
     pub max_stack: usize,
     /// Stacks that end with their copy are joined with what was seen of their threads before.
     pub joins: bool,
+    /// Calls that the processor kept are completed with those of earlier samples of their threads.
+    pub stitches: bool,
     /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort
     /// keys are: a screen filters by them.
     pub facets: bool,
@@ -86,6 +88,7 @@ impl AnalysisRequest {
             callers: true,
             max_stack: MAX_STACK,
             joins: true,
+            stitches: false,
             facets: false,
             apart: Vec::new(),
             stack_changes: StackChanges::default(),

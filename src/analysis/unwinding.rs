@@ -8,10 +8,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::symbols::Symbols;
+use crate::abi::branch_sample_type;
+use crate::error::{Error, Result};
+use crate::perfdata::Reader;
 use crate::profile::sampled::quality::Ends;
 use crate::record::Parts;
-use crate::session::{Chains, CopiedStack, Epoch, History, Session, Unwind};
-use crate::unwind::{Arch, End, Space, StackUnwinder, Tables, UnwoundStack};
+use crate::record::unwound::has_copy;
+use crate::session::{Chains, Epoch, History, Session, Unwind, UnwindSample};
+use crate::unwind::{Arch, End, Space, StackUnwinder, Stitcher, Tables, UnwoundStack};
 
 /// Samples below which one thread is as fast as several.
 const WORTHWHILE: usize = 32;
@@ -22,6 +26,10 @@ const MOST_SPACES: usize = 256;
 pub struct RecordingUnwinder<'a> {
     spaces: Spaces<'a>,
     unwinder: StackUnwinder,
+    /// Where kept calls are stitched together.
+    stitcher: Option<Stitcher>,
+    most: usize,
+    has_copies: bool,
     ends: EndCounts,
 }
 
@@ -61,7 +69,28 @@ impl<'a> RecordingUnwinder<'a> {
             tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
             spaces: Mutex::default(),
         };
-        Self { spaces, unwinder: StackUnwinder::new(most, joins), ends: EndCounts::default() }
+        Self {
+            spaces,
+            unwinder: StackUnwinder::new(most, joins),
+            stitcher: None,
+            most,
+            has_copies: session.reader.layouts().iter().any(|l| has_copy(l.sample_type())),
+            ends: EndCounts::default(),
+        }
+    }
+
+    /// Kept calls (LBR call stacks) are completed with those of earlier samples of their threads.
+    ///
+    /// # Errors
+    /// When the recording has none, or does not say what that needs.
+    pub fn stitching(self, session: &Session) -> Result<Self> {
+        Ok(Self { stitcher: Some(Stitcher::new(kept_calls(&session.reader)?)), ..self })
+    }
+
+    /// The unwinder, if there is anything for it to do.
+    pub fn if_needed(&mut self) -> Option<&mut dyn Unwind> {
+        let is_needed = self.has_copies || self.stitcher.is_some();
+        is_needed.then_some(self as &mut dyn Unwind)
     }
 
     /// Why the stacks that were unwound so far end.
@@ -78,7 +107,7 @@ impl<'a> RecordingUnwinder<'a> {
 
 impl EndCounts {
     /// Counts how a stack ends, by what it came to.
-    fn add(&mut self, stack: &CopiedStack<'_>, unwound: Option<UnwoundStack<'_>>, spaces: &Spaces<'_>) {
+    fn add(&mut self, stack: &UnwindSample<'_>, unwound: Option<UnwoundStack<'_>>, spaces: &Spaces<'_>) {
         self.copied += 1;
         let Some(unwound) = unwound else {
             self.compat += u64::from(spaces.arch_of(&stack.parts).is_none());
@@ -133,23 +162,73 @@ impl Spaces<'_> {
 }
 
 impl Unwind for RecordingUnwinder<'_> {
-    fn unwind(&mut self, stacks: &[Option<CopiedStack<'_>>], chains: &mut Chains) {
+    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains) {
         let Self { spaces, unwinder, .. } = self;
-        let copied = stacks.iter().flatten().count();
-        unwinder.walk(stacks, copied >= WORTHWHILE, |walker, stack| {
-            let Some(CopiedStack { thread, epoch, parts }) = stack else { return };
+        let copied = samples.iter().flatten().count();
+        unwinder.walk(samples, copied >= WORTHWHILE, |walker, sample| {
+            let Some(UnwindSample { thread, epoch, parts, kept_calls: None }) = sample else { return };
             if let Some(arch) = spaces.arch_of(parts) {
                 let space = spaces.at(*epoch, arch);
                 let space = Some((&*space, spaces.history.version(*epoch)));
                 walker.walk(*thread, space, arch, parts, |_| true);
             }
         });
-        for (index, stack) in stacks.iter().enumerate() {
+        let mut calls = Vec::new();
+        for (index, sample) in samples.iter().enumerate() {
             let unwound = self.unwinder.stack(index);
-            chains.push(unwound.map_or(&[], |stack| stack.chain));
-            if let Some(stack) = stack {
-                self.ends.add(stack, unwound, &self.spaces);
+            match sample {
+                Some(UnwindSample { thread, epoch, kept_calls: Some(kept), .. }) => {
+                    calls.clear();
+                    calls.extend(kept.iter().map(|branch| branch.from));
+                    let has_calls = calls.iter().any(|from| *from != 0);
+                    let stitched = self.stitcher.as_mut().filter(|_| has_calls).zip(kept.hw_index).map(
+                        |(stitcher, newest)| {
+                            let version = self.spaces.history.version(*epoch);
+                            stitcher.stitch(thread.tid, version, newest, &calls, self.most)
+                        },
+                    );
+                    let stitched: Vec<u64> = stitched.into_iter().flatten().collect();
+                    chains.push(&stitched);
+                }
+                Some(sample) => {
+                    chains.push(unwound.map_or(&[], |stack| stack.chain));
+                    self.ends.add(sample, unwound, &self.spaces);
+                }
+                None => chains.push(&[]),
             }
         }
     }
+}
+
+/// How many calls the processor kept at most.
+fn kept_calls(reader: &Reader) -> Result<u64> {
+    let refused = |why: &str, instead: &str| {
+        Error::new(format!("--stitch-lbr: calls in {} cannot be stitched", reader.path().display()))
+            .why(why)
+            .try_this(instead)
+    };
+    let of_events = reader.events().iter().map(|event| event.attr.branch_sample_type());
+    let mut of_calls = of_events.filter(|kinds| kinds & branch_sample_type::CALL_STACK != 0).peekable();
+    if of_calls.peek().is_none() {
+        return Err(refused(
+            "no event was recorded with the calls that the processor keeps",
+            "record --call-graph lbr",
+        ));
+    }
+    if of_calls.all(|kinds| kinds & branch_sample_type::HW_INDEX == 0) {
+        return Err(refused(
+            "it does not say which of the processor's records they were in (Linux has told it since 5.7)",
+            "the same without --stitch-lbr: each sample has the calls that were kept with it",
+        ));
+    }
+    let features = reader.features();
+    let of_others = features.pmu_caps.iter().flatten().flat_map(|pmu| &pmu.caps);
+    let all = features.cpu_pmu_caps.iter().flatten().chain(of_others);
+    let kept = all.filter(|(name, _)| name == "branches").filter_map(|(_, value)| value.trim().parse().ok());
+    kept.max().filter(|kept| *kept > 0).ok_or_else(|| {
+        refused(
+            "it does not say how many calls the processor keeps (caps/branches of its PMU)",
+            "record with a perf or pmc that writes them, or read it without --stitch-lbr",
+        )
+    })
 }

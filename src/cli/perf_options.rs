@@ -108,10 +108,6 @@ const NO_SWITCH_LIVE: Answer =
     Refused("samples are counted in any order", "pmc record, then pmc script --time FROM,TO");
 const NO_BRANCHES_LIVE: Answer =
     Refused("top counts where samples were taken, not branches", "pmc record -b, then pmc report -b");
-const NO_STITCHING: Answer = Refused(
-    "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
-    "pmc record --call-graph dwarf",
-);
 const NO_DUMP: Answer =
     Refused("it prints no records", "pmc report -D, or pmc script -D, which print every record byte by byte");
 const NO_OBJDUMP: Answer = Ignored("pmc disassembles by itself");
@@ -160,7 +156,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
-    row("report, script", "--stitch-lbr", NO_STITCHING),
     row("kallsyms", "-v, --verbose", IsSo("a list that cannot be read is always said")),
     row("annotate, top", "--objdump <path>", NO_OBJDUMP),
     row("annotate, report, script, top", "--addr2line <path>", NO_ADDR2LINE),
@@ -213,7 +208,14 @@ pub const OPTIONS: &[PerfOption] = &[
     row("top", "--switch-on <event>", NO_SWITCH_LIVE),
     row("top", "--switch-off <event>", NO_SWITCH_LIVE),
     row("top", "--show-on-off-events", NO_SWITCH_LIVE),
-    row("top", "--stitch-lbr", NO_STITCHING),
+    row(
+        "top",
+        "--stitch-lbr",
+        Refused(
+            "samples are counted as they come, not in the order in which each thread made its calls",
+            "pmc record --call-graph lbr, then pmc report --stitch-lbr",
+        ),
+    ),
     row("top", "-b, --branch-any", NO_BRANCHES_LIVE),
     row("top", "-j, --branch-filter <branch filter mask>", NO_BRANCHES_LIVE),
     row("top", "--branch-history", NO_BRANCHES_LIVE),

@@ -53,6 +53,11 @@ pub struct Script {
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub max_stack: usize,
 
+    /// Complete calls that the processor kept (record --call-graph lbr) with those of the thread's samples
+    /// before
+    #[arg(long)]
+    pub stitch_lbr: bool,
+
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub filter: SampleFilter,

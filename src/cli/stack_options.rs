@@ -10,6 +10,11 @@ pub struct StackOptions {
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub max_stack: usize,
 
+    /// Complete calls that the processor kept (record --call-graph lbr) with those of the thread's samples
+    /// before
+    #[arg(long)]
+    pub stitch_lbr: bool,
+
     /// Only these programs and libraries
     #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
     pub dsos: Vec<String>,

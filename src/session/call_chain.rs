@@ -18,23 +18,27 @@ use crate::abi::{CpuMode, branch_sample_type, context};
 use crate::record::sample::Branches;
 use crate::record::{Parts, Sample, Thread, Words};
 
-/// A sample whose stack was copied.
+/// A sample whose stack was copied, or of which the processor kept calls.
 #[derive(Debug)]
-pub struct CopiedStack<'a> {
+pub struct UnwindSample<'a> {
     /// Whose it is.
     pub thread: Thread,
     /// What its process had mapped.
     pub epoch: Epoch,
     /// Registers, copy, and what the kernel found.
     pub parts: Parts<'a>,
+    /// The calls; then the copy does not matter.
+    pub kept_calls: Option<Branches<'a>>,
 }
 
-/// Turns registers and copies of stacks into call chains.
+/// Turns registers and copies of stacks into call chains, and completes kept calls.
 pub trait Unwind {
     /// Puts the chains of these samples, which come behind those of all calls before in time, into `chains`:
     /// one for each, and an empty one for none. Innermost first, return addresses as they are. Behind a
-    /// marker (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier stack.
-    fn unwind(&mut self, stacks: &[Option<CopiedStack<'_>>], chains: &mut Chains);
+    /// marker (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier stack. Of kept calls
+    /// it is, where that is asked for, what calls of earlier samples of the thread lie behind them: where
+    /// each was made from.
+    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains);
 }
 
 /// Call chains, by number.
@@ -117,8 +121,8 @@ impl<'a> Stacker<'a> {
         Self { branch_history, ..self }
     }
 
-    /// The whole chain, as the record has it where it can. `unwound` is what its copied stack came to; empty
-    /// where there is none.
+    /// The whole chain, as the record has it where it can. `unwound` is what [`Unwind`] made of the sample;
+    /// empty where there is nothing.
     pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
@@ -163,7 +167,7 @@ impl<'a> Stacker<'a> {
             }
         }
         let is_replaced = match branches {
-            Some(branches) if keeps_calls => self.calls(branches),
+            Some(branches) if keeps_calls => self.calls(branches, unwound),
             Some(branches) => self.history(branches),
             None => self.unwound(unwound),
         };
@@ -216,8 +220,9 @@ impl<'a> Stacker<'a> {
     }
 
     /// Puts the calls that the processor remembers in the place of the recorded callers; whether there are
-    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays.
-    fn calls(&mut self, branches: Branches<'_>) -> bool {
+    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays, or
+    /// else what earlier samples had there is taken over.
+    fn calls(&mut self, branches: Branches<'_>, stitched: &[u64]) -> bool {
         let at = self.user_part() + 1;
         self.calls.clear();
         self.calls.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
@@ -234,6 +239,10 @@ impl<'a> Stacker<'a> {
         self.chain.extend(left);
         self.chain.extend(self.calls.iter().map(|call| call.saturating_add(step)));
         self.chain.extend(behind.iter().map(|caller| caller.saturating_sub(1 - step)));
+        if behind.is_empty() && !stitched.is_empty() {
+            self.chain.push(context::USER);
+            self.chain.extend(stitched.iter().map(|call| call.saturating_add(step)));
+        }
         true
     }
 
@@ -265,6 +274,12 @@ impl<'a> Stacker<'a> {
 /// Where the CPU was at an end of a branch.
 pub(super) fn level(address: u64) -> CpuMode {
     if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
+}
+
+/// The calls that the processor kept of a sample.
+pub(super) fn kept_calls<'a>(sample: &Sample<'_>, parts: &Parts<'a>) -> Option<Branches<'a>> {
+    let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
+    parts.branches.filter(|_| keeps_calls && parts.callchain.is_some_and(has_user_part))
 }
 
 /// Whether the kernel looked at the process's stack.

@@ -31,7 +31,7 @@ pub mod space;
 
 use rustc_hash::FxHashMap;
 
-pub use call_chain::{Chains, CopiedStack, Unwind};
+pub use call_chain::{Chains, Unwind, UnwindSample};
 pub use history::{CommId, Epoch, History, Timestamp};
 pub use location::Location;
 pub use module::{Kind, Module};

@@ -14,10 +14,10 @@
 //! Copies of stacks are unwound in that order, since what a stack is joined with was seen before it: many at
 //! a time, all that can go.
 
-use super::call_chain::{Chains, CopiedStack, Unwind};
+use super::call_chain::{Chains, Unwind, UnwindSample, kept_calls};
 use super::{Session, Timestamp};
 use crate::perfdata::{Buffer, Chunk, Error};
-use crate::record::{Parts, RawRecord, Sample, kind};
+use crate::record::{RawRecord, Sample, kind};
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,13 +98,18 @@ impl Unwinding<'_> {
         session: &'a Session,
         raw: &RawRecord<'a>,
         position: Timestamp,
-    ) -> Option<CopiedStack<'a>> {
+    ) -> Option<UnwindSample<'a>> {
         let (_, sample) = session.reader.layouts().sample(raw)?;
         let timestamp = session.timestamp(&sample, position);
-        let is_copied = |parts: &Parts<'_>| parts.user_regs.is_some() && parts.user_stack.is_some();
-        let parts = sample.parts().filter(is_copied).filter(|_| (self.wants)(&sample, timestamp))?;
+        let parts = sample.parts()?;
+        let kept_calls = kept_calls(&sample, &parts);
+        let is_copied = parts.user_regs.is_some() && parts.user_stack.is_some();
+        if !(is_copied || kept_calls.is_some()) || !(self.wants)(&sample, timestamp) {
+            return None;
+        }
         let thread = sample.thread().unwrap_or_default();
-        Some(CopiedStack { thread, epoch: session.history.epoch(thread.pid, timestamp), parts })
+        let epoch = session.history.epoch(thread.pid, timestamp);
+        Some(UnwindSample { thread, epoch, parts, kept_calls })
     }
 }
 

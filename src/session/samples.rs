@@ -202,7 +202,7 @@ pub fn collect(
     let reads = has(sample_type::READ);
     let shared = Interned::default();
     let new = || Worker::new(session, query, reads, &shared);
-    let parts = match unwind.filter(|_| !query.ignore_stacks && has(sample_type::STACK_USER)) {
+    let parts = match unwind.filter(|_| !query.ignore_stacks) {
         Some(unwinder) => {
             let mut worker = new();
             let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);

@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use super::{End, Frame};
 
 /// Threads whose stacks are remembered at a time.
-const MOST_THREADS: usize = 1 << 12;
+pub(super) const MOST_THREADS: usize = 1 << 12;
 /// Frames of each that are; the outermost.
 const MOST_FRAMES: usize = 1 << 12;
 

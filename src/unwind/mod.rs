@@ -14,11 +14,13 @@
 
 mod joiner;
 mod stacks;
+mod stitcher;
 mod tables;
 mod walker;
 mod x86;
 
 use joiner::Joiner;
 pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};
+pub use stitcher::Stitcher;
 pub use tables::{Arch, Tables};
 pub use walker::{End, Frame, Registers, Space, Walker};

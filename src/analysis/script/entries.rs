@@ -40,9 +40,12 @@ impl Transcript<'_> {
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
         let mut unwinder = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);
+        if request.stitches {
+            unwinder = unwinder.stitching(session)?;
+        }
         let wants = |sample: &Sample<'_>, timestamp| self.wanted.takes_of(session, sample, timestamp);
-        let unwinding = Unwinding { unwinder: &mut unwinder, wants: &wants };
-        let unwinding = Some(unwinding).filter(|_| self.has_copies && self.kinds.chains);
+        let unwinder = unwinder.if_needed().filter(|_| self.kinds.chains);
+        let unwinding = unwinder.map(|unwinder| Unwinding { unwinder, wants: &wants });
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
         };

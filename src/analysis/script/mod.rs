@@ -42,6 +42,8 @@ pub struct ScriptRequest {
     pub max_stack: usize,
     /// Stacks that end with their copy are joined with what was seen of their threads before.
     pub joins: bool,
+    /// Calls that the processor kept are completed with those of earlier samples of their threads.
+    pub stitches: bool,
     /// Only samples taken in functions of these names; empty: in all.
     pub functions: Vec<String>,
     /// Only samples taken in modules of these paths or short names; empty: in all.
@@ -89,8 +91,6 @@ pub struct Transcript<'a> {
     fields: Vec<Fields>,
     /// What the fields need to know of addresses.
     kinds: Kinds,
-    /// Some stacks were copied.
-    has_copies: bool,
     addresses: Addresses,
     places: Places,
 }
@@ -139,7 +139,7 @@ impl<'a> Transcript<'a> {
             let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
             places::name(&session.history, &addresses, &mut symbols, depth, request.raw_names, &at)
         };
-        Ok(Self { session, request, wanted, symbols, fields, kinds, has_copies, addresses, places })
+        Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })
     }
 
     /// The fields of each event.

@@ -60,6 +60,7 @@ impl Plan {
                 callers: true,
                 max_stack: MAX_STACK,
                 joins: true,
+                stitches: false,
                 functions: Vec::new(),
                 dsos: Vec::new(),
                 inlines: Some(false),

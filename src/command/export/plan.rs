@@ -101,6 +101,7 @@ impl Plan {
             measure: if format.is_table() { Measure::BranchesIfRecorded } else { Measure::Period },
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
+            stitches: typed.stacks.stitch_lbr,
             stack_changes: plan::stack_changes(&typed.stacks)?,
             raw_names: typed.stacks.no_demangle,
             facets: format.detail() == Detail::Slices,

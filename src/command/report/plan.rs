@@ -138,6 +138,7 @@ impl Plan {
             callers: tree.is_some() || children || stack_changes.changes_any(),
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
+            stitches: typed.stacks.stitch_lbr,
             stack_changes,
             raw_names: typed.stacks.no_demangle,
             raw_traces: typed.raw_trace,

@@ -39,6 +39,7 @@ impl Plan {
             callers: !typed.hide_call_graph,
             max_stack: typed.max_stack,
             joins: !typed.filter.no_join,
+            stitches: typed.stitch_lbr,
             functions: typed.symbols.clone(),
             dsos: typed.dsos.clone(),
             inlines: match (typed.no_inline, typed.inline) {

@@ -14,9 +14,10 @@ use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
+use crate::host::pmu::Pmu;
 use crate::perfdata::feature::{
-    BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuMapping,
-    Raw, SampleTime,
+    BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuCaps,
+    PmuMapping, Raw, SampleTime,
 };
 use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Features, RecordTally, RecordedEvent};
@@ -44,6 +45,8 @@ pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<us
         cpu_topology: Some(topology(host)),
         numa_topology: Some(nodes(host)),
         pmu_mappings: Some(pmus(host)),
+        cpu_pmu_caps: host.pmu(CPU).map(|pmu| capabilities(&pmu)).filter(|caps| !caps.is_empty()),
+        pmu_caps: other_capabilities(host),
         ..Features::default()
     };
     let groups: Vec<GroupDesc> = groups
@@ -57,6 +60,23 @@ pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<us
         .collect();
     features.groups = (!groups.is_empty()).then_some(groups);
     features
+}
+
+/// The PMU whose capabilities have a section of their own.
+const CPU: &str = "cpu";
+
+/// What a PMU can, such as how many branches it keeps.
+fn capabilities(pmu: &Pmu) -> Vec<(String, String)> {
+    let names = pmu.capabilities().into_iter();
+    names.filter_map(|name| pmu.capability(&name).map(|value| (name, value))).collect()
+}
+
+/// The same of all other PMUs, those of hybrid CPUs among them.
+fn other_capabilities(host: &Host) -> Option<Vec<PmuCaps>> {
+    let names = host.pmu_names().into_iter().filter(|name| name != CPU);
+    let of = |name: String| host.pmu(&name).map(|pmu| PmuCaps { caps: capabilities(&pmu), name });
+    let all: Vec<PmuCaps> = names.filter_map(of).filter(|pmu| !pmu.caps.is_empty()).collect();
+    (!all.is_empty()).then_some(all)
 }
 
 /// What is known at the start of a recording of samples.
@@ -218,4 +238,22 @@ fn pmus(host: &Host) -> Vec<PmuMapping> {
         Some(PmuMapping { kind, name })
     };
     host.pmu_names().into_iter().filter_map(mapping).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pmus_can_is_kept() {
+        let host = |name: &str| {
+            Host::rooted(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs").join(name))
+        };
+        let cpu = host("amd-zen").pmu(CPU).expect("it has one");
+        assert!(capabilities(&cpu).iter().any(|(name, _)| name == "max_precise"));
+        let others = other_capabilities(&host("intel-hybrid")).expect("there are some");
+        let core = others.iter().find(|pmu| pmu.name == "cpu_core").expect("it is among them");
+        assert!(core.caps.contains(&("branches".to_owned(), "32".to_owned())), "{core:?}");
+        assert_eq!(other_capabilities(&host("virtual")), None);
+    }
 }

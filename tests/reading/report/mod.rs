@@ -17,6 +17,7 @@ mod options;
 mod ours;
 mod records;
 mod script;
+mod stitched;
 mod streams;
 mod theirs;
 

@@ -1,0 +1,159 @@
+//! Calls that the processor kept (LBR call stacks) are completed with those of the samples before.
+//!
+//! It keeps a few of them, in records of which each call takes the next and each return gives one back: of a
+//! deep stack the innermost. What a sample lacks, an earlier one of the same thread may have had:
+//!
+//! ```text
+//!   record        0      1      2      3
+//!   earlier       main   read   parse  item          newest: 3
+//!   now           next   hash   parse  item          newest: 1, so that the outermost is parse
+//!                                                    parse is known from before: main, read are taken over
+//! ```
+//!
+//! Receives samples, those of a thread in the order of time. How deep a call is, counted from some depth,
+//! follows from its record: it is one of those that the sample before had, or nothing is known of it. The
+//! rest is the [`Joiner`]'s, which knows a call again by where it was made from and by its depth. A
+//! recursion that went round all records between two samples is not seen: that is why nobody stitches
+//! unless asked to.
+
+use rustc_hash::FxHashMap;
+
+use super::joiner::MOST_THREADS;
+use super::{End, Frame, Joiner};
+use crate::address::Avma;
+
+/// More than any processor keeps.
+const MOST_KEPT: u64 = 1 << 16;
+/// The depth of the innermost call of a thread that is first seen: far from both ends.
+const START: u64 = 1 << 62;
+
+/// What was last seen of threads.
+#[derive(Debug)]
+pub struct Stitcher {
+    /// How many calls the processor keeps.
+    kept: u64,
+    joiner: Joiner,
+    /// The depth of each thread's innermost call.
+    depths: FxHashMap<i32, u64>,
+    chain: Vec<Frame>,
+}
+
+impl Stitcher {
+    /// For a processor that keeps so many calls.
+    pub fn new(kept: u64) -> Self {
+        let (joiner, depths) = (Joiner::default(), FxHashMap::default());
+        Self { kept: kept.min(MOST_KEPT), joiner, depths, chain: Vec::new() }
+    }
+
+    /// Remembers where calls were made from, innermost first; gives the callers that are taken over.
+    /// `newest`: the record of the innermost; `space`: a number that changes when addresses may mean
+    /// something else; `most`: the longest chain.
+    pub fn stitch(
+        &mut self,
+        thread: i32,
+        space: u32,
+        newest: u64,
+        calls: &[u64],
+        most: usize,
+    ) -> impl Iterator<Item = u64> + '_ {
+        let walked = self.taken_over(thread, space, newest, calls, most);
+        self.chain[walked.unwrap_or(self.chain.len())..].iter().map(|frame| frame.address.0)
+    }
+
+    /// The index of the first of those in the chain.
+    fn taken_over(
+        &mut self,
+        thread: i32,
+        space: u32,
+        newest: u64,
+        calls: &[u64],
+        most: usize,
+    ) -> Option<usize> {
+        self.chain.clear();
+        let (kept, count) = (self.kept, calls.len() as u64);
+        if count == 0 || count > kept || newest >= kept {
+            return None;
+        }
+        if self.depths.len() >= MOST_THREADS && !self.depths.contains_key(&thread) {
+            self.depths.clear();
+        }
+        let depth = self.depths.entry(thread).or_insert(START);
+        let outermost = (newest + kept + 1 - count) % kept;
+        *depth = *depth - (*depth - outermost) % kept + count - 1;
+        // A stack grows downwards. The sampled function is no call of anything.
+        let at = |inward: u64| u64::MAX - *depth - inward;
+        self.chain.push(Frame { address: Avma(0), sp: at(1) });
+        let calls = calls.iter().zip(0..);
+        self.chain.extend(calls.map(|(from, out)| Frame { address: Avma(*from), sp: at(0) + out }));
+        let joined = self.joiner.join(thread, space, End::Cut, most, &mut self.chain);
+        if joined.is_none() {
+            // Nothing leads further: from here on this is the thread's stack.
+            self.joiner.join(thread, space, End::Root, most, &mut self.chain);
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEPT: u64 = 4;
+
+    /// The calls from one depth to another, as the processor has them.
+    fn calls(lowest: u64, depth: u64) -> (u64, Vec<u64>) {
+        ((depth - 1) % KEPT, (lowest..depth).rev().map(|call| 100 + call).collect())
+    }
+
+    fn seen(stitcher: &mut Stitcher, thread: i32, (newest, calls): (u64, Vec<u64>)) -> Vec<u64> {
+        stitcher.stitch(thread, 1, newest, &calls, 100).collect()
+    }
+
+    #[test]
+    fn a_deep_stack_goes_on_where_it_was_seen_before() {
+        let mut stitcher = Stitcher::new(KEPT);
+        for (lowest, depth, taken_over) in [
+            (0, 4, &[][..]),
+            (2, 6, &[101, 100]),
+            // One call in common is enough.
+            (5, 9, &[104, 103, 102, 101, 100]),
+            // Calls return: what is left is known.
+            (5, 7, &[104, 103, 102, 101, 100]),
+            // More return than were kept, and others are made.
+            (3, 5, &[102, 101, 100]),
+            // None in common: it begins anew.
+            (12, 16, &[]),
+            (13, 17, &[112]),
+        ] {
+            assert_eq!(seen(&mut stitcher, 1, calls(lowest, depth)), taken_over, "{lowest} {depth}");
+        }
+        // Another thread; another space.
+        assert!(seen(&mut stitcher, 2, calls(14, 18)).is_empty());
+        assert_eq!(stitcher.stitch(1, 2, 1, &calls(14, 18).1, 100).count(), 0);
+    }
+
+    #[test]
+    fn another_call_at_the_same_depth_is_not_joined() {
+        let mut stitcher = Stitcher::new(KEPT);
+        seen(&mut stitcher, 1, calls(0, 4));
+        assert!(seen(&mut stitcher, 1, (1, vec![105, 104, 103, 999])).is_empty());
+        // What was known is no more.
+        assert!(seen(&mut stitcher, 1, calls(1, 5)).is_empty());
+        // The same calls in other records are others.
+        seen(&mut stitcher, 1, calls(0, 4));
+        assert!(seen(&mut stitcher, 1, (2, calls(2, 6).1)).is_empty());
+    }
+
+    #[test]
+    fn nonsense_is_passed_over_and_chains_stay_short() {
+        let mut stitcher = Stitcher::new(KEPT);
+        seen(&mut stitcher, 1, calls(0, 4));
+        for (newest, calls) in [(4, vec![1]), (u64::MAX, vec![1]), (0, vec![]), (0, vec![1; 5])] {
+            assert!(seen(&mut stitcher, 1, (newest, calls)).is_empty());
+        }
+        assert_eq!(stitcher.stitch(1, 1, 1, &calls(2, 6).1, 6).count(), 1);
+        assert_eq!(Stitcher::new(0).stitch(1, 1, 0, &[1], 9).count(), 0);
+        (0..2 * MOST_THREADS as i32).for_each(|thread| drop(seen(&mut stitcher, thread, calls(0, 4))));
+        assert!(stitcher.depths.len() <= MOST_THREADS);
+    }
+}
