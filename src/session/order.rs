@@ -130,7 +130,8 @@ pub fn records<E: From<Error>>(
     records_unwound(session, by_time, None, wants, |raw, place, _| visit(raw, place))
 }
 
-/// The same, with what each sample's copy of the stack came to: empty where there is none, or nothing unwinds.
+/// The same, with what each sample's copy of the stack came to: empty where there is none, or nothing
+/// unwinds.
 ///
 /// # Errors
 /// As [`records`].
