@@ -134,7 +134,7 @@ fn of_streams(stacks: &StackProfile<'_>, query: &Query) -> Vec<sampled::Event> {
     let rows = streams::rows(stacks, &query.keys);
     let of = stacks.events.iter().zip(rows).map(|(event, rows)| sampled::Event {
         name: event.name.clone(),
-        total: if query.relative { event.kept } else { event.total },
+        total: if query.relative { &event.kept } else { &event.total }.clone(),
         rows,
         ..sampled::Event::default()
     });
@@ -237,7 +237,7 @@ fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &S
 fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;
-    let total = event.totals[0]?.period as f64;
+    let total = event.totals[0].as_ref()?.period as f64;
     let matched = |line: &&diff::Line| line.values[1..].iter().any(|value| value.samples > 0);
     let sum: f64 = event.lines.iter().filter(matched).map(|line| line.values[0].period as f64).sum();
     if total == 0.0 || sum / total >= MATCHED {

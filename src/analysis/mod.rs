@@ -312,8 +312,8 @@ impl AggregatedSamples {
         let source = |(index, event): (usize, &crate::perfdata::RecordedEvent)| EventTotals {
             name: event.name(),
             leader: reader.features().group_leader(index),
-            total: self.samples.totals[index],
-            filtered: self.samples.filtered[index],
+            total: self.samples.totals[index].clone(),
+            filtered: self.samples.filtered[index].clone(),
         };
         reader.events().iter().enumerate().map(source).collect()
     }

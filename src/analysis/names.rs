@@ -133,18 +133,12 @@ impl Words for RecordingNames<'_> {
         if let Some(text) = payload.text_in(about) {
             return Some(String::from_utf8_lossy(text).into_owned());
         }
-        // As the format prints it, if that names the field.
-        let printed = if wanted.is_raw { None } else { self.trace(event, bytes) };
-        let label = format!("{}=", wanted.field);
-        let word =
-            printed.as_ref().and_then(|text| text.split(' ').find_map(|word| word.strip_prefix(&label)));
-        let mut raw = String::new();
-        Some(word.map_or_else(
-            || {
-                payload.print_field(about, &mut raw);
-                raw
-            },
-            str::to_owned,
-        ))
+        if wanted.is_raw {
+            let mut raw = String::new();
+            payload.print_field(about, &mut raw);
+            return Some(raw);
+        }
+        let names = Names { texts: Some(&tracing.texts), code: &|address| self.code(address) };
+        format.print_field(&wanted.field, payload, names)
     }
 }

@@ -87,8 +87,7 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
         let all = session.history.modules().iter().enumerate();
         let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
         let id = same.find_map(|(number, _)| symbols.id(number as u32));
-        let missing = id.map(|id| symbols.symbolizer.quality(id).missing).unwrap_or_default();
-        module.remedy = missing.first().and_then(crate::symbol::Missing::remedy);
+        module.remedy = id.and_then(|id| symbols.symbolizer.remedy(id));
     }
 }
 

@@ -13,10 +13,10 @@
 //!   slot B   │ cycles …  │  │ page-faults │
 //! ```
 
-use std::ffi::CString;
 use std::io;
 use std::rc::Rc;
 
+use super::filters;
 use super::inherited_probes::ProbeDefinition;
 use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
@@ -434,15 +434,9 @@ impl CounterSet {
     ///
     /// # Errors
     /// What the kernel says of the first filter that it does not take, with its event and text.
-    pub fn set_filters(&self) -> Result<(), (&EventSpec, &str, io::Error)> {
-        for member in self.bundles.iter().flat_map(|bundle| &bundle.members) {
-            let spec = &self.events[member.event].spec;
-            let Some(filter) = &spec.filter else { continue };
-            let c = CString::new(filter.as_str()).map_err(io::Error::from);
-            c.and_then(|filter| member.fd.set_filter(&filter))
-                .map_err(|error| (spec, filter.as_str(), error))?;
-        }
-        Ok(())
+    pub fn set_filters(&self) -> Result<(), filters::Refused<'_>> {
+        let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
+        filters::set(members.map(|member| (&self.events[member.event].spec, &member.fd)))
     }
 
     fn leaders(&self, which: impl Fn(&EventSpec) -> bool) -> impl Iterator<Item = &EventFd> {

@@ -14,6 +14,7 @@ pub mod capability;
 pub mod core_counters;
 pub mod counter_set;
 pub mod facts;
+pub mod filters;
 pub mod fit;
 pub mod inherited_probes;
 pub mod open;

@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
+use super::filters;
 use super::inherited_probes::ProbeDefinition;
 use super::refusal::Refusal;
 use super::request::given_up::GivenUp;
@@ -368,15 +369,12 @@ impl Rings {
         keys.len()
     }
 
-    /// Sets a tracepoint's filter wherever the event is open.
+    /// Has tracepoints sample only what their filters hold for.
     ///
     /// # Errors
-    /// The kernel's: `EINVAL` for an expression it does not understand.
-    pub fn set_filter(&self, event: usize, expression: &std::ffi::CStr) -> io::Result<()> {
-        self.open
-            .iter()
-            .filter(|open| open.event == event)
-            .try_for_each(|open| open.fd.set_filter(expression))
+    /// What the kernel says of the first filter that it does not take, with its event and text.
+    pub fn set_filters(&self) -> Result<(), filters::Refused<'_>> {
+        filters::set(self.open.iter().map(|open| (&self.events[open.event].spec, &open.fd)))
     }
 
     /// Starts what the kernel does not start by itself at exec.

@@ -30,7 +30,7 @@ use crate::abi::generic::CPU_CLOCK;
 use crate::host::CpuList;
 
 pub use error::{ParseError, Span};
-pub use probe::Subject;
+pub use probe::{FindProgram, Subject};
 pub use resolve::{Parser, parse};
 
 /// Events that go on the hardware together or not at all.

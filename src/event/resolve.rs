@@ -39,6 +39,7 @@ pub fn parse(text: &str, host: &Host) -> Result<Vec<EventGroup>, Box<ParseError>
 #[derive(Debug)]
 pub struct Parser<'h> {
     host: &'h Host,
+    sources: probe::Sources<'h>,
     subject: Subject,
     /// The core PMUs where cores differ; `None` until somebody asks.
     hybrid: Option<Vec<Pmu>>,
@@ -50,7 +51,8 @@ pub struct Parser<'h> {
 impl<'h> Parser<'h> {
     /// A parser for this machine.
     pub fn new(host: &'h Host) -> Self {
-        Self { host, subject: Subject::default(), hybrid: None, merges: 0, count: 0 }
+        let (sources, subject) = (probe::Sources::new(host), Subject::default());
+        Self { host, sources, subject, hybrid: None, merges: 0, count: 0 }
     }
 
     /// Tells it whom the events will measure.
@@ -160,13 +162,13 @@ impl<'h> Parser<'h> {
                     qualify::letters_of(&event.qualifiers)? + event.modifiers.map_or("", |m| m.text);
                 let kernel_alone = letters.contains('k') && !letters.contains('u');
                 let words = (address, length, access);
-                vec![probe::breakpoint((self.host, &self.subject), words, kernel_alone, name)?]
+                vec![probe::breakpoint((&self.sources, &self.subject), words, kernel_alone, name)?]
             }
-            Body::Uprobe { path, place } => vec![probe::uprobe(self.host, path, place, name)?],
+            Body::Uprobe { path, place } => vec![probe::uprobe(&self.sources, path, place, name)?],
             Body::Marker { path, provider, name: marker } => {
                 self.markers(Some(path), (provider, marker), name)?
             }
-            Body::Kprobe { place, returns } => vec![probe::kprobe(self.host, place, returns, name)?],
+            Body::Kprobe { place, returns } => vec![probe::kprobe(&self.sources, place, returns, name)?],
         };
         for term in event.terms.iter().flatten() {
             for spec in &mut specs {
@@ -416,7 +418,7 @@ impl<'h> Parser<'h> {
         words: (Word<'_>, Word<'_>),
         typed: &str,
     ) -> Result<Vec<EventSpec>> {
-        let mut names = probe::markers(self.host, &self.subject, path, words, typed)?;
+        let mut names = probe::markers(&self.sources, &self.subject, path, words, typed)?;
         names.iter_mut().for_each(|places| self.number_instances(places));
         Ok(names.concat())
     }

@@ -3,6 +3,8 @@
 //! Plain data: `analysis` fills in an [`Entry`] for each sample, a view prints it. [`Fields`] says what of
 //! it.
 
+use std::sync::Arc;
+
 /// What samples and other records hold, for those who print it.
 use crate::record::decode::{BranchFlags, DataSource};
 use crate::record::sample::{ReadValues, Registers, Weight};
@@ -16,13 +18,13 @@ pub struct Place {
     /// The place in the file for code that is mapped from one, else the address.
     pub offset: u64,
     /// The function; foreign text.
-    pub symbol: Option<String>,
+    pub symbol: Option<Arc<str>>,
     /// Bytes from its start.
     pub into: u64,
     /// The module's path; foreign text.
-    pub dso: Option<String>,
+    pub dso: Option<Arc<str>>,
     /// Source file and line.
-    pub source: Option<(String, u32)>,
+    pub source: Option<(Arc<str>, u32)>,
     /// The file of its code was found.
     pub has_file: bool,
     /// Inlined into the function of the next place.

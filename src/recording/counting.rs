@@ -13,7 +13,7 @@ use super::ending::Ending;
 use super::open::inheritable_probes;
 use super::plan::{Course, Delay, Scope};
 use super::reservation::{EventChoice, EventSwitch};
-use super::{launch, targets};
+use super::{filters, launch, targets};
 use crate::counter::Levels;
 use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading};
 use crate::counter::reservation::{State, Watcher};
@@ -103,11 +103,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let mut set = CounterSet::new(groups, options);
     set.keep(probes);
     let threads = open_scope(&mut set, host, &scope, held.as_ref())?;
-    set.set_filters().map_err(|(spec, filter, error)| {
-        Error::io(format!("--filter '{filter}'"), error)
-            .why("the kernel does not understand the expression, or the tracepoint has no such field")
-            .try_this(format!("pmc list --long {} shows its fields", spec.name))
-    })?;
+    set.set_filters().map_err(filters::refused)?;
     let own = held.as_ref().filter(|_| ends_with_command);
     let own =
         own.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });

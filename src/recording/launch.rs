@@ -22,9 +22,13 @@ pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
         Scope::User(_) => (Vec::new(), false),
         Scope::Command | Scope::AllThreads | Scope::Cpus(_) => (Vec::new(), true),
     };
-    let program = if starts_it { runtime::executed(command) } else { None };
-    let library_path = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-    Subject { program, tasks, cpus: matches!(scope, Scope::AllThreads | Scope::Cpus(_)), library_path }
+    Subject {
+        command: command.to_vec(),
+        find_program: starts_it.then_some(runtime::executed),
+        tasks,
+        cpus: matches!(scope, Scope::AllThreads | Scope::Cpus(_)),
+        library_path: std::env::var("LD_LIBRARY_PATH").unwrap_or_default(),
+    }
 }
 
 /// Forks the command and holds it before it executes.

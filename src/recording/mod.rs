@@ -17,6 +17,7 @@ pub(crate) mod counting;
 mod drive;
 mod ending;
 pub(crate) mod file;
+pub(crate) mod filters;
 pub(crate) mod launch;
 pub(crate) mod live;
 mod misattributed_samples;

@@ -4,13 +4,12 @@
 //! are, what a frequency above the kernel's limit comes to, and which events are sampled where none was asked
 //! for; leaves starting them to [`drive`](super::drive).
 
-use std::ffi::CString;
 use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
 use super::targets::{explain, make_room_for_events, slots, threads};
-use super::{launch, new_threads};
+use super::{filters, launch, new_threads};
 use crate::abi::attr::kind;
 use crate::abi::generic::CPU_CYCLES;
 use crate::counter::Mode;
@@ -35,12 +34,12 @@ use crate::units;
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
 pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
-    let mut groups = Vec::new();
-    for text in &plan.events {
-        groups.extend(parser.parse(text)?);
-    }
+    let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
+    }
+    if plan.excludes_self {
+        filters::exclude_self(&mut groups)?;
     }
     if !plan.strict {
         clock_for_cycles(&mut groups, host);
@@ -125,7 +124,6 @@ pub(crate) fn open(
         keeps_contexts: plan.options.stat,
         per_thread: plan.per_thread,
     };
-    let filters = filters(plan, host)?;
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let probes = inheritable_probes(&mut groups, plan.options.inherit, &plan.scope, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
@@ -175,13 +173,7 @@ pub(crate) fn open(
         say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
-    for (event, filter) in filters {
-        rings.set_filter(event, &filter).map_err(|error| {
-            Error::io(format!("--filter '{}'", filter.to_string_lossy()), error)
-                .why("the kernel does not understand the expression, or the tracepoint has no such field")
-                .try_this("pmc list shows a tracepoint's fields: pmc list sched:sched_switch")
-        })?;
-    }
+    rings.set_filters().map_err(filters::refused)?;
     say_fallbacks(&rings);
     Ok((rings, threads))
 }
@@ -276,48 +268,6 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let allowed = allowed.saturating_sub(page).clamp(page, useful);
     // The largest power of two of pages that fits with its header page.
     1 << allowed.ilog2()
-}
-
-/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of
-/// the `-e` before it.
-fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
-    let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
-    let mut all: Vec<(usize, String)> = Vec::new();
-    let mut first = 0;
-    for (index, text) in plan.events.iter().enumerate() {
-        let typed =
-            plan.filters.iter().filter(|(event, _)| *event == index).map(|(_, filter)| filter.clone());
-        let typed: Vec<String> = typed.collect();
-        for spec in parser.parse(text)?.into_iter().flat_map(|group| group.events) {
-            let is_tracepoint = spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT);
-            if !typed.is_empty() && !is_tracepoint {
-                return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
-                    .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
-            }
-            let not_ours = (plan.excludes_self && is_tracepoint)
-                .then(|| format!("common_pid != {}", std::process::id()));
-            // All of them must hold.
-            let mut parts = typed.clone();
-            parts.splice(0..0, spec.filter);
-            parts.extend(not_ours);
-            match parts.as_slice() {
-                [] => {}
-                [one] => all.push((first, one.clone())),
-                several => all.push((first, format!("({})", several.join(") && (")))),
-            }
-            first += 1;
-        }
-    }
-    if plan.excludes_self && !all.iter().any(|(_, filter)| filter.contains("common_pid")) {
-        return Err(Error::usage("--exclude-perf: there is no tracepoint among the events")
-            .why("the kernel tells processes apart for tracepoints only")
-            .try_this("-p, -t or -u, which record nobody else"));
-    }
-    let c = |(event, filter): (usize, String)| {
-        let filter = CString::new(filter).map_err(|_| Error::usage("--filter: a NUL in an expression"))?;
-        Ok((event, filter))
-    };
-    all.into_iter().map(c).collect()
 }
 
 /// What the user should know of what could not be had.

@@ -86,7 +86,7 @@ impl SampleQuery {
 }
 
 /// What was added up.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Value {
     /// Number of samples.
     pub samples: u64,
@@ -94,52 +94,103 @@ pub struct Value {
     pub period: u64,
     /// Sum of the squares of the periods: what the sampling error follows from.
     pub squares: f64,
-    /// Sums of their weights: the cost that the hardware told, then [`Weight::more`]'s.
-    ///
-    /// [`Weight::more`]: crate::record::sample::Weight::more
+    /// What few recordings have, apart: there are as many values as rows.
+    pub more: Option<Box<MoreSums>>,
+}
+
+const _: () = assert!(size_of::<(Key, Value)>() == 48);
+
+/// What few recordings have to add up.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MoreSums {
+    /// See [`Value::weights`].
     pub weights: [u64; 3],
-    /// Sum of the periods, each shared among the threads that ran at that time; 0 where that is not known.
-    /// In thousandths: a period of 1 is shared too.
+    /// See [`Value::latency`].
     pub latency: u64,
-    /// Sum of the squares of that.
+    /// See [`Value::latency_squares`].
     pub latency_squares: f64,
 }
 
 impl Value {
     fn of(period: u64, weights: [u64; 3]) -> Self {
-        Self { samples: 1, period, squares: (period as f64) * (period as f64), weights, ..Self::default() }
+        let value = Self { samples: 1, period, squares: (period as f64) * (period as f64), more: None };
+        value.weighing(weights)
+    }
+
+    /// The same with these sums of weights.
+    #[must_use]
+    pub(super) fn weighing(self, weights: [u64; 3]) -> Self {
+        if weights == [0; 3] { self } else { self.with(|more| more.weights = weights) }
     }
 
     /// The same, taken while so many threads ran.
     fn shared(self, running: u32) -> Self {
         let latency = self.period.saturating_mul(1000) / u64::from(running.max(1));
-        Self { latency, latency_squares: (latency as f64) * (latency as f64), ..self }
+        self.with(|more| {
+            (more.latency, more.latency_squares) = (latency, (latency as f64) * (latency as f64))
+        })
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut MoreSums)) -> Self {
+        change(self.more.get_or_insert_default());
+        self
+    }
+
+    /// Sums of their weights: the cost that the hardware told, then [`Weight::more`]'s.
+    ///
+    /// [`Weight::more`]: crate::record::sample::Weight::more
+    pub fn weights(&self) -> [u64; 3] {
+        self.more.as_ref().map_or([0; 3], |more| more.weights)
+    }
+
+    /// Sum of the periods, each shared among the threads that ran at that time; 0 where that is not known.
+    /// In thousandths: a period of 1 is shared too.
+    pub fn latency(&self) -> u64 {
+        self.more.as_ref().map_or(0, |more| more.latency)
+    }
+
+    /// Sum of the squares of that.
+    pub fn latency_squares(&self) -> f64 {
+        self.more.as_ref().map_or(0.0, |more| more.latency_squares)
     }
 
     /// What is left without these.
     #[must_use]
-    pub fn without(self, others: Self) -> Self {
-        Self {
+    pub fn without(&self, others: &Self) -> Self {
+        let mut left = Self {
             samples: self.samples.saturating_sub(others.samples),
             period: self.period.saturating_sub(others.period),
             squares: (self.squares - others.squares).max(0.0),
-            weights: std::array::from_fn(|at| self.weights[at].saturating_sub(others.weights[at])),
-            latency: self.latency.saturating_sub(others.latency),
-            latency_squares: (self.latency_squares - others.latency_squares).max(0.0),
+            more: self.more.clone(),
+        };
+        if let (Some(own), Some(others)) = (&mut left.more, &others.more) {
+            own.weights
+                .iter_mut()
+                .zip(others.weights)
+                .for_each(|(own, other)| *own = own.saturating_sub(other));
+            own.latency = own.latency.saturating_sub(others.latency);
+            own.latency_squares = (own.latency_squares - others.latency_squares).max(0.0);
         }
+        left
     }
 }
 
 impl std::ops::AddAssign for Value {
     fn add_assign(&mut self, other: Self) {
+        *self += &other;
+    }
+}
+
+impl std::ops::AddAssign<&Self> for Value {
+    fn add_assign(&mut self, other: &Self) {
         self.samples += other.samples;
         self.period = self.period.saturating_add(other.period);
         self.squares += other.squares;
-        for (own, other) in self.weights.iter_mut().zip(other.weights) {
-            *own = own.saturating_add(other);
-        }
-        self.latency = self.latency.saturating_add(other.latency);
-        self.latency_squares += other.latency_squares;
+        let Some(more) = &other.more else { return };
+        let own = self.more.get_or_insert_default();
+        own.weights.iter_mut().zip(more.weights).for_each(|(own, other)| *own = own.saturating_add(other));
+        own.latency = own.latency.saturating_add(more.latency);
+        own.latency_squares += more.latency_squares;
     }
 }
 
@@ -245,7 +296,10 @@ struct About {
 impl About {
     fn value(&self, period: u64, weights: [u64; 3]) -> Value {
         let value = Value::of(period, weights);
-        self.running.map_or(value, |running| value.shared(running))
+        match self.running {
+            Some(running) => value.shared(running),
+            None => value,
+        }
     }
 }
 
@@ -363,10 +417,10 @@ impl<'a> Worker<'a> {
         let about = self.about(event, sample, position);
         for branch in branches.iter() {
             let value = about.value(1, [branch.flags.cycles().into(), 0, 0]);
-            let Some((comm, epoch)) = self.owner(&about, sample, value) else { continue };
+            let Some((comm, epoch)) = self.owner(&about, sample, &value) else { continue };
             bytes(&[context::marker(level(branch.to)), branch.to], &mut self.scratch);
             let stack = self.interned.stacks.add(epoch.0, &self.scratch);
-            let attributes = self.attributes(&about, sample, value, Some(branch));
+            let attributes = self.attributes(&about, sample, &value, Some(branch));
             let key = Key { event: event as u32, stack, comm, attributes };
             *self.rows.entry(key).or_default() += value;
         }
@@ -385,15 +439,15 @@ impl<'a> Worker<'a> {
             false => weights_of(sample),
         };
         let value = about.value(if self.query.by_weight { weights[0].max(1) } else { period }, weights);
-        let Some((comm, epoch)) = self.owner(&about, sample, value) else { return };
+        let Some((comm, epoch)) = self.owner(&about, sample, &value) else { return };
         let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, unwound).words.as_bytes());
-        let attributes = self.attributes(&about, sample, value, None);
+        let attributes = self.attributes(&about, sample, &value, None);
         let key = Key { event: event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;
     }
 
     /// Counts the sample; whose it is, and in which epoch, unless a filter takes it out.
-    fn owner(&mut self, about: &About, sample: &Sample<'_>, value: Value) -> Option<(u32, Epoch)> {
+    fn owner(&mut self, about: &About, sample: &Sample<'_>, value: &Value) -> Option<(u32, Epoch)> {
         let thread = sample.thread().unwrap_or_default();
         self.out.totals[about.event] += value;
         let comm = if self.query.ignore_comms && self.query.comms.is_none() {
@@ -431,15 +485,20 @@ impl<'a> Worker<'a> {
         &mut self,
         about: &About,
         sample: &Sample<'_>,
-        value: Value,
+        value: &Value,
         branch: Option<Branch>,
     ) -> u32 {
         if self.query.attributes.is_empty() {
             return 0;
         }
         let running = about.running;
-        let occurrence =
-            Occurrence { time: about.time, period: value.period, weight: value.weights[0], branch, running };
+        let occurrence = Occurrence {
+            time: about.time,
+            period: value.period,
+            weight: value.weights()[0],
+            branch,
+            running,
+        };
         let payloads = &self.interned.payloads;
         attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |raw| {
             u64::from(payloads.add(about.event as u32, raw))
@@ -471,7 +530,7 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
     for part in parts {
         all.rows.extend(part.rows);
         let sums = all.totals.iter_mut().zip(&part.totals).chain(all.filtered.iter_mut().zip(&part.filtered));
-        sums.for_each(|(sum, more)| *sum += *more);
+        sums.for_each(|(sum, more)| *sum += more);
         all.lost += part.lost;
         all.span = match (all.span, part.span) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
@@ -518,7 +577,7 @@ pub(super) fn join(rows: &mut Vec<(Key, Value)>) {
     rows.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         if same {
-            kept.1 += next.1;
+            kept.1 += &next.1;
         }
         same
     });

@@ -19,8 +19,8 @@ use super::files::locate;
 use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSources};
 use super::tables::table::{OwnedSymbol, Symbol, Table};
 use super::{
-    Answer, DataQuality, Debuginfod, Frame, Image, Kind, Module, ModuleId, Names, Options, Source,
-    SymbolQuery, elf,
+    Answer, DataQuality, Debuginfod, Frame, FunctionId, Image, Kind, Module, ModuleId, Names, Options,
+    Source, SymbolQuery, elf,
 };
 use crate::address::Avma;
 
@@ -142,6 +142,11 @@ impl Symbolizer {
     /// What was found and what is missing; looks for the module's files if nobody asked about it yet.
     pub fn quality(&self, id: ModuleId) -> DataQuality {
         self.sources(id).quality()
+    }
+
+    /// What would bring the worst of what is missing; the first question may take long.
+    pub fn remedy(&self, id: ModuleId) -> Option<String> {
+        self.sources(id).remedy()
     }
 
     /// The module's own file, verified; for unwinding, disassembly and the like.
@@ -266,6 +271,12 @@ impl Symbolizer {
     fn merge(&mut self, module: ModuleId, all: Vec<Resolved>) -> Answer {
         let mut answer = Answer::default();
         let mut frames: Vec<Frame> = Vec::new();
+        // Neighbours share their function's name: its number is asked for once.
+        let mut last: Option<(OwnedSymbol, FunctionId)> = None;
+        let mut number = |names: &mut Names, symbol: &OwnedSymbol| match &last {
+            Some((same, id)) if same.start == symbol.start && Arc::ptr_eq(&same.name, &symbol.name) => *id,
+            _ => last.insert((symbol.clone(), names.add_symbol(module, symbol))).1,
+        };
         for item in all {
             frames.clear();
             let last = item.lines.len().checked_sub(1);
@@ -277,14 +288,14 @@ impl Symbolizer {
                 });
                 let inlined = Some(at) != last;
                 let function = match (&item.symbol, &line.name) {
-                    (Some(symbol), _) if !inlined => self.names.add_symbol(module, symbol),
+                    (Some(symbol), _) if !inlined => number(&mut self.names, symbol),
                     (_, name) => self.names.add_function(module, name.as_deref().unwrap_or("??"), None, 0),
                 };
                 frames.push(Frame { function, source, inlined });
             }
             if frames.is_empty() {
                 let function = match (&item.symbol, &item.placeholder) {
-                    (Some(symbol), _) => Some(self.names.add_symbol(module, symbol)),
+                    (Some(symbol), _) => Some(number(&mut self.names, symbol)),
                     (None, Some(placeholder)) => Some(self.names.add_placeholder(module, placeholder)),
                     (None, None) => None,
                 };
@@ -320,12 +331,14 @@ fn resolve_one(
         }
         _ => None,
     };
+    let placeholder = |address: Option<u64>| {
+        let found = placeholders.as_ref()?.find(address?)?;
+        sources.remember(&found);
+        Some(found)
+    };
     let at = |((query, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| Resolved {
         address: sources.address(*query).unwrap_or(query.0),
-        placeholder: match &symbol {
-            None => address.and_then(|address| placeholders.as_ref()?.find(address)),
-            Some(_) => None,
-        },
+        placeholder: if symbol.is_none() { placeholder(address) } else { None },
         symbol: variable(*query).or(symbol),
         lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
     };

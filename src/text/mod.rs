@@ -22,7 +22,9 @@ pub use wrap::wrap;
 /// The text without anything that a terminal would act on: control characters (C0, DEL, C1) and the
 /// characters that reorder a line (bidirectional overrides) become `?`, so columns stay in place.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.contains(hostile) {
+    // Nearly all texts are plain, and there are many of them.
+    let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if !is_plain && text.contains(hostile) {
         Cow::Owned(text.chars().map(|c| if hostile(c) { '?' } else { c }).collect())
     } else {
         Cow::Borrowed(text)

@@ -47,7 +47,7 @@ pub fn functions(
     let mut leaves: FxHashMap<(u32, u32), Value> = FxHashMap::default();
     for (key, value) in &resolved.rows {
         if let Some(leaf) = resolved.stack(key.stack).next() {
-            *leaves.entry((leaf, key.event)).or_default() += *value;
+            *leaves.entry((leaf, key.event)).or_default() += value;
         }
     }
     let mut numbers: Vec<u32> = leaves.keys().map(|(leaf, _)| *leaf).collect();
@@ -77,10 +77,10 @@ pub fn functions(
                 own: vec![Value::default(); events],
             }
         });
-        sampled.samples.push((address, event as usize, value));
         if let Some(own) = sampled.own.get_mut(event as usize) {
-            *own += value;
+            *own += &value;
         }
+        sampled.samples.push((address, event as usize, value));
     }
     let mut all: Vec<SampledFunction> = found.into_values().collect();
     all.sort_by(|a, b| {

@@ -55,7 +55,7 @@ pub fn events(
             (_, 1) => Skid::Constant,
             _ => Skid::Any,
         };
-        let total = totals[index];
+        let total = totals[index].clone();
         Event { name: event.name(), leader: leader(index), total, own: Value::default(), skid }
     };
     events.iter().enumerate().map(event).collect()
@@ -234,7 +234,7 @@ fn sources(
                 || "no source lines are known".to_owned(),
                 |lines| format!("no source lines: {lines}"),
             ),
-            remedy: lines.and_then(crate::symbol::Missing::remedy),
+            remedy: symbols.symbolizer.remedy(function.id),
         });
     }
     if let Some((path, said)) = missing.first() {

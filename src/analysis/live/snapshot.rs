@@ -198,7 +198,7 @@ impl SnapshotMaker {
             *part += value.period;
             let is_shown = !is_idle || self.options.with_idle;
             if is_shown {
-                events_totals[event].total += *value;
+                events_totals[event].total += value;
             }
             is_shown
         });
@@ -351,7 +351,7 @@ impl Snapshot {
             let leaf = resolved.stack(key.stack).next()?;
             let call = &self.code.calls()[self.code.own(leaf)];
             (call.dso == dso && call.symbol == symbol)
-                .then(|| (resolved.locations[leaf as usize], key.event as usize, *value))
+                .then(|| (resolved.locations[leaf as usize], key.event as usize, value.clone()))
         });
         rows.collect()
     }
@@ -387,7 +387,7 @@ impl Snapshot {
 
     /// All samples of each event.
     pub fn totals(&self) -> Vec<Value> {
-        self.events_totals.iter().map(|source| source.total).collect()
+        self.events_totals.iter().map(|source| source.total.clone()).collect()
     }
 
     /// The number of a word.

@@ -1,5 +1,7 @@
 //! Every address of a recording, named once, before the first line is printed.
 
+use std::sync::Arc;
+
 use crate::abi::CpuMode;
 use crate::analysis::symbols::Symbols;
 use crate::profile::script::{Place, Places};
@@ -22,11 +24,14 @@ pub(super) fn name(
     let answers = symbols.answers(&locations, depth, progress);
     let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
-    // Whether a module's file was found, asked once each.
-    let mut found: Vec<Option<bool>> = vec![None; history.modules().len()];
-    let mut has_file = |module: u32, symbols: &Symbols| {
-        let ask = || symbols.id(module).is_some_and(|id| symbols.symbolizer.quality(id).binary.is_some());
-        *found[module as usize].get_or_insert_with(ask)
+    // A module's name and whether its file was found, asked once each.
+    let mut known: Vec<Option<(Arc<str>, bool)>> = vec![None; history.modules().len()];
+    let mut about = |module: u32, symbols: &Symbols| {
+        let ask = || {
+            let has_file = symbols.id(module).map(|id| symbols.symbolizer.quality(id).binary.is_some());
+            (history.modules()[module as usize].name_in_script().into(), has_file.unwrap_or(false))
+        };
+        known[module as usize].get_or_insert_with(ask).clone()
     };
     let mut places = Places::default();
     let mut next_data = 0;
@@ -39,12 +44,12 @@ pub(super) fn name(
         };
         // What is printed stays the return address.
         let step = u64::from(question.in_call);
-        let module = location.module().map(|module| &history.modules()[module as usize]);
+        let (dso, has_file) = location.module().map(|module| about(module, symbols)).unzip();
         let base = Place {
             address: question.address,
             offset: location.offset.wrapping_add(step),
-            dso: module.map(|module| module.name_in_script()),
-            has_file: location.module().is_some_and(|module| has_file(module, symbols)),
+            dso,
+            has_file: has_file.unwrap_or(false),
             in_kernel: question.level != CpuMode::User,
             ..Place::default()
         };
@@ -63,9 +68,9 @@ fn place(base: &Place, frame: &Frame, into: u64, symbols: &Symbols, raw_names: b
     let function = symbols.function(frame);
     let names = symbols.symbolizer.names();
     Place {
-        symbol: Some(if raw_names { &function.raw } else { &function.name }.to_string()),
+        symbol: Some(if raw_names { &function.raw } else { &function.name }.clone()),
         into,
-        source: frame.source.map(|source| (names.file(source.file).to_string(), source.line)),
+        source: frame.source.map(|source| (names.file(source.file).clone(), source.line)),
         inlined: frame.inlined,
         ..base.clone()
     }

@@ -148,6 +148,7 @@ impl Plan {
         };
         let query = Query {
             totals: children,
+            by_mode: layout.asks_modes(),
             share_of: if typed.latency { ShareOf::Latency } else { ShareOf::Period },
             ranks,
             tree,

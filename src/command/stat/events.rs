@@ -6,7 +6,6 @@
 use std::rc::Rc;
 
 use super::plan::{Cgroups, Metrics, Plan, What};
-use crate::abi::attr::kind;
 use crate::counter::Mode;
 use crate::counter::open::cycles;
 use crate::counter::refusal::Refusal;
@@ -16,8 +15,8 @@ use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::profile::metrics::expression::Definition;
 use crate::profile::metrics::{expression, named, topdown};
-use crate::recording::launch;
 use crate::recording::plan::Scope;
+use crate::recording::{filters, launch};
 
 /// What will be counted.
 pub(super) struct Wanted {
@@ -48,15 +47,9 @@ impl Wanted {
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     let What { events, detailed, null, metrics, metrics_grouped, .. } = &plan.what;
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
-    let mut chosen = Chosen { groups: Vec::new(), grouped: *metrics_grouped };
+    let groups = filters::events(&mut parser, events, &plan.what.filters)?;
+    let mut chosen = Chosen { groups, grouped: *metrics_grouped };
     let mut no_hardware = None;
-    for (index, text) in events.iter().enumerate() {
-        let mut groups = parser.parse(text)?;
-        for (_, filter) in plan.what.filters.iter().filter(|(event, _)| *event == index) {
-            groups.iter_mut().flat_map(|group| &mut group.events).try_for_each(|spec| add(filter, spec))?;
-        }
-        chosen.groups.extend(groups);
-    }
     if events.is_empty() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
@@ -91,19 +84,6 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         topdown: metrics.topdown,
         no_hardware,
     })
-}
-
-/// Adds a filter to a tracepoint: what the event means by itself must hold too.
-fn add(filter: &str, spec: &mut EventSpec) -> Result<()> {
-    if spec.attr().is_none_or(|attr| attr.kind() != kind::TRACEPOINT) {
-        return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
-            .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
-    }
-    spec.filter = Some(match spec.filter.take() {
-        None => filter.to_owned(),
-        Some(own) => format!("({own}) && ({filter})"),
-    });
-    Ok(())
 }
 
 /// Leaves out the cores and PMUs that were not asked for.

@@ -228,6 +228,7 @@ impl Plan {
             ranks: ranks.clone(),
             relative: self.shown.is_relative,
             totals: *has_totals,
+            by_mode: layout.asks_modes(),
             tree: *tree,
             limit: layout.branch_limit / 100.0,
             filter: Filter {

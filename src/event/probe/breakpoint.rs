@@ -5,11 +5,10 @@ use std::path::Path;
 use super::super::error::{Fault, Result};
 use super::super::syntax::{Word, number};
 use super::super::{EventSpec, Source};
-use super::elf::{self, Elf, Found};
+use super::elf::{self, Elf, Found, Sources};
 use super::subject::{Subject, mapped};
 use crate::abi::KallsymsLine;
 use crate::abi::attr::kind;
-use crate::host::Host;
 
 /// What a breakpoint watches.
 struct Place {
@@ -23,7 +22,7 @@ struct Place {
 /// and written. `&SYMBOL` is the kernel's in the kernel's levels alone or where whole CPUs are measured,
 /// otherwise the measured program's.
 pub(in crate::event) fn breakpoint(
-    (host, subject): (&Host, &Subject),
+    (sources, subject): (&Sources<'_>, &Subject),
     (address, length, access): (Word<'_>, Option<Word<'_>>, Option<Word<'_>>),
     kernel_alone: bool,
     name: &str,
@@ -33,8 +32,8 @@ pub(in crate::event) fn breakpoint(
         (None, Some(text)) if !text.is_empty() => {
             let (symbol, beyond) = Word { text, at: address.at + 1 }.symbol_and_offset();
             let place = match kernel_alone || subject.cpus {
-                true => in_kernel(host, symbol)?,
-                false => in_program(host, subject, symbol)?,
+                true => in_kernel(sources, symbol)?,
+                false => in_program(sources, subject, symbol)?,
             };
             match beyond {
                 0 => place,
@@ -82,8 +81,8 @@ pub(in crate::event) fn breakpoint(
 }
 
 /// A symbol of the running kernel.
-fn in_kernel(host: &Host, symbol: Word<'_>) -> Result<Place> {
-    let text = host.kallsyms().unwrap_or_default();
+fn in_kernel(sources: &Sources<'_>, symbol: Word<'_>) -> Result<Place> {
+    let text = sources.kallsyms().unwrap_or_default();
     let all = || text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
     let found: Vec<_> = all().filter(|line| line.name == symbol.text.as_bytes()).collect();
     match found.as_slice() {
@@ -113,24 +112,24 @@ fn several(symbol: Word<'_>, whose: &str, addresses: impl Iterator<Item = u64>) 
 
 /// A symbol of the measured program: of what runs already at its address in memory, of a command only where
 /// its file says the address.
-fn in_program(host: &Host, subject: &Subject, symbol: Word<'_>) -> Result<Place> {
-    if let Some(program) = &subject.program {
+fn in_program(sources: &Sources<'_>, subject: &Subject, symbol: Word<'_>) -> Result<Place> {
+    if let Some(program) = subject.program() {
         let question = |elf: &Elf<'_>| (elf::symbols(elf, symbol.text, true), elf::is_fixed(elf));
-        let (found, is_fixed) = elf::ask(host, program, question).map_err(|why| {
+        let (found, is_fixed) = sources.ask(&program, question).map_err(|why| {
             Fault::at(&symbol.span(), format!("the symbols of {} cannot be read: {why}", program.display()))
         })?;
         let place =
-            only(symbol, program, &found, 0)?.ok_or_else(|| missing(symbol, program, &found.names))?;
-        return if is_fixed { Ok(place) } else { Err(moves(symbol, program)) };
+            only(symbol, &program, &found, 0)?.ok_or_else(|| missing(symbol, &program, &found.names))?;
+        return if is_fixed { Ok(place) } else { Err(moves(symbol, &program)) };
     }
     let mut places: Vec<(u32, Place)> = Vec::new();
     for &task in &subject.tasks {
-        let files = mapped(host, task);
+        let files = mapped(sources.host, task);
         let mut names = Vec::new();
         let place = files.iter().find_map(|file| {
             let bias = |elf: &Elf<'_>| elf::load_bias(elf, file.at.0, file.at.1);
             let question = |elf: &Elf<'_>| Some((elf::symbols(elf, symbol.text, true), bias(elf)?));
-            let (found, bias) = elf::ask(host, &file.path, question).ok()??;
+            let (found, bias) = sources.ask(&file.path, question).ok()??;
             let place = only(symbol, &file.path, &found, bias).transpose();
             names.extend(found.names);
             place

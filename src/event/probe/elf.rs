@@ -1,7 +1,10 @@
 //! What program files say of places in them: functions, variables, and the markers of `<sys/sdt.h>`.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use object::{
     Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind,
@@ -12,20 +15,56 @@ use crate::host::Host;
 /// A program file, as it is handed to who asks something of it.
 pub(super) type Elf<'a> = object::File<'a, &'a ReadCache<File>>;
 
-/// Asks something of a program file; relative paths are those of this process.
-///
-/// # Errors
-/// Why the file cannot be read, in words.
-pub(super) fn ask<T>(host: &Host, path: &Path, question: impl FnOnce(&Elf<'_>) -> T) -> Result<T, String> {
-    let real = if path.is_absolute() { host.path(path) } else { path.to_owned() };
-    let said = |error: std::io::Error| crate::error::kernel_words(&error);
-    // A FIFO or a device must not be waited for.
-    if !std::fs::metadata(&real).map_err(said)?.is_file() {
-        return Err("it is no regular file".to_owned());
+/// What names are looked up in, read once for all words of a request.
+#[derive(Debug)]
+pub(in crate::event) struct Sources<'h> {
+    /// The machine.
+    pub(super) host: &'h Host,
+    kallsyms: OnceCell<Option<Vec<u8>>>,
+    files: RefCell<HashMap<PathBuf, Rc<ReadCache<File>>>>,
+}
+
+/// Files that are kept open.
+const MOST_FILES: usize = 32;
+
+impl<'h> Sources<'h> {
+    /// Nothing is read yet.
+    pub(in crate::event) fn new(host: &'h Host) -> Self {
+        Self { host, kallsyms: OnceCell::new(), files: RefCell::default() }
     }
-    let cache = ReadCache::new(File::open(&real).map_err(said)?);
-    let elf = object::File::parse(&cache).map_err(|error| error.to_string())?;
-    Ok(question(&elf))
+
+    /// The kernel's list of its names, which it takes a sixth of a second to write; `None` where it shows
+    /// none.
+    pub(super) fn kallsyms(&self) -> Option<&[u8]> {
+        self.kallsyms.get_or_init(|| self.host.kallsyms()).as_deref()
+    }
+
+    /// Asks something of a program file; relative paths are those of this process.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, in words.
+    pub(super) fn ask<T>(&self, path: &Path, question: impl FnOnce(&Elf<'_>) -> T) -> Result<T, String> {
+        let known = self.files.borrow().get(path).cloned();
+        let cache = known.map_or_else(|| self.open(path), Ok)?;
+        let elf = object::File::parse(&*cache).map_err(|error| error.to_string())?;
+        Ok(question(&elf))
+    }
+
+    fn open(&self, path: &Path) -> Result<Rc<ReadCache<File>>, String> {
+        let real = if path.is_absolute() { self.host.path(path) } else { path.to_owned() };
+        let said = |error: std::io::Error| crate::error::kernel_words(&error);
+        // A FIFO or a device must not be waited for.
+        if !std::fs::metadata(&real).map_err(said)?.is_file() {
+            return Err("it is no regular file".to_owned());
+        }
+        let cache = Rc::new(ReadCache::new(File::open(&real).map_err(said)?));
+        let mut files = self.files.borrow_mut();
+        if files.len() >= MOST_FILES {
+            files.clear();
+        }
+        files.insert(path.to_owned(), cache.clone());
+        Ok(cache)
+    }
 }
 
 /// Whether it is loaded where it says: its addresses are those of the process.
@@ -188,4 +227,28 @@ impl<'a> Reader<'a> {
 /// What tells the libraries apart that a program can use from those that it cannot.
 pub(super) fn machine(elf: &Elf<'_>) -> (Architecture, bool) {
     (elf.architecture(), elf.is_64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_are_looked_up_in_is_read_once() {
+        let root = tempfile::tempdir().unwrap();
+        let (list, program) = (root.path().join("proc/kallsyms"), root.path().join("program"));
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        std::fs::write(&list, "ffffffff81000000 T _stext\n").unwrap();
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let host = Host::rooted(root.path());
+        let sources = Sources::new(&host);
+        let read = || {
+            let is_elf = sources.ask(Path::new("/program"), machine).is_ok();
+            sources.kallsyms().is_some_and(|text| text.ends_with(b"_stext\n")) && is_elf
+        };
+        assert!(read());
+        std::fs::remove_file(list).unwrap();
+        std::fs::remove_file(program).unwrap();
+        assert!(read());
+    }
 }

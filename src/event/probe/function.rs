@@ -6,7 +6,7 @@ use std::path::Path;
 use super::super::error::{Fault, Result, Span};
 use super::super::syntax::{Word, number};
 use super::super::{EventSpec, Source};
-use super::elf::{self, Elf};
+use super::elf::{self, Elf, Sources};
 use crate::abi::KallsymsLine;
 use crate::host::Host;
 use crate::host::pmu::Pmu;
@@ -14,17 +14,18 @@ use crate::host::pmu::Pmu;
 /// A uprobe through the kernel's uprobe PMU: `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`, and
 /// `%return` behind it asks for the return from the function.
 pub(in crate::event) fn uprobe(
-    host: &Host,
+    sources: &Sources<'_>,
     path: Word<'_>,
     place: Word<'_>,
     name: &str,
 ) -> Result<EventSpec> {
     let span = path.at..place.span().end;
+    let host = sources.host;
     let pmu = pmu(host, "uprobe", &span)?;
     let (target, returns) = without_return(place);
     let offset = match number(target.text) {
         Some(offset) => offset,
-        None => offset_of(host, path, target)?,
+        None => offset_of(sources, path, target)?,
     };
     let mut spec = at(&pmu, name, path, offset)?;
     if returns {
@@ -35,7 +36,13 @@ pub(in crate::event) fn uprobe(
 
 /// A kprobe through the kernel's kprobe PMU: `place` is `FUNCTION` or `FUNCTION+0x10`, with `MODULE:` before
 /// it or not, and `%return` behind it asks for the return from the function, as `returns` does.
-pub(in crate::event) fn kprobe(host: &Host, place: Word<'_>, returns: bool, name: &str) -> Result<EventSpec> {
+pub(in crate::event) fn kprobe(
+    sources: &Sources<'_>,
+    place: Word<'_>,
+    returns: bool,
+    name: &str,
+) -> Result<EventSpec> {
+    let host = sources.host;
     let span = place.span();
     let pmu = pmu(host, "kprobe", &span)?;
     let (target, percent) = without_return(place);
@@ -44,7 +51,7 @@ pub(in crate::event) fn kprobe(host: &Host, place: Word<'_>, returns: bool, name
         return Err(Fault::at(&span, "a return is from a whole function, whatever the offset")
             .expected(format!("kretprobe:{}", function.text)));
     }
-    in_kernel(host, function)?;
+    in_kernel(sources, function)?;
     let mut spec = at(&pmu, name, function, offset)?;
     if returns || percent {
         returning(host, &mut spec, &span)?;
@@ -53,7 +60,7 @@ pub(in crate::event) fn kprobe(host: &Host, place: Word<'_>, returns: bool, name
 }
 
 /// The offset in the file of `FUNCTION` or `FUNCTION+OFFSET`.
-fn offset_of(host: &Host, path: Word<'_>, place: Word<'_>) -> Result<u64> {
+fn offset_of(sources: &Sources<'_>, path: Word<'_>, place: Word<'_>) -> Result<u64> {
     let (Word { text: symbol, .. }, beyond) = place.symbol_and_offset();
     let cannot = |why: String| {
         Fault::at(&path.span(), format!("the functions of {} cannot be read: {why}", path.text))
@@ -64,7 +71,7 @@ fn offset_of(host: &Host, path: Word<'_>, place: Word<'_>) -> Result<u64> {
         let offsets = found.symbols.iter().filter_map(|symbol| elf::file_offset(elf, symbol.0));
         (offsets.collect::<Vec<u64>>(), found)
     };
-    let (offsets, found) = elf::ask(host, Path::new(path.text), question).map_err(cannot)?;
+    let (offsets, found) = sources.ask(Path::new(path.text), question).map_err(cannot)?;
     match offsets.as_slice() {
         [offset] => Ok(offset.saturating_add(beyond)),
         [] if found.imported => Err(Fault::at(&place.span(), format!("{} uses `{symbol}` and does not hold it", path.text))
@@ -126,8 +133,8 @@ const START: &str = "_stext";
 
 /// Whether the kernel has one function of this name (`MODULE:FUNCTION` in a module). A kernel that shows no
 /// list of its names is asked itself, when the probe is opened.
-fn in_kernel(host: &Host, function: Word<'_>) -> Result<()> {
-    let Some(text) = host.kallsyms() else { return Ok(()) };
+fn in_kernel(sources: &Sources<'_>, function: Word<'_>) -> Result<()> {
+    let Some(text) = sources.kallsyms() else { return Ok(()) };
     let (module, wanted) = match function.text.split_once(':') {
         Some((module, name)) => (Some(format!("[{module}]")), name),
         None => (None, function.text),

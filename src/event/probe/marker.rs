@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::super::error::{Fault, Result};
 use super::super::syntax::Word;
 use super::super::{EventSpec, Source, glob};
-use super::elf::{self, Marker};
+use super::elf::{self, Marker, Sources};
 use super::function::{at, pmu};
 use super::subject::Subject;
 use crate::host::Host;
@@ -17,7 +17,7 @@ use crate::host::Host;
 /// measured that has one: for each name its places, since the compiler may have copied the marker. Those of
 /// a pattern have their own names, a single one that which was typed.
 pub(in crate::event) fn markers(
-    host: &Host,
+    sources: &Sources<'_>,
     subject: &Subject,
     path: Option<Word<'_>>,
     (provider, name): (Word<'_>, Word<'_>),
@@ -26,11 +26,11 @@ pub(in crate::event) fn markers(
     let span = path.unwrap_or(provider).at..name.span().end;
     let files = match path {
         Some(path) => vec![PathBuf::from(path.text)],
-        None => subject.files(host),
+        None => subject.files(sources),
     };
     let mut others: Vec<String> = Vec::new();
     for file in &files {
-        let markers = match elf::ask(host, file, elf::markers) {
+        let markers = match sources.ask(file, elf::markers) {
             Ok(markers) => markers,
             Err(_) if path.is_none() => continue,
             Err(why) => {
@@ -49,7 +49,7 @@ pub(in crate::event) fn markers(
                 (true, None) => format!("sdt_{}:{}", marker.provider, marker.name),
                 (true, Some(path)) => format!("sdt:{}:{}:{}", path.text, marker.provider, marker.name),
             };
-            return specs(host, file, fitting, provider, own);
+            return specs(sources.host, file, fitting, provider, own);
         }
         others.extend(rest.iter().map(|marker| format!("{}:{}", marker.provider, marker.name)));
     }

@@ -12,7 +12,8 @@ mod subject;
 mod tracepoint;
 
 pub(super) use breakpoint::breakpoint;
+pub(super) use elf::Sources;
 pub(super) use function::{kprobe, returning, uprobe};
 pub(super) use marker::markers;
-pub use subject::Subject;
+pub use subject::{FindProgram, Subject};
 pub(super) use tracepoint::tracepoints;

@@ -1,21 +1,26 @@
 //! Whom the events will measure: in whose files a marker or a variable is looked for that names no file.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
-use super::elf::{self, Reader};
+use super::elf::{self, Reader, Sources};
 use crate::host::Host;
 use crate::host::maps::mappings;
+
+/// Finds the file that is executed for a command.
+pub type FindProgram = fn(&[OsString]) -> Option<PathBuf>;
 
 /// Whom the events will measure.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// The program that will be executed.
-    pub program: Option<PathBuf>,
+    /// The command that will be started.
+    pub command: Vec<OsString>,
+    /// Where its file is; asked only where a word needs it.
+    pub find_program: Option<FindProgram>,
     /// Processes or threads that run already.
     pub tasks: Vec<u32>,
     /// Whole CPUs are measured, whatever runs there.
@@ -58,11 +63,18 @@ pub(super) fn mapped(host: &Host, task: u32) -> Vec<Mapped> {
 }
 
 impl Subject {
+    /// The program that will be executed.
+    pub(super) fn program(&self) -> Option<PathBuf> {
+        (self.find_program?)(&self.command)
+    }
+
     /// The files of whom is measured, the programs first.
-    pub(super) fn files(&self, host: &Host) -> Vec<PathBuf> {
+    pub(super) fn files(&self, sources: &Sources<'_>) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = Vec::new();
-        let mapped = self.tasks.iter().flat_map(|&task| mapped(host, task)).map(|file| file.path);
-        for file in mapped.chain(self.program.iter().flat_map(|program| self.with_libraries(host, program))) {
+        let mapped = self.tasks.iter().flat_map(|&task| mapped(sources.host, task)).map(|file| file.path);
+        for file in
+            mapped.chain(self.program().iter().flat_map(|program| self.with_libraries(sources, program)))
+        {
             if !files.contains(&file) {
                 files.push(file);
             }
@@ -72,13 +84,13 @@ impl Subject {
 
     /// The program and the libraries that it needs, as the dynamic linker looks for them (`ld.so(8)`). What
     /// it opens later by itself is not known before it runs.
-    fn with_libraries(&self, host: &Host, program: &Path) -> Vec<PathBuf> {
-        let cache = std::fs::read(host.path("/etc/ld.so.cache")).unwrap_or_default();
+    fn with_libraries(&self, sources: &Sources<'_>, program: &Path) -> Vec<PathBuf> {
+        let cache = std::fs::read(sources.host.path("/etc/ld.so.cache")).unwrap_or_default();
         let mut files = vec![program.to_owned()];
         let mut next = 0;
         while let Some(file) = files.get(next).filter(|_| next < MOST_LIBRARIES).cloned() {
             next += 1;
-            let Ok((machine, needed, folders)) = elf::ask(host, &file, |elf| {
+            let Ok((machine, needed, folders)) = sources.ask(&file, |elf| {
                 let [needed, rpath, runpath] = [1, 15, 29].map(|tag| dynamic(elf, tag));
                 (elf::machine(elf), needed, [rpath, runpath].concat())
             }) else {
@@ -93,7 +105,7 @@ impl Subject {
                 let in_folder = |folder: &str| Path::new(folder).join(&name);
                 let places = own.iter().map(|folder| in_folder(folder));
                 let places = places.chain(cached(&cache, &name)).chain(DEFAULT.iter().map(|f| in_folder(f)));
-                let fits = |file: &PathBuf| elf::ask(host, file, elf::machine) == Ok(machine);
+                let fits = |file: &PathBuf| sources.ask(file, elf::machine) == Ok(machine);
                 let found = places.into_iter().find(fits);
                 files.extend(found.filter(|found| !files.contains(found)));
             }

@@ -74,7 +74,7 @@ pub fn merge(head: Listing, input: Input) -> Listing {
     };
     for values in costs.values() {
         for (event, value) in writer.listing.events.iter_mut().zip(values) {
-            event.own += *value;
+            event.own += value;
         }
     }
     writer.find_coded(&input.instructions);
@@ -100,7 +100,7 @@ fn costs(input: &Input, events: usize) -> BTreeMap<u64, Vec<Value>> {
         let holder = before.map(|at| &input.instructions[at]).filter(|i| *address < i.end());
         let at = holder.map_or(*address, |i| i.address);
         if let Some(sum) = costs.entry(at).or_insert_with(|| vec![Value::default(); events]).get_mut(*event) {
-            *sum += *value;
+            *sum += value;
         }
     }
     costs
@@ -112,7 +112,7 @@ fn add(sums: &mut Vec<Value>, values: &[Value], events: usize) {
     }
     sums.resize(events, Value::default());
     for (sum, value) in sums.iter_mut().zip(values) {
-        *sum += *value;
+        *sum += value;
     }
 }
 

@@ -207,13 +207,13 @@ impl Event {
 impl Row {
     /// What an event cost here.
     pub fn value(&self, event: usize) -> Value {
-        self.values.get(event).copied().unwrap_or_default()
+        self.values.get(event).cloned().unwrap_or_default()
     }
 }
 
 impl Line {
     /// What an event cost here.
     pub fn value(&self, event: usize) -> Value {
-        self.values.get(event).copied().unwrap_or_default()
+        self.values.get(event).cloned().unwrap_or_default()
     }
 }

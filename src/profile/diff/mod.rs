@@ -149,17 +149,20 @@ impl Line {
 impl Event {
     /// A value's part of a recording (0 to 1), with the draws behind it.
     pub fn part(&self, file: usize, value: &Value) -> Part {
-        part(self.totals.get(file).copied().flatten().unwrap_or_default(), value)
+        match self.totals.get(file) {
+            Some(Some(total)) => part(total, value),
+            _ => part(&Value::default(), value),
+        }
     }
 }
 
-fn part(total: Value, value: &Value) -> Part {
+fn part(total: &Value, value: &Value) -> Part {
     let share = if total.period == 0 { 0.0 } else { value.period as f64 / total.period as f64 };
-    Part { share: share.min(1.0), draws: ShareOf::Period.draws(&total) }
+    Part { share: share.min(1.0), draws: ShareOf::Period.draws(total) }
 }
 
 /// What stands behind a change until it is judged together with the others.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Test {
     /// The probability; `None` where there are too few samples to test.
     p: Option<f64>,
@@ -170,8 +173,8 @@ struct Test {
 }
 
 /// A change before it is known how many tests there are.
-fn change(compute: Compute, totals: (Value, Value), values: (Value, Value)) -> (Change, Test) {
-    let (first, second) = (part(totals.0, &values.0), part(totals.1, &values.1));
+fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) -> (Change, Test) {
+    let (first, second) = (part(totals.0, values.0), part(totals.1, values.1));
     let share = proportions::difference(first, second);
     let (old, new) = (values.0.period as f64, values.1.period as f64);
     // Periods of samples that come at random: the sum of the squares is the variance of the sum.
@@ -202,7 +205,7 @@ fn change(compute: Compute, totals: (Value, Value), values: (Value, Value)) -> (
     };
     let hits = first.share * first.draws + second.share * second.draws;
     let change = Change { share, value, interval, adjusted: 1.0, verdict: Verdict::Noise };
-    (change, Test { p: (hits >= LEAST).then_some(p), rises, old: values.0, new: values.1 })
+    (change, Test { p: (hits >= LEAST).then_some(p), rises, old: values.0.clone(), new: values.1.clone() })
 }
 
 /// Gives each change of a family its corrected probability and its word.

@@ -24,15 +24,15 @@ pub fn compare(
                 lines.push(Line { cells: row.cells.clone(), values, changes: Vec::new() });
                 lines.len() - 1
             });
-            lines[at].values[side] += row.own;
+            lines[at].values[side] += &row.own;
         }
     }
     let totals: Vec<Option<Value>> =
-        sides.iter().map(|side| side.as_ref().map(|(total, _)| *total)).collect();
+        sides.iter().map(|side| side.as_ref().map(|(total, _)| total.clone())).collect();
     changes(compute, &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
     lines.sort_by(|a, b| {
         let share = |line: &Line, side: usize| {
-            totals[side].map_or(0.0, |total| super::part(total, &line.values[side]).share)
+            totals[side].as_ref().map_or(0.0, |total| super::part(total, &line.values[side]).share)
         };
         let key = |line: &Line| match order {
             0 => share(line, 0),
@@ -67,16 +67,18 @@ pub(super) fn changes<'a>(
     totals: &[Option<Value>],
     all: impl Iterator<Item = (&'a [Value], &'a mut Vec<Option<Change>>)>,
 ) {
-    let Some((&Some(base), others)) = totals.split_first() else { return };
+    let Some((Some(base), others)) = totals.split_first() else { return };
     let mut places: Vec<&mut Vec<Option<Change>>> = Vec::new();
     // By recording, then by line.
     let mut tests: Vec<Vec<Option<Test>>> = vec![Vec::new(); others.len()];
     for (values, into) in all {
         into.clear();
         for (side, total) in others.iter().enumerate() {
-            let both = total.map(|total| change(compute, (base, total), (values[0], values[side + 1])));
-            into.push(both.map(|(change, _)| change));
-            tests[side].push(both.map(|(_, test)| test));
+            let both = total.as_ref();
+            let both = both.map(|total| change(compute, (base, total), (&values[0], &values[side + 1])));
+            let (change, test) = both.unzip();
+            into.push(change);
+            tests[side].push(test);
         }
         places.push(into);
     }
@@ -102,7 +104,7 @@ mod tests {
             cells: vec![Cell::Text(StringId(*name))],
             own: value(*samples),
             total: value(*samples),
-            by_mode: [0; 4],
+            by_mode: None,
         };
         Some((value(rows.iter().map(|(_, samples)| samples).sum()), rows.iter().map(row).collect()))
     }

@@ -23,10 +23,10 @@ pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<Row>> {
         let calls = calls.map(|call| &stacks.code().calls()[call]);
         let cells: Vec<Cell> = calls.flat_map(|call| keys.iter().map(|key| cell(*key, call))).collect();
         if let Some(sums) = sums.get_mut(row.event as usize).filter(|_| !cells.is_empty()) {
-            *sums.entry(cells).or_default() += row.value;
+            *sums.entry(cells).or_default() += &row.value;
         }
     }
-    let row = |(cells, own)| Row { cells, own, total: own, by_mode: [0; 4] };
+    let row = |(cells, own): (Vec<Cell>, Value)| Row { cells, total: own.clone(), own, by_mode: None };
     sums.into_iter().map(|sums| sums.into_iter().map(row).collect()).collect()
 }
 

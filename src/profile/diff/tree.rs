@@ -70,7 +70,7 @@ pub fn overlay(trees: &[Option<sampled::Tree>], totals: &[Option<Value>], comput
                 }
                 ours
             });
-            out.nodes[ours as usize].values[side] += node.total;
+            out.nodes[ours as usize].values[side] += &node.total;
             open.extend(node.children.iter().rev().map(|child| (*child, Some(ours))));
         }
     }

@@ -96,7 +96,7 @@ pub fn without_others(
     resolved.rows.retain(|(key, value)| {
         let is_found = words(attributes.get(key.attributes).1).get(at).is_some_and(|word| word != u64::MAX);
         if !is_found {
-            gone.push((key.event as usize, *value));
+            gone.push((key.event as usize, value.clone()));
         }
         is_found
     });

@@ -78,9 +78,9 @@ pub(super) fn by_name<'a>(
         };
         last = Some((key.stack, verdict));
         if verdict {
-            kept.push(*row);
+            kept.push(row.clone());
         } else if let Some(sum) = left_out.get_mut(key.event as usize) {
-            *sum += *value;
+            *sum += value;
         }
     }
     kept.into()

@@ -34,6 +34,8 @@ pub struct Query {
     pub share_of: ShareOf,
     /// Rows have totals besides their own.
     pub totals: bool,
+    /// They have their own by the CPU's mode.
+    pub by_mode: bool,
     /// What rows are ordered by, the first first; where that says nothing, by their totals.
     pub ranks: Vec<Rank>,
     /// Which end of the stacks is the tree's top; `None`: no tree.
@@ -57,6 +59,7 @@ impl Default for Query {
             keys: vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol],
             share_of: ShareOf::Period,
             totals: false,
+            by_mode: false,
             ranks: Vec::new(),
             tree: None,
             collapse: false,
@@ -154,25 +157,26 @@ pub fn answer(
                 *by_slice.entry(slice).or_default() += query.share_of.cost(value);
             }
             if verdict.other && verdict.time && sieve.pid.is_some() {
-                *by_attributes.entry((key.attributes, key.comm)).or_default() += *value;
+                *by_attributes.entry((key.attributes, key.comm)).or_default() += value;
             }
         }
         if verdict.other && verdict.thread && verdict.time {
             if !has_all {
-                rows.push((*key, *value));
+                rows.push((*key, value.clone()));
             }
         } else if let Some(sum) = left_out.get_mut(event) {
-            *sum += *value;
+            *sum += value;
         }
     }
     let rows: Cow<'_, [(Key, Value)]> = if has_all { input.rows.into() } else { rows.into() };
     let rows = joined(rows, &query.keys);
     let input = Input { rows: &rows, ..*input };
     let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
-    let totals: Vec<Value> = events_totals.iter().map(|source| source.total).collect();
+    let totals: Vec<Value> = events_totals.iter().map(|source| source.total.clone()).collect();
     let request = TableRequest {
         keys: &query.keys,
         with_totals: query.totals,
+        by_mode: query.by_mode,
         only: &query.filter.only,
         ranks: &query.ranks,
         share_of: query.share_of,
@@ -196,12 +200,12 @@ pub fn answer(
     }
     let mut grown = grown.into_iter();
     let events = events_totals.iter().zip(tables).zip(left_out).map(|((source, rows), left_out)| {
-        let mut filtered = source.filtered;
+        let mut filtered = source.filtered.clone();
         filtered += left_out;
-        let total = source.total;
+        let total = source.total.clone();
         Event {
             name: source.name.clone(),
-            total: if query.relative { total.without(filtered) } else { total },
+            total: if query.relative { total.without(&filtered) } else { total },
             share_of: query.share_of,
             filtered,
             rows,
@@ -239,7 +243,7 @@ pub fn answer(
         texts,
         keys: query.keys.clone(),
         has_totals: query.totals,
-        has_latency: events_totals.iter().any(|source| source.total.latency > 0),
+        has_latency: events_totals.iter().any(|source| source.total.latency() > 0),
         share_of: query.share_of,
         events,
         ..Profile::default()
@@ -300,8 +304,8 @@ fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key,
         // The first row's attributes stand for all: nobody looks at them.
         let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
         match same {
-            Some((_, sum)) => *sum += *value,
-            None => joined.push((*key, *value)),
+            Some((_, sum)) => *sum += value,
+            None => joined.push((*key, value.clone())),
         }
     }
     joined.into()
@@ -450,6 +454,19 @@ mod tests {
         assert_eq!(threads, [(10, 10, 70), (10, 11, 30)]);
         let name = answer.process_names[&10];
         assert_eq!(answer.profile.texts.get(name), "zoo", "not that of a thread");
+    }
+
+    #[test]
+    fn periods_by_mode_are_there_when_they_are_asked_for() {
+        let world = World::new();
+        let in_mode = |by_mode: bool| {
+            let rows = world.ask(Query { by_mode, ..by_symbol() }).profile.events.remove(0).rows;
+            rows.iter().map(|row| (row.by_mode.is_some(), row.in_mode(0), row.in_mode(1))).collect::<Vec<_>>()
+        };
+        // By falling total: main, work (no samples of its own), leaf, sys.
+        let own = [(true, 0, 10), (false, 0, 0), (true, 0, 170), (true, 20, 0)];
+        assert_eq!(in_mode(true), own);
+        assert_eq!(in_mode(false), [(false, 0, 0); 4]);
     }
 
     #[test]

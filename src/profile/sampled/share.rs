@@ -17,7 +17,7 @@ impl ShareOf {
     pub fn cost(self, value: &Value) -> u64 {
         match self {
             Self::Period => value.period,
-            Self::Latency => value.latency,
+            Self::Latency => value.latency(),
         }
     }
 
@@ -25,7 +25,7 @@ impl ShareOf {
     pub fn draws(self, value: &Value) -> f64 {
         let (sum, squares) = match self {
             Self::Period => (value.period as f64, value.squares),
-            Self::Latency => (value.latency as f64, value.latency_squares),
+            Self::Latency => (value.latency() as f64, value.latency_squares()),
         };
         if squares > 0.0 { sum * sum / squares } else { 0.0 }
     }

@@ -137,7 +137,7 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("type", NO_TYPES),
     ("typeoff", NO_TYPES),
     ("typecln", NO_TYPES),
-    ("simd", "only traces of Arm's SPE tell it, and pmc reads none"),
+    ("simd", "only traces of Arm's SPE tell it, and pmc reads none; perf report reads the same file"),
     ("op", NO_PARTS),
     ("cache", NO_PARTS),
     ("memory", NO_PARTS),

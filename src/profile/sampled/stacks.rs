@@ -58,7 +58,7 @@ pub struct StackThread {
 }
 
 /// Samples that have everything in common that rows tell apart.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct StackRow {
     /// Index of its event.
     pub event: u32,
@@ -106,8 +106,11 @@ impl<'a> StackProfile<'a> {
         let mut left_out = vec![Value::default(); events_totals.len()];
         let named = by_name(input, &query.filter, query.totals, texts, &mut left_out);
         let mut sieve = Sieve::new(input, &query.filter, texts);
-        let event =
-            |of: &EventTotals| StackEvent { name: of.name.clone(), total: of.total, ..<_>::default() };
+        let event = |of: &EventTotals| StackEvent {
+            name: of.name.clone(),
+            total: of.total.clone(),
+            ..<_>::default()
+        };
         let mut profile = Self {
             input: *input,
             texts,
@@ -133,7 +136,7 @@ impl<'a> StackProfile<'a> {
             });
             let payload = payload.and_then(|at| words(input.attributes.get(key.attributes).1).get(at));
             if let Some(event) = profile.events.get_mut(key.event as usize) {
-                event.kept += *value;
+                event.kept += value;
             }
             profile.rows.push(StackRow {
                 event: key.event,
@@ -141,7 +144,7 @@ impl<'a> StackProfile<'a> {
                 stack: key.stack,
                 time: sieve.word(key, sieve.time).zip(sieve.slice).map(|(at, slice)| at * slice),
                 payload: payload.filter(|number| *number != u64::MAX),
-                value: *value,
+                value: value.clone(),
             });
         }
         profile

@@ -28,8 +28,15 @@ pub struct Row {
     pub own: Value,
     /// Samples that hit it or what it called; the same as `own` without call chains.
     pub total: Value,
-    /// Its own periods by where the CPU was: in [`MODES`]' order.
-    pub by_mode: [u64; 4],
+    /// Its own periods by where the CPU was, in [`MODES`]' order, where that was asked for.
+    pub by_mode: Option<Box<[u64; 4]>>,
+}
+
+impl Row {
+    /// Its own periods in a mode of the CPU, by its index in [`MODES`].
+    pub fn in_mode(&self, mode: usize) -> u64 {
+        self.by_mode.as_ref().map_or(0, |by_mode| by_mode[mode])
+    }
 }
 
 /// Where a CPU can be, as far as rows tell it apart.
@@ -248,7 +255,7 @@ impl OfCode<'_> {
 struct Sum {
     own: Value,
     total: Value,
-    by_mode: [u64; 4],
+    by_mode: Option<Box<[u64; 4]>>,
 }
 
 /// The sums of one kind of sample, by part. Emptied and used again: most kinds have few parts.
@@ -278,7 +285,7 @@ impl Sums {
     }
 
     /// A row counts once for a part, however often its stack has it.
-    fn total(&mut self, part: u32, row: u32, value: Value) {
+    fn total(&mut self, part: u32, row: u32, value: &Value) {
         if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
             return;
         }
@@ -302,6 +309,8 @@ pub struct TableRequest<'a> {
     pub keys: &'a [SortKey],
     /// Rows have totals besides their own.
     pub with_totals: bool,
+    /// They have their own by the CPU's mode.
+    pub by_mode: bool,
     /// Which rows are kept.
     pub only: &'a Only,
     /// What rows are ordered by, the first first; where that says nothing, by their totals.
@@ -317,7 +326,7 @@ pub fn tables(
     events: usize,
     texts: &mut StringTable,
 ) -> Vec<Vec<Row>> {
-    let TableRequest { keys, with_totals, only, ranks, share_of } = request;
+    let TableRequest { keys, with_totals, by_mode, only, ranks, share_of } = request;
     let mut of_code = OfCode {
         input,
         keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
@@ -346,21 +355,22 @@ pub fn tables(
             if own != NOT_WANTED {
                 let mode = input.code.calls()[input.code.own(leaf)].level;
                 let sum = sums.at(own);
-                sum.own += *value;
-                if let Some(mode) = MODES.iter().position(|other| *other == mode) {
-                    sum.by_mode[mode] = sum.by_mode[mode].saturating_add(value.period);
+                sum.own += value;
+                if by_mode && let Some(mode) = MODES.iter().position(|other| *other == mode) {
+                    let periods = &mut sum.by_mode.get_or_insert_default()[mode];
+                    *periods = periods.saturating_add(value.period);
                 }
             }
             if with_totals {
                 // The leaf's own function is counted once, at its own line.
-                sums.total(own, placed.row, *value);
+                sums.total(own, placed.row, value);
                 let innermost = input.code.range(leaf);
                 for call in innermost.start..innermost.end - 1 {
-                    sums.total(of_code.call(call, leaf, texts), placed.row, *value);
+                    sums.total(of_code.call(call, leaf, texts), placed.row, value);
                 }
                 for location in stack {
                     for call in input.code.range(location) {
-                        sums.total(of_code.call(call, location, texts), placed.row, *value);
+                        sums.total(of_code.call(call, location, texts), placed.row, value);
                     }
                 }
             }
@@ -371,17 +381,17 @@ pub fn tables(
             let cells = keys.iter().filter_map(|key| {
                 if key.is_of_code() { from_code.next() } else { from_sample.next() }.copied()
             });
-            let total = if with_totals { total } else { own };
+            let total = if with_totals { total } else { own.clone() };
             rows.push(Row { cells: cells.collect(), own, total, by_mode });
         });
     }
     let by_rank = |rank: &Rank, a: &Row, b: &Row| match rank {
         Rank::Own => b.own.period.cmp(&a.own.period),
         Rank::Total => b.total.period.cmp(&a.total.period),
-        Rank::OwnLatency => b.own.latency.cmp(&a.own.latency),
-        Rank::TotalLatency => b.total.latency.cmp(&a.total.latency),
+        Rank::OwnLatency => b.own.latency().cmp(&a.own.latency()),
+        Rank::TotalLatency => b.total.latency().cmp(&a.total.latency()),
         Rank::Samples => b.own.samples.cmp(&a.own.samples),
-        Rank::InMode(mode) => b.by_mode[*mode].cmp(&a.by_mode[*mode]),
+        Rank::InMode(mode) => b.in_mode(*mode).cmp(&a.in_mode(*mode)),
         Rank::Key(key) => {
             let at = keys.iter().position(|other| other == key);
             at.map_or(Ordering::Equal, |at| compare(&a.cells[at..=at], &b.cells[at..=at], texts))

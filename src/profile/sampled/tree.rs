@@ -128,7 +128,7 @@ pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &String
         // Rows of one stack that differ in something else share their way.
         if last == Some((key.event, key.stack)) {
             if let Some(way) = ways[key.event as usize].last_mut() {
-                way.value += *value;
+                way.value += value;
             }
             continue;
         }
@@ -155,7 +155,7 @@ pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &String
         if growth.order == Order::Caller {
             path[start..].reverse();
         }
-        ways[key.event as usize].push(Way { start, end: path.len(), value: *value });
+        ways[key.event as usize].push(Way { start, end: path.len(), value: value.clone() });
     }
     let grow = |(ways, total): (&Vec<Way>, &Value)| {
         let of = growth.share_of;
@@ -189,8 +189,8 @@ fn grow(
         let next = |way: &Way| (way.start + depth < way.end).then(|| path[way.start + depth]);
         for way in through.iter().map(|way| &ways[*way as usize]) {
             match next(way) {
-                Some(function) => *sums.entry(function).or_default() += way.value,
-                None => own += way.value,
+                Some(function) => *sums.entry(function).or_default() += &way.value,
+                None => own += &way.value,
             }
         }
         if let Some(parent) = parent {

@@ -194,6 +194,22 @@ impl Format {
         self.print_fields(payload)
     }
 
+    /// A field as the line has it, if that names it (`NAME=`), else as its type says; `None` where there is
+    /// no such field. Nothing else of the line is made.
+    pub fn print_field(&self, name: &str, payload: Payload<'_>, names: Names<'_>) -> Option<String> {
+        let field = self.field(name)?;
+        let mut out = String::new();
+        let labelled = self
+            .print
+            .as_ref()
+            .and_then(|print| print.evaluate_labelled(name, &self.fields, payload, names, &mut out));
+        if labelled.is_none() {
+            out.clear();
+            payload.print_field(field, &mut out);
+        }
+        Some(out)
+    }
+
     /// The fields by name, whatever `print fmt` says.
     pub fn print_fields(&self, payload: Payload<'_>) -> String {
         let mut out = String::new();

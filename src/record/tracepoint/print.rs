@@ -67,9 +67,38 @@ impl Print {
         names: Names<'_>,
         out: &mut String,
     ) -> Option<()> {
+        self.evaluate_part(fields, payload, names, (&self.format, 0), out)
+    }
+
+    /// Appends what is printed behind `NAME=`, up to the next space.
+    pub(super) fn evaluate_labelled(
+        &self,
+        name: &str,
+        fields: &[TracepointField],
+        payload: Payload<'_>,
+        names: Names<'_>,
+        out: &mut String,
+    ) -> Option<()> {
+        let label = format!("{name}=");
+        let mut found = self.format.match_indices(&label).map(|(at, _)| self.format.split_at(at));
+        let (before, part) = found.find(|(before, _)| before.is_empty() || before.ends_with(' '))?;
+        let part = part[label.len()..].split(' ').next()?;
+        self.evaluate_part(fields, payload, names, (part, arguments_of(before)?), out)?;
+        out.truncate(out.find(' ').unwrap_or(out.len()));
+        Some(())
+    }
+
+    /// Appends what a part of the format prints, whose first argument has this number.
+    fn evaluate_part(
+        &self,
+        fields: &[TracepointField],
+        payload: Payload<'_>,
+        names: Names<'_>,
+        (mut left, first): (&str, usize),
+        out: &mut String,
+    ) -> Option<()> {
         let scope = Scope { fields, payload };
-        let mut arguments = self.arguments.iter();
-        let mut left = self.format.as_str();
+        let mut arguments = self.arguments.get(first..)?.iter();
         while let Some(at) = left.find('%') {
             out.push_str(&left[..at]);
             left = &left[at + 1..];
@@ -101,6 +130,25 @@ impl Print {
         out.push_str(left);
         Some(())
     }
+}
+
+/// How many arguments a part of a format takes.
+fn arguments_of(part: &str) -> Option<usize> {
+    let (mut count, mut left) = (0, part);
+    while let Some(at) = left.find('%') {
+        left = &left[at + 1..];
+        if let Some(rest) = left.strip_prefix('%') {
+            left = rest;
+            continue;
+        }
+        let star = || {
+            count += 1;
+            Some(0)
+        };
+        (_, left) = Conversion::parse(left, star)?;
+        count += 1;
+    }
+    Some(count)
 }
 
 /// What stands between `%` and its letter.

@@ -42,6 +42,23 @@ fn a_payload_is_printed_as_its_format_says() {
 }
 
 #[test]
+fn a_field_is_printed_as_the_line_has_it_without_the_line() {
+    let line = r#"print fmt: "%%x comm=%s old_prio=%0*d prio=%s%s path=%s", REC->comm, 4, REC->prio, __print_flags(REC->prio & 7, "|", { 1, "A" }, { 0x2, "B" }), "+ and", __get_str(path)"#;
+    let text = format!("{}{line}\n", &SWITCH[..SWITCH.find("print fmt").unwrap()]);
+    let format = Format::parse("sched", &text).expect("it parses");
+    let bytes = payload();
+    let payload = Payload { bytes: &bytes, is_foreign: false };
+    let whole = format.print(payload, Names::NONE);
+    assert_eq!(whole, "%x comm=bash old_prio=0007 prio=A|B|0x4+ and path=/tmp");
+    let field = |name| format.print_field(name, payload, Names::NONE);
+    assert_eq!(field("comm").as_deref(), Some("bash"));
+    assert_eq!(field("prio").as_deref(), Some("A|B|0x4+"), "not old_prio");
+    assert_eq!(field("path").as_deref(), Some("/tmp"));
+    assert_eq!(field("call_site").as_deref(), Some("0x1234"), "the line does not name it");
+    assert_eq!(field("nothing"), None);
+}
+
+#[test]
 fn what_cannot_be_evaluated_is_printed_by_name() {
     let format = Format::parse("sched", &SWITCH.replace("__get_str", "secret")).expect("it parses");
     assert!(!format.is_printable());

@@ -68,9 +68,9 @@ impl Weight {
             samples: (self.samples.round() as u64).max(1),
             period: self.period as u64,
             squares: self.squares,
-            weights: self.costs.map(|cost| cost as u64),
             ..Value::default()
         }
+        .weighing(self.costs.map(|cost| cost as u64))
     }
 }
 

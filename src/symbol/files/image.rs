@@ -3,15 +3,16 @@
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::sys::file_map::FileMap;
 
 /// The bytes of a file that symbols or unwind tables are read from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Image {
     /// Where it was found; a name in brackets for what never was a file.
     pub path: PathBuf,
-    bytes: ImageBytes,
+    bytes: Arc<ImageBytes>,
 }
 
 #[derive(Debug)]
@@ -31,19 +32,25 @@ impl Image {
 
     /// What is mapped already.
     pub fn mapped(path: impl Into<PathBuf>, map: FileMap) -> Self {
-        Self { path: path.into(), bytes: ImageBytes::Mapped(map) }
+        Self { path: path.into(), bytes: ImageBytes::Mapped(map).into() }
     }
 
     /// Bytes that are already there.
     pub fn held(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        Self { path: path.into(), bytes: ImageBytes::Held(bytes) }
+        Self { path: path.into(), bytes: ImageBytes::Held(bytes).into() }
     }
 
     /// Gives the memory of what was read back to the kernel; it is read again when it is looked at.
     pub fn release(&self) {
-        if let ImageBytes::Mapped(map) = &self.bytes {
+        if let ImageBytes::Mapped(map) = &*self.bytes {
             map.release();
         }
+    }
+
+    /// Where in it these bytes of it stand; `None` of others.
+    pub fn position_of(&self, part: &[u8]) -> Option<usize> {
+        let at = part.as_ptr().addr().checked_sub(self.as_ptr().addr())?;
+        (at.saturating_add(part.len()) <= self.len()).then_some(at)
     }
 
     /// The parsed headers.
@@ -59,7 +66,7 @@ impl Deref for Image {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match &self.bytes {
+        match &*self.bytes {
             ImageBytes::Mapped(map) => map,
             ImageBytes::Held(bytes) => bytes,
         }

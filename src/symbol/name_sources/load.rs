@@ -68,7 +68,8 @@ impl ModuleSources {
         let (mut lines, mut build_id) = (false, module.build_id);
         for image in self.files.images() {
             let Ok(file) = image.elf() else { continue };
-            full |= elf_symbols::add_symbols(&file, &mut builder) > 0;
+            builder.leave_names_in(image);
+            full |= elf_symbols::add_symbols_in_steps(&file, &mut builder, &|| image.release()) > 0;
             lines |= elf::has_lines(&file);
             build_id = build_id.or(elf::build_id(&file));
             plt::add_stubs(&file, &mut builder);
@@ -77,6 +78,7 @@ impl ModuleSources {
             }
         }
         self.table = builder.finish();
+        self.files.images().for_each(Image::release);
         // People know a file by the name that its process used, not by the way through /proc.
         let shown = |image: &Image| {
             let path = if image.path.starts_with("/proc") {

@@ -92,6 +92,8 @@ pub(super) struct ModuleSources {
     quality: DataQuality,
     /// What line lookup said when it failed as a whole.
     bad_lines: OnceLock<String>,
+    /// What would bring what is missing: that may have taken a question to the package manager.
+    remedy: OnceLock<Option<String>>,
     files: ModuleFiles,
     numbering: Numbering,
     /// Functions by the file's addresses, or by memory addresses where there is no file.
@@ -148,6 +150,11 @@ impl ModuleSources {
             quality.missing.push(Missing::BadLines { path, why: why.clone() });
         }
         quality
+    }
+
+    /// What would bring the worst of what is missing.
+    pub(super) fn remedy(&self) -> Option<String> {
+        self.remedy.get_or_init(|| self.quality().missing.first()?.remedy()).clone()
     }
 
     pub(super) fn binary(&self) -> Option<&Image> {
@@ -215,6 +222,7 @@ impl ModuleSources {
             let mut builder = Builder::default();
             for image in self.files.images() {
                 if let Ok(file) = image.elf() {
+                    builder.leave_names_in(image);
                     elf_symbols::add_variables(&file, &mut builder);
                 }
             }
@@ -236,12 +244,13 @@ impl ModuleSources {
             return Some((symbol.start, symbol.end));
         }
         let address = self.file_address(query)?;
-        let (known, is_named) = self.sparse.as_ref()?.around(address)?;
+        let sparse = self.sparse.as_ref()?;
+        let (known, is_named) = sparse.around(address)?;
         let known = if is_named || !placeholders {
             known
         } else {
-            let (start, end) = self.placeholders("")?.find(address)?.function?;
-            known.start.max(start)..known.end.min(end)
+            let function = sparse.nameless(address)?;
+            known.start.max(function.start)..known.end.min(function.end)
         };
         let by = address.wrapping_sub(query.0);
         let Numbering::Offset(segments) = &self.numbering else { return None };
@@ -255,8 +264,16 @@ impl ModuleSources {
     /// The functions at these queries: start and end in the numbering of [`ModuleSources::address`], and the
     /// name.
     pub(super) fn find_all(&self, queries: &[SymbolQuery]) -> Vec<Option<OwnedSymbol>> {
+        // Neighbours often lie in one function, whose name is then kept once.
+        let mut last: Option<OwnedSymbol> = None;
+        let mut owned = |symbol: Symbol<'_>| match &last {
+            Some(same) if (same.start, same.end, &*same.name) == (symbol.start, symbol.end, symbol.name) => {
+                same.clone()
+            }
+            _ => last.insert(symbol.into()).clone(),
+        };
         let mut all: Vec<Option<OwnedSymbol>> =
-            queries.iter().map(|query| self.find(*query).map(OwnedSymbol::from)).collect();
+            queries.iter().map(|query| self.find(*query).map(&mut owned)).collect();
         let Some(sparse) = &self.sparse else { return all };
         let lacking = |(query, named): (&SymbolQuery, &Option<OwnedSymbol>)| match named {
             None => self.file_address(*query),
@@ -281,6 +298,13 @@ impl ModuleSources {
         let Numbering::Offset(_) = self.numbering else { return None };
         let image = self.files.images().next()?;
         Some(Placeholders::new(module, &image.elf().ok()?))
+    }
+
+    /// Remembers a function that a placeholder names, for [`ModuleSources::around`].
+    pub(super) fn remember(&self, placeholder: &Placeholder) {
+        if let (Some(sparse), Some(function)) = (&self.sparse, placeholder.function) {
+            sparse.add_nameless(function);
+        }
     }
 
     /// All functions by start, in the numbering of the table.

@@ -4,6 +4,8 @@
 //! functions. Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
 //! [`table`](super::table).
 
+use std::borrow::Cow;
+
 use object::read::{File, Object, ObjectSection, ObjectSymbol};
 use object::{ObjectKind, SymbolFlags, elf};
 
@@ -50,7 +52,7 @@ pub(in crate::symbol) fn add_symbols_in_steps(file: &File<'_>, into: &mut Builde
             return;
         }
         let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
-        into.add(address, symbol.size(), end, rank, &String::from_utf8_lossy(name));
+        into.add(address, symbol.size(), end, rank, &text(name));
     };
     let mut full = 0;
     for symbol in file.symbols() {
@@ -81,8 +83,13 @@ pub(in crate::symbol) fn add_variables(file: &File<'_>, into: &mut Builder) {
         let (start, size) = (symbol.address(), symbol.size());
         let rank =
             Rank { function: true, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
-        into.add(start, size, start.saturating_add(size), rank, &String::from_utf8_lossy(name));
+        into.add(start, size, start.saturating_add(size), rank, &text(name));
     }
+}
+
+/// As [`String::from_utf8_lossy`], which takes several times as long for what is a text.
+fn text(name: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(name).map_or_else(|_| String::from_utf8_lossy(name), Cow::Borrowed)
 }
 
 /// Marks of the assembler for code and data (`$x`, `$d.12`, and so on), which are no functions.

@@ -22,6 +22,8 @@ type Known = IntervalMap<Option<OwnedSymbol>>;
 #[derive(Debug, Default)]
 pub(in crate::symbol) struct SparseTable {
     known: Mutex<Known>,
+    /// Functions that no symbol names, as far as somebody found out where they begin and end.
+    nameless: Mutex<IntervalMap<()>>,
     /// The packed symbol tables of the files, unpacked.
     mini: OnceLock<Vec<Image>>,
 }
@@ -52,6 +54,17 @@ impl SparseTable {
     pub(in crate::symbol) fn around(&self, address: u64) -> Option<(Range<u64>, bool)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.find(address).map(|(range, found)| (range, found.is_some()))
+    }
+
+    /// Remembers a function that no symbol names: start and end.
+    pub(in crate::symbol) fn add_nameless(&self, (start, end): (u64, u64)) {
+        self.nameless.lock().unwrap_or_else(PoisonError::into_inner).replace(start..end, ());
+    }
+
+    /// The one at an address.
+    pub(in crate::symbol) fn nameless(&self, address: u64) -> Option<Range<u64>> {
+        let nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
+        nameless.find(address).map(|(range, ())| range)
     }
 
     fn walk(&self, few: WantedAddresses, files: &ModuleFiles, known: &mut Known) {

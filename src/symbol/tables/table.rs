@@ -12,6 +12,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
+
+use crate::symbol::files::image::Image;
 
 /// How good a name is where several start at the same address; the larger is shown.
 ///
@@ -46,7 +49,7 @@ pub struct OwnedSymbol {
     /// The end, exclusive.
     pub end: u64,
     /// The name as the table has it.
-    pub name: Box<str>,
+    pub name: Arc<str>,
 }
 
 impl From<Symbol<'_>> for OwnedSymbol {
@@ -62,15 +65,58 @@ struct SymbolEntry {
     /// The table gave no size: `end` is only the farthest it can be.
     open: bool,
     rank: Rank,
-    name_at: u32,
-    name_len: u32,
+    name: NameAt,
+}
+
+/// A name: which of the [`Names`]' files has it, or [`OWN`], and where.
+#[derive(Debug, Clone, Copy)]
+struct NameAt {
+    file: u8,
+    at: u32,
+    len: u32,
+}
+
+/// Stands for names that no file has.
+const OWN: u8 = u8::MAX;
+
+/// The names of symbols. Those that stand in a file are left there: a compiler's come to tens of megabytes.
+#[derive(Debug, Default)]
+struct Names {
+    files: Vec<Image>,
+    own: String,
+}
+
+impl Names {
+    /// Takes a name; `None` where there are too many.
+    fn add(&mut self, name: &str) -> Option<NameAt> {
+        let len = u32::try_from(name.len()).ok()?;
+        let mut files = (0..OWN).zip(&self.files);
+        let there = files.find_map(|(file, image)| Some((file, image.position_of(name.as_bytes())?)));
+        if let Some((file, at)) = there
+            && let Ok(at) = u32::try_from(at)
+        {
+            return Some(NameAt { file, at, len });
+        }
+        let at = self.own.len() as u32;
+        (self.own.len() + name.len() <= MOST_NAME_BYTES).then(|| self.own.push_str(name))?;
+        Some(NameAt { file: OWN, at, len })
+    }
+
+    fn get(&self, NameAt { file, at, len }: NameAt) -> &str {
+        let place = at as usize..at as usize + len as usize;
+        match self.files.get(usize::from(file)) {
+            // Whoever writes into a file that is mapped changes what was read from it.
+            Some(image) => image.get(place).and_then(|name| str::from_utf8(name).ok()).unwrap_or_default(),
+            None => &self.own[place],
+        }
+    }
 }
 
 /// Collects symbols.
 #[derive(Debug, Default)]
 pub struct Builder {
     entries: Vec<SymbolEntry>,
-    names: String,
+    names: Names,
     /// Only what decides about these addresses is kept.
     only: Option<WantedAddresses>,
 }
@@ -79,7 +125,7 @@ pub struct Builder {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: Vec<SymbolEntry>,
-    names: String,
+    names: Names,
     /// Where the answer changes: from this address on it is that entry, or none.
     cuts: Vec<(u64, u32)>,
 }
@@ -189,6 +235,11 @@ impl Builder {
         Self { only: Some(few), ..Self::default() }
     }
 
+    /// Names that stand in this file are left there.
+    pub fn leave_names_in(&mut self, image: &Image) {
+        self.names.files.push(image.clone());
+    }
+
     /// Whether a symbol has a say: nobody need look for the names of others.
     pub fn wants(&mut self, start: u64, size: u64, limit: u64) -> bool {
         let end = if size == 0 { limit } else { start.saturating_add(size) };
@@ -202,14 +253,14 @@ impl Builder {
     /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at
     /// most.
     pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: Rank, name: &str) {
-        let full = self.names.len() + name.len() > MOST_NAME_BYTES || self.entries.len() >= NONE as usize / 2;
+        let full = self.entries.len() >= NONE as usize / 2;
         let end = if size == 0 { limit } else { start.saturating_add(size) };
         if name.is_empty() || full || end <= start {
             return;
         }
-        let (name_at, name_len) = (self.names.len() as u32, name.len() as u32);
-        self.names.push_str(name);
-        self.entries.push(SymbolEntry { start, end, open: size == 0, rank, name_at, name_len });
+        if let Some(name) = self.names.add(name) {
+            self.entries.push(SymbolEntry { start, end, open: size == 0, rank, name });
+        }
     }
 
     /// What lies in this place is not one with what lies around it, whether it has a name or not.
@@ -243,10 +294,10 @@ impl Builder {
             entries.retain_mut(|e| !e.open || few.keeps_label(e.start, &mut e.end));
         }
         let few = only.unwrap_or_default();
-        let text = |e: &SymbolEntry| &names[e.name_at as usize..(e.name_at + e.name_len) as usize];
+        let text = |e: &SymbolEntry| names.get(e.name);
         let worth = |e: &SymbolEntry| {
             let underscores = text(e).bytes().take_while(|b| *b == b'_').count();
-            (!e.open, e.rank, std::cmp::Reverse(underscores), e.name_len)
+            (!e.open, e.rank, std::cmp::Reverse(underscores), e.name.len)
         };
         entries.sort_unstable_by(|a, b| {
             // Equal names need an order too, or the choice would hang on the order in the file.
@@ -255,6 +306,7 @@ impl Builder {
         });
         entries.dedup_by_key(|e| e.start);
         end_the_open(&mut entries);
+        entries.shrink_to_fit();
         let cuts = cut(&entries);
         (Table { entries, names, cuts }, few)
     }
@@ -341,8 +393,7 @@ impl Table {
     }
 
     fn symbol(&self, entry: &SymbolEntry) -> Symbol<'_> {
-        let name = &self.names[entry.name_at as usize..(entry.name_at + entry.name_len) as usize];
-        Symbol { start: entry.start, end: entry.end, name }
+        Symbol { start: entry.start, end: entry.end, name: self.names.get(entry.name) }
     }
 }
 
@@ -375,6 +426,18 @@ mod tests {
         let table = table(&[(10, 90, "outer"), (20, 10, "inner"), (25, 0, "label")]);
         let at: Vec<&str> = [15, 20, 25, 30, 99, 100].map(|a| name(&table, a)).into();
         assert_eq!(at, ["outer", "inner", "inner", "outer", "outer", "-"]);
+    }
+
+    #[test]
+    fn names_that_stand_in_a_file_are_left_there() {
+        let image = Image::held("file", b"\0main\0work\0".to_vec());
+        let mut builder = Builder::default();
+        builder.leave_names_in(&image);
+        builder.add(10, 5, 99, Rank::default(), str::from_utf8(&image[6..10]).unwrap());
+        builder.add(20, 5, 99, Rank::default(), "another");
+        let table = builder.finish();
+        assert_eq!([name(&table, 12), name(&table, 22)], ["work", "another"]);
+        assert_eq!(table.names.own, "another");
     }
 
     #[test]

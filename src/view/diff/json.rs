@@ -28,7 +28,9 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
         let totals: Json = event
             .totals
             .iter()
-            .map(|total| total.map(|total| json!({"samples": total.samples, "period": total.period})))
+            .map(|total| {
+                total.as_ref().map(|total| json!({"samples": total.samples, "period": total.period}))
+            })
             .collect();
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}\n{{\"name\": {}, \"totals\": {totals},\n\"rows\": [", text(&json!(event.name)))?;
@@ -85,7 +87,7 @@ fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
     if comparison.by_stream {
         let frames = line.frames(&comparison.keys).map(|cells| Json::Object(words(comparison, cells)));
         object.insert("frames".into(), frames.collect());
-        let cycles = line.values.iter().map(|value| value.weights[0].checked_div(value.samples));
+        let cycles = line.values.iter().map(|value| value.weights()[0].checked_div(value.samples));
         object.insert("cycles".into(), cycles.collect());
     } else {
         object = words(comparison, &line.cells);

@@ -80,7 +80,7 @@ fn error(compute: Compute, change: &Change) -> String {
 
 /// How a value came about.
 fn formula(compute: Compute, event: &Event, line: &Line, file: usize) -> String {
-    let total = |file: usize| event.totals[file].map_or(0, |total| total.period);
+    let total = |file: usize| event.totals[file].as_ref().map_or(0, |total| total.period);
     let (old, new) = (line.values[0].period, line.values[file].period);
     match compute {
         Compute::Delta | Compute::DeltaAbs => {

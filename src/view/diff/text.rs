@@ -51,15 +51,15 @@ fn amount(event: &Event, value: &Value) -> String {
 
 fn head(out: &mut dyn Write, comparison: &Comparison, event: &Event) -> io::Result<()> {
     writeln!(out, "{}", clean(&event.name))?;
-    let base = event.totals.first().copied().flatten().unwrap_or_default();
+    let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
     for (number, (file, total)) in comparison.files.iter().zip(&event.totals).enumerate() {
         let label = if number == 0 { "base".to_owned() } else { format!("[{number}]") };
         let path = clean(&file.path);
         match total {
             None => writeln!(out, "  {label:<5} not recorded  {path}")?,
             Some(total) => {
-                let change = (number > 0 && base.period > 0)
-                    .then(|| (total.period as f64 / base.period as f64 - 1.0) * 100.0);
+                let change =
+                    (number > 0 && base > 0).then(|| (total.period as f64 / base as f64 - 1.0) * 100.0);
                 let change = change.map(|change| format!("  ({change:+.1}%)")).unwrap_or_default();
                 let samples = thousands(total.samples);
                 writeln!(out, "  {label:<5} {samples} samples, {}{change}  {path}", amount(event, total))?;
@@ -140,8 +140,8 @@ fn streams(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: 
 
 /// A call chain, a frame a line, innermost first.
 fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &Layout) -> io::Result<()> {
-    let cycles = |value: &Value| value.weights[0].checked_div(value.samples);
-    if line.values.iter().any(|value| value.weights[0] > 0) {
+    let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
+    if line.values.iter().any(|value| value.weights()[0] > 0) {
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
     }

@@ -9,17 +9,19 @@
 //! The page may load nothing: its policy says so to the browser. Whatever is untrusted stands in the data,
 //! which the script shows as text only, or is escaped here (the title).
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustc_hash::FxHashMap;
-use serde_json::{Value as Json, json};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::{Contents, function_name};
-use crate::profile::annotate::{Kind, Listing, Row};
+use crate::profile::annotate::{Kind, Listing, Note, Row};
 use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::stacks::{Paths, StackRow};
 use crate::profile::sampled::{StackProfile, StringId};
@@ -44,9 +46,10 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
             "script" => out.write_all(SCRIPT.as_bytes())?,
             "data" => {
                 let text = EncoderWriter::new(&mut *out, &STANDARD);
-                let mut zipped = GzEncoder::new(text, Compression::fast());
+                // Numbers come one by one, and each write to the packer costs as much as a full one.
+                let mut zipped = BufWriter::new(GzEncoder::new(text, Compression::fast()));
                 data(&mut zipped, contents)?;
-                zipped.finish()?.finish()?;
+                zipped.into_inner()?.finish()?.finish()?;
             }
             text => out.write_all(text.as_bytes())?,
         }
@@ -85,9 +88,9 @@ fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
         "event": contents.event,
         "events": events.collect::<Vec<_>>(),
         "threads": threads.collect::<Vec<_>>(),
-        "code": contents.listings.iter().map(listing).collect::<Vec<_>>(),
     });
-    write!(out, "{{\"head\":{head}")?;
+    write!(out, "{{\"head\":{head},\"code\":")?;
+    serde_json::Serializer::new(&mut *out).collect_seq(contents.listings.iter().map(Code::of))?;
     let paths = stacks.paths();
     functions(out, stacks, &paths)?;
     // How far back a node's caller is; 0 where nobody called.
@@ -159,33 +162,78 @@ fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<
     write!(out, "]")
 }
 
-/// A function's code: rows of function names (`f`), source lines (`s`) and instructions (`i`), with what each
-/// cost of the function, by event.
-fn listing(listing: &Listing) -> Json {
-    let costs =
-        |row: &Row| -> Vec<u64> { (0..listing.events.len()).map(|event| row.value(event).period).collect() };
-    let rows = listing.rows.iter().map(|row| match &row.kind {
-        Kind::Function { name, depth } => json!({"f": clean(name), "depth": depth}),
-        Kind::Source { file, line, depth, has_code } => {
-            let text = listing.text(*file, *line).map(clean);
-            let path = listing.files.get(*file).map(|file| clean(&file.path));
-            let cost = costs(row);
-            json!({"s": line, "text": text, "file": path, "depth": depth, "code": has_code, "cost": cost})
+/// A function's code.
+#[derive(Serialize)]
+struct Code<'a> {
+    name: Cow<'a, str>,
+    module: Cow<'a, str>,
+    /// What the function cost, by event.
+    own: Vec<u64>,
+    notes: Vec<String>,
+    rows: Vec<CodeRow<'a>>,
+}
+
+/// A row of it: the name of a function (`f`), a source line (`s`) or an instruction (`i`), with what it cost
+/// by event.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CodeRow<'a> {
+    Function {
+        f: Cow<'a, str>,
+        depth: usize,
+    },
+    Source {
+        s: u32,
+        text: Option<Cow<'a, str>>,
+        file: Option<Cow<'a, str>>,
+        depth: usize,
+        code: bool,
+        cost: Vec<u64>,
+    },
+    Instruction {
+        i: String,
+        text: String,
+        cost: Vec<u64>,
+    },
+}
+
+impl<'a> Code<'a> {
+    fn of(listing: &'a Listing) -> Self {
+        let note = |note: &Note| match &note.remedy {
+            Some(remedy) => format!("{}; try: {}", clean(&note.text), clean(remedy)),
+            None => clean(&note.text).into_owned(),
+        };
+        Self {
+            name: clean(&listing.symbol),
+            module: clean(&listing.dso),
+            own: listing.events.iter().map(|event| event.own.period).collect(),
+            notes: listing.notes.iter().map(note).collect(),
+            rows: listing.rows.iter().map(|row| CodeRow::of(listing, row)).collect(),
         }
-        Kind::Instruction(of) => {
-            let operands = annotate::operands(listing, of);
-            let text = clean(&format!("{} {operands}", of.mnemonic)).trim_end().to_owned();
-            json!({"i": format!("{:x}", of.address), "text": text, "cost": costs(row)})
+    }
+}
+
+impl<'a> CodeRow<'a> {
+    fn of(listing: &'a Listing, row: &'a Row) -> Self {
+        let cost = || (0..listing.events.len()).map(|event| row.value(event).period).collect();
+        match &row.kind {
+            Kind::Function { name, depth } => Self::Function { f: clean(name), depth: *depth },
+            Kind::Source { file, line, depth, has_code } => Self::Source {
+                s: *line,
+                text: listing.text(*file, *line).map(clean),
+                file: listing.files.get(*file).map(|file| clean(&file.path)),
+                depth: *depth,
+                code: *has_code,
+                cost: cost(),
+            },
+            Kind::Instruction(of) => {
+                let text = format!("{} {}", of.mnemonic, annotate::operands(listing, of));
+                let text = clean(&text).trim_end().to_owned();
+                Self::Instruction { i: format!("{:x}", of.address), text, cost: cost() }
+            }
+            Kind::Address(address) => {
+                Self::Instruction { i: format!("{address:x}"), text: String::new(), cost: cost() }
+            }
         }
-        Kind::Address(address) => json!({"i": format!("{address:x}"), "text": "", "cost": costs(row)}),
-    });
-    let notes = listing.notes.iter().map(|note| match &note.remedy {
-        Some(remedy) => format!("{}; try: {}", clean(&note.text), clean(remedy)),
-        None => clean(&note.text).into_owned(),
-    });
-    json!({
-        "name": clean(&listing.symbol), "module": clean(&listing.dso),
-        "rows": rows.collect::<Vec<_>>(), "notes": notes.collect::<Vec<_>>(),
-        "own": listing.events.iter().map(|event| event.own.period).collect::<Vec<_>>(),
-    })
+    }
 }

@@ -26,7 +26,7 @@ pub(super) fn write(
         node.children.iter().for_each(|child| above[*child as usize] = Some(number as u32));
         // Whatever no branch below accounts for ends here: the sampled function itself, or small branches.
         if node.own.samples > 0 && event.share(event.cost(&node.own)) * 100.0 >= layout.branch_limit {
-            ends.push((number as u32, node.own));
+            ends.push((number as u32, node.own.clone()));
         }
     }
     ends.sort_by_key(|(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
@@ -43,7 +43,7 @@ pub(super) fn write(
             at = above[number as usize];
         }
         names.reverse();
-        let amount = tree::amount(event, layout, value, event.total);
+        let amount = tree::amount(event, layout, &value, &event.total);
         if layout.shape == Shape::Folded {
             let names: Vec<String> = names.iter().map(|name| name.replace(';', ":")).collect();
             writeln!(out, "{} {}", amount.trim(), names.join(";"))?;

@@ -33,7 +33,7 @@ fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
     let mut known: FxHashMap<(usize, Cell), usize> = FxHashMap::default();
     for row in rows.iter().filter(|row| row.own.samples > 0) {
         let mut at = 0;
-        all[0].own += row.own;
+        all[0].own += &row.own;
         for cell in row.cells.iter().take(depth) {
             let next = all.len();
             let number = *known.entry((at, *cell)).or_insert(next);
@@ -41,7 +41,7 @@ fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
                 all.push(Branch { cell: Some(*cell), ..Branch::default() });
                 all[at].below.push(number);
             }
-            all[number].own += row.own;
+            all[number].own += &row.own;
             at = number;
         }
     }

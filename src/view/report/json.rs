@@ -92,7 +92,8 @@ fn cost(event: &Event, value: &Value) -> Cost {
         error: round(event.error_by(ShareOf::Period, share)),
         samples: value.samples,
         period: value.period,
-        latency: (event.total.latency > 0).then(|| round(event.share_by(ShareOf::Latency, value.latency))),
+        latency: (event.total.latency() > 0)
+            .then(|| round(event.share_by(ShareOf::Latency, value.latency()))),
     }
 }
 
@@ -129,10 +130,10 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
             object.insert("total".into(), serde_json::to_value(cost(event, &row.total))?);
         }
         for &mode in &modes {
-            let value = Value { period: row.by_mode[mode], ..Value::default() };
+            let value = Value { period: row.in_mode(mode), ..Value::default() };
             object.insert(IN_MODES[mode].into(), cost(event, &value).percent.into());
         }
-        for (name, weight) in ["weight", "weight2", "weight3"].into_iter().zip(row.own.weights) {
+        for (name, weight) in ["weight", "weight2", "weight3"].into_iter().zip(row.own.weights()) {
             if weight > 0 {
                 object.insert(name.into(), Json::from(weight));
             }

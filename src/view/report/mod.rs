@@ -192,6 +192,12 @@ impl Default for Layout {
 }
 
 impl Layout {
+    /// Whether a column asks for periods by the CPU's mode.
+    pub fn asks_modes(&self) -> bool {
+        let mut typed = self.columns.iter().flatten().chain(&self.added);
+        typed.any(|column| matches!(column, Column::InMode(_)))
+    }
+
     /// Columns of a line for a person.
     fn width(&self) -> Option<usize> {
         self.width.filter(|_| self.reads_names())
@@ -326,7 +332,7 @@ fn fields(
     columns: &[Column],
     number: impl Fn(&Event, &Row, Column) -> String,
 ) -> Vec<String> {
-    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default(), by_mode: [0; 4] };
+    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default(), by_mode: None };
     let mut fields = Vec::new();
     for column in columns {
         match column {
@@ -445,15 +451,15 @@ fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
     Some(match column {
         Column::Own => (ShareOf::Period, row.own.period),
         Column::Total => (ShareOf::Period, row.total.period),
-        Column::InMode(mode) => (ShareOf::Period, row.by_mode[mode]),
-        Column::OwnLatency => (ShareOf::Latency, row.own.latency),
-        Column::TotalLatency => (ShareOf::Latency, row.total.latency),
+        Column::InMode(mode) => (ShareOf::Period, row.in_mode(mode)),
+        Column::OwnLatency => (ShareOf::Latency, row.own.latency()),
+        Column::TotalLatency => (ShareOf::Latency, row.total.latency()),
         _ => return None,
     })
 }
 
 fn average_weight(row: &Row, which: usize) -> String {
-    format!("{:.1}", row.own.weights[which] as f64 / row.own.samples.max(1) as f64)
+    format!("{:.1}", row.own.weights()[which] as f64 / row.own.samples.max(1) as f64)
 }
 
 /// With its error for a person, with perf's two decimals for a program.

@@ -336,7 +336,7 @@ mod tests {
             cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
             own: value(1234),
             total: value(1234),
-            by_mode: [0; 4],
+            by_mode: None,
         };
         let event =
             Event { name: "cpu-clock".to_owned(), total: value(4936), rows: vec![row], ..Event::default() };
@@ -383,7 +383,7 @@ mod tests {
         for at in 0..60 {
             let (dso, symbol) = (profile.texts.add(&"d".repeat(20 + at)), profile.texts.add(names[at % 3]));
             let cells = vec![Cell::Text(comm), Cell::Text(dso), Cell::Symbol('.', symbol)];
-            event.rows.push(Row { cells, own: value(9), total: value(900), by_mode: [0; 4] });
+            event.rows.push(Row { cells, own: value(9), total: value(900), by_mode: None });
             tree.nodes.push(crate::profile::sampled::tree::Node {
                 symbol,
                 dso,

@@ -51,27 +51,17 @@ pub(super) fn write(
         }
     }
     writeln!(out, "   Total    Self")?;
-    let mut open: Vec<Open> = Vec::new();
-    let push = |open: &mut Vec<Open>, list: &[u32], rails: &str, depth: usize, above: Value| {
-        let entries = list.iter().enumerate().rev().map(|(at, number)| Open {
-            number: *number,
-            rails: rails.to_owned(),
-            is_last: at + 1 == list.len(),
-            depth,
-            above,
-        });
-        open.extend(entries);
-    };
-    push(&mut open, &shown(&tree.roots), "", 0, event.total);
+    let mut open: Vec<Open<'_>> = Vec::new();
+    push(&mut open, &shown(&tree.roots), "", 0, &event.total);
     while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
         let mut node = &tree.nodes[number as usize];
-        let whole = node.total;
+        let whole = &node.total;
         let share = |value: &Value| event.share(event.cost(value));
-        let total = share(&whole);
+        let total = share(whole);
         let numbers = format!(
             "  {}  {}  ",
             amount(event, layout, whole, above),
-            amount(event, layout, node.own, above)
+            amount(event, layout, &node.own, above)
         );
         let filled = ((total * BAR as f64).round() as usize).min(BAR);
         let (branch, more) = match (depth, is_last) {
@@ -174,7 +164,7 @@ fn broken(names: &[String], room: usize) -> Vec<String> {
 }
 
 /// A branch that is still to be drawn.
-struct Open {
+struct Open<'a> {
     number: u32,
     /// The lines to its left.
     rails: String,
@@ -182,18 +172,29 @@ struct Open {
     is_last: bool,
     depth: usize,
     /// What the branch above cost.
-    above: Value,
+    above: &'a Value,
+}
+
+/// Puts branches on the list of those that are to be shown, the first of them last.
+fn push<'a>(open: &mut Vec<Open<'a>>, list: &[u32], rails: &str, depth: usize, above: &'a Value) {
+    open.extend(list.iter().enumerate().rev().map(|(at, number)| Open {
+        number: *number,
+        rails: rails.to_owned(),
+        is_last: at + 1 == list.len(),
+        depth,
+        above,
+    }));
 }
 
 /// What stands before a branch.
-pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value) -> String {
+pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Value) -> String {
     match layout.unit {
         Unit::Period => format!("{:>14}", value.period),
         Unit::Count => format!("{:>9}", value.samples),
         Unit::Percent => {
             let share = match layout.shape {
-                Shape::Fractal => event.cost(&value) as f64 / event.cost(&above).max(1) as f64,
-                _ => event.share(event.cost(&value)),
+                Shape::Fractal => event.cost(value) as f64 / event.cost(above).max(1) as f64,
+                _ => event.share(event.cost(value)),
             };
             format!("{:5.1}%", share * 100.0)
         }

@@ -22,9 +22,9 @@ fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
 
 fn place(place: &Place) -> Value {
     json!({
-        "ip": place.address, "symbol": place.symbol, "offset": place.into, "dso": place.dso,
+        "ip": place.address, "symbol": place.symbol.as_deref(), "offset": place.into, "dso": place.dso.as_deref(),
         "inlined": place.inlined,
-        "file": place.source.as_ref().map(|(file, _)| file),
+        "file": place.source.as_ref().map(|(file, _)| &**file),
         "line": place.source.as_ref().map(|(_, line)| line),
     })
 }
@@ -63,7 +63,7 @@ fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, pla
             .map(|(number, value)| (super::parts::register(number, layout.is_aarch64), Value::from(value)));
         Value::Object(named.collect())
     };
-    let end = |number: u32| places.at(number).last().and_then(|place| place.symbol.clone());
+    let end = |number: u32| places.at(number).last().and_then(|place| place.symbol.as_deref());
     let branch = |branch: &Branch| {
         let flags = branch.flags;
         json!({

@@ -207,8 +207,8 @@ pub type ReadSource = fn(&str) -> Option<Arc<[String]>>;
 #[derive(Debug)]
 pub(super) struct SourceCode {
     read: ReadSource,
-    files: FxHashMap<String, Option<Arc<[String]>>>,
-    last: FxHashMap<Option<i32>, (String, u32)>,
+    files: FxHashMap<Arc<str>, Option<Arc<[String]>>>,
+    last: FxHashMap<Option<i32>, (Arc<str>, u32)>,
 }
 
 impl SourceCode {

@@ -74,7 +74,7 @@ fn call(place: &Place) -> Value {
     let mut call = Map::new();
     call.insert("ip".to_owned(), json!(format!("{:#x}", place.address)));
     if let Some(symbol) = &place.symbol {
-        call.insert("symbol".to_owned(), json!(symbol));
+        call.insert("symbol".to_owned(), json!(**symbol));
     }
     if let Some(dso) = &place.dso {
         let is_path = dso.starts_with('/');

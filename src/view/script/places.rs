@@ -23,12 +23,16 @@ pub(super) struct Lines {
     stops: Vec<bool>,
 }
 
+/// Bytes of words that are kept: those of the addresses that come again and again find room.
+const MOST_TEXT: usize = 8 << 20;
+
 impl Lines {
     pub(super) fn new(choices: Vec<Fields>, places: &Places, layout: &Layout) -> Self {
         let stop_at = &layout.stop_at;
         let made = vec![(0, 0); places.len() * choices.len()];
-        let is_stop =
-            |place: &Place| place.symbol.as_ref().is_some_and(|name| stop_at.iter().any(|stop| stop == name));
+        let is_stop = |place: &Place| {
+            place.symbol.as_ref().is_some_and(|name| stop_at.iter().any(|stop| **stop == **name))
+        };
         let stops = if stop_at.is_empty() {
             Vec::new()
         } else {
@@ -42,6 +46,10 @@ impl Lines {
         let Some(&(start, length)) = self.made.get(at) else { return &[] };
         if length > 0 {
             return &self.text[start..start + length as usize];
+        }
+        if self.text.len() > MOST_TEXT {
+            self.text.clear();
+            self.made.fill((0, 0));
         }
         let (start, fields) = (self.text.len(), self.choices[choice]);
         for place in places.at(number) {
@@ -130,4 +138,23 @@ pub(super) fn dso(line: &mut Vec<u8>, place: Option<&Place>) {
     line.push(b'(');
     line.extend(clean(name).bytes());
     line.push(b')');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_found_no_room_are_made_again() {
+        let mut places = Places::default();
+        let long = |number: usize| Some(number.to_string().repeat(MOST_TEXT / 4).into());
+        (0..8).for_each(|number| places.push([Place { symbol: long(number), ..Place::default() }]));
+        let choices = vec![Fields::of(&[Field::Sym])];
+        let mut lines = Lines::new(choices, &places, &Layout::default());
+        for number in [0, 1, 2, 0, 3, 4, 5, 6, 7, 1, 0] {
+            let line = lines.of(&places, number, 0).to_vec();
+            assert!(line.iter().filter(|byte| **byte == b'0' + number as u8).count() == MOST_TEXT / 4);
+            assert!(lines.text.len() < 2 * MOST_TEXT);
+        }
+    }
 }

@@ -87,7 +87,7 @@ pub(crate) fn answer(query: &Query) -> Answer {
             cells: query.keys.iter().map(cell).collect(),
             own: value(*own),
             total: value(*total),
-            by_mode: [0; 4],
+            by_mode: None,
         }
     });
     let rows = rows.collect();
@@ -140,8 +140,7 @@ pub(crate) fn started(query: &Query) -> Answer {
             _ => Cell::Text(libc),
         };
         let cells = query.keys.iter().map(cell).collect();
-        let by_mode = [0; 4];
-        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), by_mode });
+        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), by_mode: None });
         if let Some(tree) = &mut event.tree {
             let children = tree.roots.clone();
             tree.roots = vec![tree.nodes.len() as u32];

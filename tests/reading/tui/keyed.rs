@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pmc::profile::sampled::{Cell, FunctionRef, Order, Query, ShareOf};
+use pmc::session::Value;
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
 use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
@@ -51,8 +52,10 @@ fn shares_of_time_by_the_clock() {
         let mut known = answer(query);
         known.profile.has_latency = true;
         let event = &mut known.profile.events[0];
-        (event.share_of, event.total.latency) = (query.share_of, 4000);
-        event.rows.iter_mut().for_each(|row| row.own.latency = row.own.samples * 2);
+        let set = |value: &mut Value, latency| value.more.get_or_insert_default().latency = latency;
+        event.share_of = query.share_of;
+        set(&mut event.total, 4000);
+        event.rows.iter_mut().map(|row| &mut row.own).for_each(|own| set(own, own.samples * 2));
         Poll { answer: Some(Arc::new(known)), ..Poll::default() }
     };
     desk.take(with_latency(&desk.state.query.clone()));

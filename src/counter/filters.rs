@@ -1,0 +1,20 @@
+//! Filters of tracepoints: the kernel drops what they do not hold for before it counts or samples.
+
+use std::ffi::CString;
+use std::io;
+
+use crate::event::EventSpec;
+use crate::sys::perf::EventFd;
+
+/// A filter that the kernel does not take: whose, its text, what the kernel says.
+pub type Refused<'a> = (&'a EventSpec, &'a str, io::Error);
+
+/// Sets the filters of open events.
+pub(super) fn set<'a>(open: impl Iterator<Item = (&'a EventSpec, &'a EventFd)>) -> Result<(), Refused<'a>> {
+    for (spec, fd) in open {
+        let Some(filter) = &spec.filter else { continue };
+        let c = CString::new(filter.as_str()).map_err(io::Error::from);
+        c.and_then(|c| fd.set_filter(&c)).map_err(|error| (spec, filter.as_str(), error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Filters of tracepoints (`--filter`), each for the tracepoints of the `-e` before it: from what was typed
+//! to the events, and what is said of those that the kernel does not take.
+
+use crate::abi::attr::kind;
+use crate::counter::filters::Refused;
+use crate::error::{Error, Result};
+use crate::event::{EventGroup, EventSpec, Parser};
+
+/// Reads the texts of events with their filters, each of these with the index of its text.
+///
+/// # Errors
+/// A text that cannot be understood on this machine; a filter for what is no tracepoint.
+pub(crate) fn events(
+    parser: &mut Parser<'_>,
+    texts: &[String],
+    filters: &[(usize, String)],
+) -> Result<Vec<EventGroup>> {
+    let mut all = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        let mut groups = parser.parse(text)?;
+        for (_, filter) in filters.iter().filter(|(event, _)| *event == index) {
+            groups.iter_mut().flat_map(|group| &mut group.events).try_for_each(|spec| typed(filter, spec))?;
+        }
+        all.extend(groups);
+    }
+    Ok(all)
+}
+
+fn typed(filter: &str, spec: &mut EventSpec) -> Result<()> {
+    if !is_tracepoint(spec) {
+        return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
+            .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
+    }
+    add(filter, spec);
+    Ok(())
+}
+
+/// What the event means by itself must hold too.
+fn add(filter: &str, spec: &mut EventSpec) {
+    spec.filter = Some(match spec.filter.take() {
+        None => filter.to_owned(),
+        Some(own) => format!("({own}) && ({filter})"),
+    });
+}
+
+fn is_tracepoint(spec: &EventSpec) -> bool {
+    spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT)
+}
+
+/// Leaves out what this process does (`--exclude-perf`).
+///
+/// # Errors
+/// There is no tracepoint among the events.
+pub(super) fn exclude_self(groups: &mut [EventGroup]) -> Result<()> {
+    let events = groups.iter_mut().flat_map(|group| &mut group.events);
+    let mut tracepoints = events.filter(|spec| is_tracepoint(spec)).peekable();
+    if tracepoints.peek().is_none() {
+        return Err(Error::usage("--exclude-perf: there is no tracepoint among the events")
+            .why("the kernel tells processes apart for tracepoints only")
+            .try_this("-p, -t or -u, which record nobody else"));
+    }
+    let not_ours = format!("common_pid != {}", std::process::id());
+    tracepoints.for_each(|spec| add(&not_ours, spec));
+    Ok(())
+}
+
+/// The kernel does not take a filter.
+pub(super) fn refused((spec, filter, error): Refused<'_>) -> Error {
+    Error::io(format!("--filter '{filter}'"), error)
+        .why("the kernel does not understand the expression, or the tracepoint has no such field")
+        .try_this(format!("pmc list --long {} shows its fields", spec.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Source;
+
+    #[test]
+    fn all_filters_of_an_event_must_hold() {
+        let mut attr = crate::abi::Attr::new(kind::TRACEPOINT, 7);
+        attr.set_period(1);
+        let mut spec = EventSpec::new("sched:sched_switch", Source::Kernel(attr));
+        typed("a == 1", &mut spec).unwrap();
+        assert_eq!(spec.filter.as_deref(), Some("a == 1"));
+        typed("b == 2", &mut spec).unwrap();
+        assert_eq!(spec.filter.as_deref(), Some("(a == 1) && (b == 2)"));
+        let mut clock = EventSpec::generic(kind::SOFTWARE, 0);
+        assert!(typed("a == 1", &mut clock).unwrap_err().to_string().contains("is no tracepoint"));
+        let group = |spec: &EventSpec| EventGroup {
+            events: vec![spec.clone()],
+            braces: false,
+            weak: false,
+            leader_sampling: false,
+        };
+        assert!(exclude_self(&mut [group(&clock)]).is_err());
+        let mut both = [group(&clock), group(&spec)];
+        exclude_self(&mut both).unwrap();
+        assert_eq!(both[0].events[0].filter, None);
+        let ours = format!("common_pid != {}", std::process::id());
+        assert!(both[1].events[0].filter.as_ref().unwrap().contains(&ours));
+    }
+}
