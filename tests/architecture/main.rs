@@ -66,7 +66,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "recording",
         &[
             "counter", "event", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi",
-            "error", "units", "address",
+            "error", "units",
         ],
     ),
     (
