@@ -168,7 +168,8 @@ impl Analysis {
             if request.stitches {
                 unwinding = unwinding.stitching(&session)?;
             }
-            let samples = samples::collect(&session, &wanted, Some(&unwinding), &|count| meter.more(count))?;
+            let count = |count| meter.more(count);
+            let samples = samples::collect(&session, &wanted, unwinding.if_needed(), &count)?;
             (samples, unwinding.ends())
         };
         let resolved = {

@@ -1,39 +1,47 @@
 //! Unwinding for pass 2: each module's tables and each epoch's space are prepared once, when a sample
 //! first needs them.
 //!
-//! Receives the session's epochs and the symbolizer's files; hands on walkers, one a thread.
+//! Receives the session's epochs and the symbolizer's files; hands on chains, and counts how they end.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
 use super::symbols::Symbols;
-use crate::abi::{branch_sample_type, context};
+use crate::abi::branch_sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::quality::Ends;
-use crate::record::sample::{Branches, user_part};
+use crate::record::Parts;
 use crate::record::unwound::has_copy;
-use crate::record::{Parts, Thread};
-use crate::session::{Epoch, History, Session, Unwind, Walk};
-use crate::unwind::{Arch, End, Frame, Joiner, Registers, Space, Stitcher, Tables, Walker};
+use crate::session::{Chains, Epoch, History, Session, Unwind, UnwindSample};
+use crate::unwind::{Arch, End, Space, StackUnwinder, Stitcher, Tables, UnwoundStack};
 
+/// Samples below which one thread is as fast as several.
+const WORTHWHILE: usize = 32;
 /// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.
 const MOST_SPACES: usize = 256;
 
 /// The unwinder of a recording.
 pub struct RecordingUnwinder<'a> {
+    spaces: Spaces<'a>,
+    unwinder: StackUnwinder,
+    /// Where kept calls are stitched together.
+    stitcher: Option<Stitcher>,
+    most: usize,
+    has_copies: bool,
+    ends: EndCounts,
+}
+
+/// What the recorded processes had mapped.
+struct Spaces<'a> {
     history: &'a History,
     symbols: &'a Symbols,
     /// The machine's.
     arch: Arch,
-    most: usize,
-    joins: bool,
-    /// How many calls the processor keeps, where kept calls are stitched together.
-    kept_calls: Option<u64>,
     tables: Vec<OnceLock<Option<Tables>>>,
-    spaces: Mutex<FxHashMap<(Epoch, Arch), std::sync::Arc<Space>>>,
-    ends: Mutex<EndCounts>,
+    /// By version of the epoch.
+    spaces: Mutex<FxHashMap<(u32, Arch), Arc<Space>>>,
 }
 
 /// How chains ended.
@@ -54,16 +62,20 @@ impl<'a> RecordingUnwinder<'a> {
     pub fn new(session: &'a Session, symbols: &'a Symbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
-        Self {
+        let spaces = Spaces {
             history,
             symbols,
             arch: if machine == "aarch64" { Arch::Aarch64 } else { Arch::X86_64 },
-            most,
-            joins: joins && session.reader.layouts().iter().any(|l| has_copy(l.sample_type())),
-            kept_calls: None,
             tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
             spaces: Mutex::default(),
-            ends: Mutex::default(),
+        };
+        Self {
+            spaces,
+            unwinder: StackUnwinder::new(most, joins),
+            stitcher: None,
+            most,
+            has_copies: session.reader.layouts().iter().any(|l| has_copy(l.sample_type())),
+            ends: EndCounts::default(),
         }
     }
 
@@ -72,18 +84,53 @@ impl<'a> RecordingUnwinder<'a> {
     /// # Errors
     /// When the recording has none, or does not say what that needs.
     pub fn stitching(self, session: &Session) -> Result<Self> {
-        Ok(Self { kept_calls: Some(kept_calls(&session.reader)?), ..self })
+        Ok(Self { stitcher: Some(Stitcher::new(kept_calls(&session.reader)?)), ..self })
     }
 
-    /// Why the stacks that were walked so far end; complete when the walkers are gone.
+    /// The unwinder, if there is anything for it to do.
+    pub fn if_needed(&mut self) -> Option<&mut dyn Unwind> {
+        let is_needed = self.has_copies || self.stitcher.is_some();
+        is_needed.then_some(self as &mut dyn Unwind)
+    }
+
+    /// Why the stacks that were unwound so far end.
     pub fn ends(&self) -> Ends {
-        let counts = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = |module: u32| self.history.modules()[module as usize].short_name();
+        let counts = &self.ends;
+        let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =
             counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
         no_tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let EndCounts { copied, cut, lost, long, compat, .. } = *counts;
         Ends { copied, cut, lost, long, compat, no_tables }
+    }
+}
+
+impl EndCounts {
+    /// Counts how a stack ends, by what it came to.
+    fn add(&mut self, stack: &UnwindSample<'_>, unwound: Option<UnwoundStack<'_>>, spaces: &Spaces<'_>) {
+        self.copied += 1;
+        let Some(unwound) = unwound else {
+            self.compat += u64::from(spaces.arch_of(&stack.parts).is_none());
+            return;
+        };
+        match unwound.end {
+            None | Some(End::Root) => {}
+            _ if unwound.is_joined || unwound.is_completed => {}
+            Some(End::Cut) => self.cut += 1,
+            Some(End::Lost) => self.lost += 1,
+            Some(End::Long) => self.long += 1,
+            Some(End::NoTables(address)) => {
+                let module = spaces.history.find(stack.epoch, address).map(|mapped| mapped.module);
+                *self.no_tables.entry(module).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl Spaces<'_> {
+    /// `None` for a process of 32-bit Arm.
+    fn arch_of(&self, parts: &Parts<'_>) -> Option<Arch> {
+        parts.user_regs.and_then(|registers| self.arch.of_process(registers.abi))
     }
 
     fn tables(&self, module: u32) -> Option<&Tables> {
@@ -95,9 +142,10 @@ impl<'a> RecordingUnwinder<'a> {
         self.tables.get(module as usize)?.get_or_init(read).as_ref()
     }
 
-    fn space(&self, epoch: Epoch, arch: Arch) -> std::sync::Arc<Space> {
+    fn at(&self, epoch: Epoch, arch: Arch) -> Arc<Space> {
+        let key = (self.history.version(epoch), arch);
         let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(space) = spaces.get(&(epoch, arch)) {
+        if let Some(space) = spaces.get(&key) {
             return space.clone();
         }
         let mut space = Space::new(arch);
@@ -107,28 +155,48 @@ impl<'a> RecordingUnwinder<'a> {
         if spaces.len() >= MOST_SPACES {
             spaces.clear();
         }
-        let space = std::sync::Arc::new(space);
-        spaces.insert((epoch, arch), space.clone());
+        let space = Arc::new(space);
+        spaces.insert(key, space.clone());
         space
     }
 }
 
 impl Unwind for RecordingUnwinder<'_> {
-    fn needs_order(&self) -> bool {
-        self.joins || self.kept_calls.is_some()
-    }
-
-    fn walker(&self) -> Box<dyn Walk + '_> {
-        Box::new(OneThread {
-            shared: self,
-            walker: Walker::default(),
-            joiner: self.joins.then(Joiner::default),
-            stitcher: self.kept_calls.map(Stitcher::new),
-            last: None,
-            values: Vec::new(),
-            chain: Vec::new(),
-            ends: EndCounts::default(),
-        })
+    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains) {
+        let Self { spaces, unwinder, .. } = self;
+        let copied = samples.iter().flatten().count();
+        unwinder.walk(samples, copied >= WORTHWHILE, |walker, sample| {
+            let Some(UnwindSample { thread, epoch, parts, kept_calls: None }) = sample else { return };
+            if let Some(arch) = spaces.arch_of(parts) {
+                let space = spaces.at(*epoch, arch);
+                let space = Some((&*space, spaces.history.version(*epoch)));
+                walker.walk(*thread, space, arch, parts, |_| true);
+            }
+        });
+        let mut calls = Vec::new();
+        for (index, sample) in samples.iter().enumerate() {
+            let unwound = self.unwinder.stack(index);
+            match sample {
+                Some(UnwindSample { thread, epoch, kept_calls: Some(kept), .. }) => {
+                    calls.clear();
+                    calls.extend(kept.iter().map(|branch| branch.from));
+                    let has_calls = calls.iter().any(|from| *from != 0);
+                    let stitched = self.stitcher.as_mut().filter(|_| has_calls).zip(kept.hw_index).map(
+                        |(stitcher, newest)| {
+                            let version = self.spaces.history.version(*epoch);
+                            stitcher.stitch(thread.tid, version, newest, &calls, self.most)
+                        },
+                    );
+                    let stitched: Vec<u64> = stitched.into_iter().flatten().collect();
+                    chains.push(&stitched);
+                }
+                Some(sample) => {
+                    chains.push(unwound.map_or(&[], |stack| stack.chain));
+                    self.ends.add(sample, unwound, &self.spaces);
+                }
+                None => chains.push(&[]),
+            }
+        }
     }
 }
 
@@ -163,84 +231,4 @@ fn kept_calls(reader: &Reader) -> Result<u64> {
             "record with a perf or pmc that writes them, or read it without --stitch-lbr",
         )
     })
-}
-
-struct OneThread<'a> {
-    shared: &'a RecordingUnwinder<'a>,
-    walker: Walker,
-    joiner: Option<Joiner>,
-    stitcher: Option<Stitcher>,
-    last: Option<(Epoch, Arch, std::sync::Arc<Space>)>,
-    values: Vec<u64>,
-    chain: Vec<Frame>,
-    ends: EndCounts,
-}
-
-impl Drop for OneThread<'_> {
-    fn drop(&mut self) {
-        let mut all = self.shared.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        all.copied += self.ends.copied;
-        all.cut += self.ends.cut;
-        all.lost += self.ends.lost;
-        all.long += self.ends.long;
-        all.compat += self.ends.compat;
-        for (module, samples) in self.ends.no_tables.drain() {
-            *all.no_tables.entry(module).or_default() += samples;
-        }
-    }
-}
-
-impl Walk for OneThread<'_> {
-    fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>) {
-        let (Some(recorded), Some(stack)) = (&parts.user_regs, &parts.user_stack) else { return };
-        self.ends.copied += 1;
-        let Some(arch) = self.shared.arch.of_process(recorded.abi) else {
-            self.ends.compat += 1;
-            return;
-        };
-        self.values.clear();
-        self.values.extend(recorded.values.iter());
-        let Some(registers) = Registers::from_sample(arch, recorded.mask, &self.values) else {
-            return;
-        };
-        let space = match &self.last {
-            Some((of, word, space)) if (*of, *word) == (epoch, arch) => space.clone(),
-            _ => {
-                let space = self.shared.space(epoch, arch);
-                self.last = Some((epoch, arch, space.clone()));
-                space
-            }
-        };
-        let most = self.shared.most;
-        let end = self.walker.walk(&space, &registers, stack.bytes, most, &mut self.chain);
-        let known = self.joiner.as_mut();
-        let joined = known.and_then(|known| known.join(thread.tid, epoch.0, end, most, &mut self.chain));
-        // What the kernel found by frame pointers may lead further.
-        let callers = user_part(parts.callchain.unwrap_or_default());
-        let goes_on = joined.is_some() || self.walker.complete(&space, callers, most, &mut self.chain);
-        match end {
-            End::Root => {}
-            _ if goes_on => {}
-            End::Cut => self.ends.cut += 1,
-            End::Lost => self.ends.lost += 1,
-            End::Long => self.ends.long += 1,
-            End::NoTables(address) => {
-                let module = self.shared.history.find(epoch, address).map(|mapped| mapped.module);
-                *self.ends.no_tables.entry(module).or_default() += 1;
-            }
-        }
-        let (own, others) = self.chain.split_at(joined.unwrap_or(self.chain.len()));
-        chain.extend(own.iter().map(|frame| frame.address.0));
-        if joined.is_some() {
-            chain.push(context::USER);
-        }
-        chain.extend(others.iter().map(|frame| frame.address.0));
-    }
-
-    fn stitch(&mut self, thread: Thread, epoch: Epoch, branches: Branches<'_>, callers: &mut Vec<u64>) {
-        let (Some(stitcher), Some(newest)) = (&mut self.stitcher, branches.hw_index) else { return };
-        self.values.clear();
-        self.values.extend(branches.iter().map(|branch| branch.from));
-        callers.extend(stitcher.stitch(thread.tid, epoch.0, newest, &self.values, self.shared.most));
-    }
 }

@@ -412,18 +412,21 @@ pub struct UserStack<'a> {
     pub bytes: &'a [u8],
     /// What was asked for, in bytes; the rest of that is padding.
     pub asked: usize,
+    /// Bytes from where the record says so to its end.
+    pub(super) from_end: usize,
 }
 
 impl<'a> UserStack<'a> {
     /// `Some(None)` when nothing was copied.
     pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Option<Self>> {
+        let from_end = c.rest().len();
         let asked = usize::try_from(c.u64()?).ok()?;
         if asked == 0 {
             return Some(None);
         }
         let bytes = c.take(asked)?;
         let copied = usize::try_from(c.u64()?).ok()?.min(asked);
-        Some(Some(Self { bytes: &bytes[..copied], asked }))
+        Some(Some(Self { bytes: &bytes[..copied], asked, from_end }))
     }
 }
 

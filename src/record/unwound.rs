@@ -150,6 +150,25 @@ pub fn has_copy(sample_type: u64) -> bool {
     sample_type & COPY == COPY
 }
 
+/// Appends a sample without most of the padding behind its copy of the stack: as if less had been asked for,
+/// but still more than there was.
+pub fn write_without_padding(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) {
+    let stack = sample.parts().and_then(|parts| parts.user_stack);
+    // What is behind the copy's valid part says that the stack was no larger.
+    let shorter = stack.map(|stack| (stack, stack.bytes.len().next_multiple_of(8) + 8));
+    let Some((stack, asked)) = shorter.filter(|(stack, asked)| *asked < stack.asked) else {
+        return out.extend_from_slice(raw.bytes);
+    };
+    let at = raw.bytes.len() - stack.from_end;
+    let size = (raw.bytes.len() - (stack.asked - asked)) as u16;
+    out.extend_from_slice(&raw.bytes[..HEADER - 2]);
+    out.extend_from_slice(&size.to_ne_bytes());
+    out.extend_from_slice(&raw.bytes[HEADER..at]);
+    out.extend_from_slice(&(asked as u64).to_ne_bytes());
+    out.extend_from_slice(&raw.bytes[at + 8..][..asked]);
+    out.extend_from_slice(&raw.bytes[at + 8 + stack.asked..]);
+}
+
 /// Appends a sample as it is, but for its id: it is the twin's. Its first word must be its id
 /// (`PERF_SAMPLE_IDENTIFIER`); otherwise `false`.
 pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
@@ -221,6 +240,11 @@ mod tests {
 
     /// A sample in kernel mode with every field of [`ALL`].
     fn record(misc: u16) -> Vec<u8> {
+        record_with(misc, &[16, 0xaaaa, 0xbbbb, 16])
+    }
+
+    /// The same with this copy: how much was asked for, the words, how much is valid.
+    fn record_with(misc: u16, stack: &[u64]) -> Vec<u8> {
         let kernel = -128i64 as u64;
         let words: Vec<u64> = [
             &[77, 0x1000, 5 | 5 << 32, 99, 0xadd7, 3, 1000][..], // front
@@ -233,7 +257,7 @@ mod tests {
         // The raw field is a u32 size and its bytes: 4 + 12 here.
         let raw_at = body.len() - 16;
         body[raw_at..raw_at + 4].copy_from_slice(&12u32.to_ne_bytes());
-        let rest = [2u64, 10, 11, 12, 16, 0xaaaa, 0xbbbb, 16, 55, 0xd5, 66, 88];
+        let rest = [&[2u64, 10, 11, 12], stack, &[55, 0xd5, 66, 88]].concat();
         body.extend(rest.iter().flat_map(|word| word.to_ne_bytes()));
         let mut record = Vec::new();
         record.extend(kind::SAMPLE.to_ne_bytes());
@@ -312,6 +336,30 @@ mod tests {
             assert_eq!(sample.id(), Some(twin_id(77)));
             assert!(parts.user_stack.is_some());
         });
+    }
+
+    #[test]
+    fn padding_behind_a_copy_is_left_out() {
+        let before = attr(ALL);
+        let layouts = Layouts::new([(&before, &[77][..])]);
+        let padded = |valid: u64, words: usize| {
+            let stack: Vec<u64> = std::iter::once(words as u64 * 8).chain(0..words as u64).collect();
+            record_with(2, &[&stack[..], &[valid]].concat())
+        };
+        // One word more than was there stays, so that the stack is seen to be no larger.
+        for (valid, asked) in [(64, 64), (56, 64), (48, 56), (44, 56), (8, 16), (0, 8)] {
+            let (bytes, mut out) = (padded(valid, 8), vec![1, 2, 3]);
+            let raw = RawRecord::first(&bytes).unwrap();
+            write_without_padding(&raw, &layouts.sample(&raw).unwrap().1, &mut out);
+            assert_eq!(out[3..], padded(valid, asked / 8), "{valid}");
+        }
+        // None was copied; the size is wrong.
+        for bytes in [record_with(2, &[0]), padded(8, 8)[..100].to_vec()] {
+            let mut out = Vec::new();
+            let raw = RawRecord { bytes: &bytes, kind: kind::SAMPLE, misc: 2 };
+            write_without_padding(&raw, &layouts.sample(&raw).unwrap().1, &mut out);
+            assert_eq!(out, bytes);
+        }
     }
 
     #[test]

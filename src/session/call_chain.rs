@@ -14,28 +14,59 @@
 use super::Epoch;
 use super::deferred::Deferred;
 use super::intern::bytes;
-use crate::abi::{CpuMode, branch_sample_type, context, sample_type};
+use crate::abi::{CpuMode, branch_sample_type, context};
 use crate::record::sample::Branches;
-use crate::record::{Parts, Sample, SampleLayout, Thread, Words};
+use crate::record::{Parts, Sample, Thread, Words};
 
-/// Makes [`Walk`]s.
-pub trait Unwind: Sync {
-    /// Whether walks rest on those before them: samples must then come to one walker, in the order of time.
-    fn needs_order(&self) -> bool;
-
-    /// One for a thread.
-    fn walker(&self) -> Box<dyn Walk + '_>;
+/// A sample whose stack was copied, or of which the processor kept calls.
+#[derive(Debug)]
+pub struct UnwindSample<'a> {
+    /// Whose it is.
+    pub thread: Thread,
+    /// What its process had mapped.
+    pub epoch: Epoch,
+    /// Registers, copy, and what the kernel found.
+    pub parts: Parts<'a>,
+    /// The calls; then the copy does not matter.
+    pub kept_calls: Option<Branches<'a>>,
 }
 
-/// Turns registers and a copy of the stack into a call chain.
-pub trait Walk: Send {
-    /// Appends the chain, innermost first, return addresses as they are. Behind a marker
-    /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier walk.
-    fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
+/// Turns registers and copies of stacks into call chains, and completes kept calls.
+pub trait Unwind {
+    /// Puts the chains of these samples, which come behind those of all calls before in time, into `chains`:
+    /// one for each, and an empty one for none. Innermost first, return addresses as they are. Behind a
+    /// marker (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier stack. Of kept calls
+    /// it is, where that is asked for, what calls of earlier samples of the thread lie behind them: where
+    /// each was made from.
+    fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains);
+}
 
-    /// Appends, where that is asked for, what calls of earlier samples of the thread lie behind those that
-    /// the processor kept of this one: where each was made from.
-    fn stitch(&mut self, _: Thread, _: Epoch, _: Branches<'_>, _callers: &mut Vec<u64>) {}
+/// Call chains, by number.
+#[derive(Debug, Default)]
+pub struct Chains {
+    words: Vec<u64>,
+    ends: Vec<usize>,
+}
+
+impl Chains {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.ends.clear();
+    }
+
+    /// Adds one behind the others.
+    pub fn push(&mut self, chain: &[u64]) {
+        self.words.extend_from_slice(chain);
+        self.ends.push(self.words.len());
+    }
+
+    /// The chain with this number; empty if there is none.
+    pub fn get(&self, number: usize) -> &[u64] {
+        let Some(&end) = self.ends.get(number) else { return &[] };
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.words[start..end]
+    }
 }
 
 /// A sample's chain.
@@ -49,28 +80,26 @@ pub struct CallChain<'a> {
 
 /// Makes a sample's chain whole.
 pub struct Stacker<'a> {
-    walker: Option<Box<dyn Walk + 'a>>,
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
     branch_history: bool,
     chain: Vec<u64>,
-    /// The user part that is compared with the recorded one.
-    user: Vec<u64>,
+    /// Where calls, or branches, stand that the processor kept.
+    calls: Vec<u64>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Stacker<'a> {
     /// One for a thread. `ignore_callers`: chains are the sampled address alone.
-    pub fn new(ignore_callers: bool, unwind: Option<&'a dyn Unwind>) -> Self {
+    pub fn new(ignore_callers: bool) -> Self {
         Self {
-            walker: unwind.map(Unwind::walker),
             deferred: None,
             ignore_callers,
             like_perf: false,
             branch_history: false,
             chain: Vec::new(),
-            user: Vec::new(),
+            calls: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -92,25 +121,21 @@ impl<'a> Stacker<'a> {
         Self { branch_history, ..self }
     }
 
-    /// The whole chain; without a copy where the record has it so.
-    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, epoch: Epoch) -> CallChain<'s> {
+    /// The whole chain, as the record has it where it can. `unwound` is what [`Unwind`] made of the sample;
+    /// empty where there is nothing.
+    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };
-        let has_more = self.branch_history || has_more(sample.layout());
-        let parts = if self.ignore_callers || !has_more { None } else { sample.parts() };
-        let copied = parts.filter(|parts| {
-            self.walker.is_some()
-                && parts.user_regs.is_some()
-                && parts.user_stack.is_some_and(|stack| !stack.bytes.is_empty())
-        });
         let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
-        let branches = parts.and_then(|parts| parts.branches).filter(|_| match keeps_calls {
+        let has_branches = match keeps_calls {
             true => chain.is_some_and(has_user_part),
-            false => self.branch_history,
-        });
+            false => self.branch_history && !self.ignore_callers,
+        };
+        let parts = if has_branches { sample.parts() } else { None };
+        let branches = parts.and_then(|parts| parts.branches);
         let awaited = chain.and_then(Deferred::awaited);
-        if copied.is_none()
+        if unwound.is_empty()
             && branches.is_none()
             && awaited.is_none()
             && let Some(chain) = chain
@@ -141,13 +166,10 @@ impl<'a> Stacker<'a> {
                 }
             }
         }
-        let is_replaced = match (branches, copied) {
-            (Some(branches), _) if keeps_calls => {
-                self.calls(sample.thread().unwrap_or_default(), epoch, branches)
-            }
-            (Some(branches), _) => self.history(branches),
-            (None, Some(parts)) => self.unwound(sample.thread().unwrap_or_default(), epoch, &parts),
-            (None, None) => false,
+        let is_replaced = match branches {
+            Some(branches) if keeps_calls => self.calls(branches, unwound),
+            Some(branches) => self.history(branches),
+            None => self.unwound(unwound),
         };
         bytes(&self.chain, &mut self.scratch);
         CallChain { words: Words::new(&self.scratch), in_calls: is_replaced && self.like_perf }
@@ -179,54 +201,47 @@ impl<'a> Stacker<'a> {
         self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
     }
 
-    /// Puts the walk through the copied stack in the place of the recorded user part, if it is longer.
-    /// Whether it is.
-    fn unwound(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>) -> bool {
-        let Some(walker) = &mut self.walker else { return false };
-        self.user.clear();
-        walker.walk(thread, epoch, parts, &mut self.user);
+    /// Puts what a copied stack came to in the place of the recorded user part, if it is longer. Whether it
+    /// is.
+    fn unwound(&mut self, unwound: &[u64]) -> bool {
         let at = self.user_part();
         let recorded = self.chain.len().saturating_sub(at + 1);
         // The marker in a joined chain is no frame.
-        let walked = self.user.iter().filter(|word| **word < context::MAX).count();
+        let walked = unwound.iter().filter(|word| **word < context::MAX).count();
         if walked <= recorded {
             return false;
         }
         self.chain.truncate(at);
         self.chain.push(context::USER);
-        self.chain.extend(self.user.first());
+        self.chain.extend(unwound.first());
         let less = |word: &u64| u64::from(self.like_perf && *word < context::MAX);
-        self.chain.extend(self.user.iter().skip(1).map(|word| word.saturating_sub(less(word))));
+        self.chain.extend(unwound.iter().skip(1).map(|word| word.saturating_sub(less(word))));
         true
     }
 
     /// Puts the calls that the processor remembers in the place of the recorded callers; whether there are
     /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays, or
     /// else what earlier samples had there is taken over.
-    fn calls(&mut self, thread: Thread, epoch: Epoch, branches: Branches<'_>) -> bool {
+    fn calls(&mut self, branches: Branches<'_>, stitched: &[u64]) -> bool {
         let at = self.user_part() + 1;
-        self.user.clear();
-        self.user.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
-        if self.user.is_empty() {
+        self.calls.clear();
+        self.calls.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
+        if self.calls.is_empty() {
             return false;
         }
         let recorded = self.chain.get(at..).unwrap_or_default();
-        let behind = behind(&self.user, recorded).and_then(|at| recorded.get(at..)).unwrap_or_default();
+        let behind = behind(&self.calls, recorded).and_then(|at| recorded.get(at..)).unwrap_or_default();
         let behind = behind.to_vec();
         // The process was left in the function that was called last.
         let left = recorded.first().copied().or_else(|| branches.iter().next().map(|branch| branch.to));
         let step = u64::from(!self.like_perf);
         self.chain.truncate(at);
         self.chain.extend(left);
-        self.chain.extend(self.user.iter().map(|call| call.saturating_add(step)));
+        self.chain.extend(self.calls.iter().map(|call| call.saturating_add(step)));
         self.chain.extend(behind.iter().map(|caller| caller.saturating_sub(1 - step)));
-        if let Some(walker) = &mut self.walker {
-            self.user.clear();
-            walker.stitch(thread, epoch, branches, &mut self.user);
-            if behind.is_empty() && !self.user.is_empty() {
-                self.chain.push(context::USER);
-                self.chain.extend(self.user.iter().map(|call| call.saturating_add(step)));
-            }
+        if behind.is_empty() && !stitched.is_empty() {
+            self.chain.push(context::USER);
+            self.chain.extend(stitched.iter().map(|call| call.saturating_add(step)));
         }
         true
     }
@@ -234,16 +249,16 @@ impl<'a> Stacker<'a> {
     /// Puts the branches that the processor remembers behind the sampled address, in the place of recorded
     /// callers that they lead to; whether there are any.
     fn history(&mut self, branches: Branches<'_>) -> bool {
-        self.user.clear();
-        self.user.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
+        self.calls.clear();
+        self.calls.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
         let recorded = &self.chain[1..];
-        let at = behind(&self.user, recorded).unwrap_or(1);
+        let at = behind(&self.calls, recorded).unwrap_or(1);
         let callers = recorded[at..].to_vec();
         let is_marker = |word: &&u64| **word >= context::MAX;
         let of_callers = self.chain[..=at].iter().rfind(is_marker).copied().into_iter();
         let mut now = self.chain[0];
         self.chain.truncate(2);
-        for from in &self.user {
+        for from in &self.calls {
             let own = context::marker(level(*from));
             self.chain.extend(Some(own).filter(|own| *own != now));
             now = own;
@@ -252,7 +267,7 @@ impl<'a> Stacker<'a> {
         let begins_bare = callers.first().is_some_and(|word| *word < context::MAX);
         self.chain.extend(of_callers.filter(|own| begins_bare && *own != now));
         self.chain.extend(callers);
-        !self.user.is_empty()
+        !self.calls.is_empty()
     }
 }
 
@@ -261,10 +276,10 @@ pub(super) fn level(address: u64) -> CpuMode {
     if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
 }
 
-/// Whether samples may hold more of their chains than the chain.
-fn has_more(layout: &SampleLayout) -> bool {
-    layout.sample_type() & sample_type::STACK_USER != 0
-        || layout.branch_sample_type() & branch_sample_type::CALL_STACK != 0
+/// The calls that the processor kept of a sample.
+pub(super) fn kept_calls<'a>(sample: &Sample<'_>, parts: &Parts<'a>) -> Option<Branches<'a>> {
+    let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
+    parts.branches.filter(|_| keeps_calls && parts.callchain.is_some_and(has_user_part))
 }
 
 /// Whether the kernel looked at the process's stack.
@@ -300,36 +315,26 @@ fn behind(calls: &[u64], recorded: &[u64]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Every walk has this answer.
-    struct Always(&'static [u64]);
-
-    impl Unwind for Always {
-        fn needs_order(&self) -> bool {
-            false
-        }
-
-        fn walker(&self) -> Box<dyn Walk + '_> {
-            Box::new(Always(self.0))
-        }
-    }
-
-    impl Walk for Always {
-        fn walk(&mut self, _: Thread, _: Epoch, _: &Parts<'_>, chain: &mut Vec<u64>) {
-            chain.extend(self.0);
-        }
-    }
-
     #[test]
     fn the_marker_of_a_joined_chain_is_no_frame() {
         let recorded = [context::USER, 0x1111, 0x2005, 0x3002];
-        let longer = |walk: &'static [u64]| {
-            let always = Always(walk);
-            let mut stacker = Stacker::new(false, Some(&always));
+        let longer = |walk: &[u64]| {
+            let mut stacker = Stacker::new(false);
             stacker.chain.extend(recorded);
-            stacker.unwound(Thread::default(), Epoch::KERNEL, &Parts::default())
+            stacker.unwound(walk)
         };
         assert!(!longer(&[0x1111, 0x2005, context::USER, 0x3002]));
         assert!(longer(&[0x1111, 0x2005, context::USER, 0x3002, 0x4007]));
+    }
+
+    #[test]
+    fn chains_are_found_by_number_and_there_may_be_none() {
+        let mut chains = Chains::default();
+        assert_eq!((chains.get(0), chains.get(1)), (&[][..], &[][..]));
+        [&[1, 2][..], &[], &[3]].into_iter().for_each(|chain| chains.push(chain));
+        assert_eq!([0, 1, 2, 3].map(|number| chains.get(number)), [&[1, 2][..], &[], &[3], &[]]);
+        chains.clear();
+        assert_eq!(chains.get(0), [0; 0]);
     }
 
     #[test]

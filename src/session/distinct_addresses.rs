@@ -1,16 +1,17 @@
 //! The distinct addresses of a recording, each once under a small number: what `script` must name before it
 //! prints.
 //!
-//! Receives the samples in any order, in parallel; hands on [`Addresses`]: a table that answers, for an
+//! Receives the samples; hands on [`Addresses`]: a table that answers, for an
 //! address seen in an epoch, with its number. Unlike [`super::samples`] it keeps no stacks and adds nothing
 //! up.
 
 use super::intern::Distinct;
 use super::location::{self, SampledAddress};
-use super::samples::{CallChain, SampleQuery, Stacker, Unwind};
-use super::{Session, Timestamp, chunks};
+use super::order::{self, Unwinding};
+use super::samples::{CallChain, SampleQuery, Stacker};
+use super::{Session, Timestamp, Unwind, chunks};
 use crate::perfdata;
-use crate::record::RawRecord;
+use crate::record::{RawRecord, Sample, kind};
 
 /// Distinct addresses, by number.
 pub type Addresses = Distinct<SampledAddress>;
@@ -45,13 +46,25 @@ pub fn collect(
     session: &Session,
     query: &SampleQuery,
     kinds: Kinds,
-    unwind: Option<&dyn Unwind>,
+    unwind: Option<&mut dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Addresses, perfdata::Error> {
-    let stacker = || Stacker::new(query.ignore_stacks, unwind).joining(&session.deferred).like_perf();
+    let stacker = || Stacker::new(query.ignore_stacks).joining(&session.deferred).like_perf();
     let new = || (Addresses::default(), stacker());
-    let look = |(found, stacker): &mut (Addresses, Stacker<'_>), raw: &RawRecord<'_>, position| {
-        sample(session, query, kinds, raw, position, stacker, found);
+    if let Some(unwinder) = unwind.filter(|_| !query.ignore_stacks && kinds.chains) {
+        let mut own = new();
+        let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+        let unwinding = Some(Unwinding { unwinder, wants: &wants });
+        let is_sample = |kind| kind == kind::SAMPLE;
+        order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
+            sample(session, query, kinds, raw, place.position, unwound, &mut own);
+            progress(1);
+            Ok::<(), perfdata::Error>(())
+        })?;
+        return Ok(own.0);
+    }
+    let look = |own: &mut _, raw: &RawRecord<'_>, position| {
+        sample(session, query, kinds, raw, position, &[], own);
     };
     let parts = chunks::walk(session, rayon::current_num_threads(), new, look, progress)?;
     let mut parts = parts.into_iter().map(|(found, _)| found);
@@ -70,8 +83,8 @@ fn sample(
     kinds: Kinds,
     raw: &RawRecord<'_>,
     position: Timestamp,
-    stacker: &mut Stacker<'_>,
-    found: &mut Addresses,
+    unwound: &[u64],
+    (found, stacker): &mut (Addresses, Stacker<'_>),
 ) {
     let Some((_, sample)) = session.reader.layouts().sample(raw) else { return };
     let time = sample.time().map(|time| time.0);
@@ -82,10 +95,10 @@ fn sample(
     {
         return;
     }
-    let timestamp = if session.has_time { time.unwrap_or(0) } else { position };
+    let timestamp = session.timestamp(&sample, position);
     let epoch = session.history.epoch(thread.pid, timestamp);
     if kinds.chains {
-        let chain = stacker.chain(&sample, epoch);
+        let chain = stacker.chain(&sample, unwound);
         let steps_back = kinds.steps_back(&chain);
         location::walk(chain.words, usize::MAX, |level, address, is_caller| {
             found.add(SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller));

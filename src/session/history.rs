@@ -405,7 +405,7 @@ impl History {
 
     /// Changes when files are mapped or code is replaced: epochs with the same version have the same files in
     /// the same places.
-    pub(super) fn version(&self, epoch: Epoch) -> u32 {
+    pub fn version(&self, epoch: Epoch) -> u32 {
         self.epochs[epoch.0 as usize].version
     }
 

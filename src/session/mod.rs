@@ -31,16 +31,17 @@ pub mod space;
 
 use rustc_hash::FxHashMap;
 
+pub use call_chain::{Chains, Unwind, UnwindSample};
 pub use history::{CommId, Epoch, History, Timestamp};
 pub use location::Location;
 pub use module::{Kind, Module};
 pub use resolver::{Resolved, Stacks};
 pub use running_processes::RunningProcesses;
-pub use samples::{SampleQuery, Samples, Unwind, Value, Walk};
+pub use samples::{SampleQuery, Samples, Value};
 
 use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};
-use crate::record::Thread;
+use crate::record::{Sample, Thread};
 
 /// What the side-band says about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,6 +115,11 @@ impl Session {
             cgroups: found.cgroups,
             has_time,
         })
+    }
+
+    /// When a sample was taken, that stands behind so many bytes of records.
+    pub fn timestamp(&self, sample: &Sample<'_>, position: Timestamp) -> Timestamp {
+        if self.has_time { sample.time().map_or(0, |time| time.0) } else { position }
     }
 
     /// What the user should know about the file.

@@ -10,10 +10,14 @@
 //! ```
 //! So two rounds are held at a time. Equal times keep the order of the file. Without times, or without marks,
 //! the order of the file, or all at once.
+//!
+//! Copies of stacks are unwound in that order, since what a stack is joined with was seen before it: many at
+//! a time, all that can go.
 
+use super::call_chain::{Chains, Unwind, UnwindSample, kept_calls};
 use super::{Session, Timestamp};
 use crate::perfdata::{Buffer, Chunk, Error};
-use crate::record::{RawRecord, kind};
+use crate::record::{RawRecord, Sample, kind};
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,21 +59,57 @@ impl Held {
     fn release<E>(
         &mut self,
         limit: u64,
-        visit: &mut impl FnMut(&RawRecord<'_>, Place) -> Result<(), E>,
+        show: &mut impl FnMut(&[(RawRecord<'_>, Place)]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.order.sort_unstable();
         let ripe = self.order.partition_point(|(time, ..)| *time <= limit);
+        let (now, later) = self.order.split_at(ripe);
+        let raw = |start: usize| RawRecord::first(&self.bytes[start..]);
+        let now: Vec<_> = now.iter().filter_map(|&(_, place, start)| Some((raw(start)?, place))).collect();
+        show(&now)?;
         let mut rest = Self::default();
-        for (at, &(time, place, start)) in self.order.iter().enumerate() {
-            let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
-            if at < ripe {
-                visit(&raw, place)?;
-            } else {
-                rest.add(time, place, raw.bytes);
-            }
+        for &(time, place, start) in later {
+            raw(start).into_iter().for_each(|raw| rest.add(time, place, raw.bytes));
         }
         *self = rest;
         Ok(())
+    }
+}
+
+/// What unwinds the copied stacks of samples.
+pub struct Unwinding<'a> {
+    /// Makes the chains.
+    pub unwinder: &'a mut dyn Unwind,
+    /// Whether a sample, of this timestamp, is asked for.
+    pub wants: &'a dyn Fn(&Sample<'_>, Timestamp) -> bool,
+}
+
+impl Unwinding<'_> {
+    /// The chains of the records in their order; those without a copy have empty ones.
+    fn unwind(&mut self, session: &Session, records: &[(RawRecord<'_>, Place)], chains: &mut Chains) {
+        let stacks = records.iter().map(|(raw, place)| self.stack(session, raw, place.position));
+        let stacks: Vec<_> = stacks.collect();
+        chains.clear();
+        self.unwinder.unwind(&stacks, chains);
+    }
+
+    fn stack<'a>(
+        &self,
+        session: &'a Session,
+        raw: &RawRecord<'a>,
+        position: Timestamp,
+    ) -> Option<UnwindSample<'a>> {
+        let (_, sample) = session.reader.layouts().sample(raw)?;
+        let timestamp = session.timestamp(&sample, position);
+        let parts = sample.parts()?;
+        let kept_calls = kept_calls(&sample, &parts);
+        let is_copied = parts.user_regs.is_some() && parts.user_stack.is_some();
+        if !(is_copied || kept_calls.is_some()) || !(self.wants)(&sample, timestamp) {
+            return None;
+        }
+        let thread = sample.thread().unwrap_or_default();
+        let epoch = session.history.epoch(thread.pid, timestamp);
+        Some(UnwindSample { thread, epoch, parts, kept_calls })
     }
 }
 
@@ -87,6 +127,29 @@ pub fn records<E: From<Error>>(
     wants: impl Fn(u32) -> bool,
     mut visit: impl FnMut(&RawRecord<'_>, Place) -> Result<(), E>,
 ) -> Result<(), E> {
+    records_unwound(session, by_time, None, wants, |raw, place, _| visit(raw, place))
+}
+
+/// The same, with what each sample's copy of the stack came to: empty where there is none, or nothing
+/// unwinds.
+///
+/// # Errors
+/// As [`records`].
+pub fn records_unwound<E: From<Error>>(
+    session: &Session,
+    by_time: bool,
+    mut unwinding: Option<Unwinding<'_>>,
+    wants: impl Fn(u32) -> bool,
+    mut visit: impl FnMut(&RawRecord<'_>, Place, &[u64]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut chains = Chains::default();
+    let mut show = |records: &[(RawRecord<'_>, Place)]| {
+        if let Some(unwinding) = &mut unwinding {
+            unwinding.unwind(session, records, &mut chains);
+        }
+        let mut all = records.iter().enumerate();
+        all.try_for_each(|(number, (raw, place))| visit(raw, *place, chains.get(number)))
+    };
     let mut held = Held::default();
     let (mut limit, mut youngest) = (0, 0);
     let mut buffer = Buffer::default();
@@ -106,15 +169,15 @@ pub fn records<E: From<Error>>(
                         held.add(time, at, raw.bytes);
                     }
                     None if is_sample && has_time => held.add(0, at, raw.bytes),
-                    _ => visit(&raw, at)?,
+                    _ => show(&[(raw, at)])?,
                 }
             }
             if raw.kind == kind::FINISHED_ROUND {
-                held.release(limit, &mut visit)?;
+                held.release(limit, &mut show)?;
                 limit = youngest;
             }
             at.advance(raw.bytes.len());
         }
     }
-    held.release(u64::MAX, &mut visit)
+    held.release(u64::MAX, &mut show)
 }

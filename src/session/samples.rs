@@ -12,7 +12,7 @@
 //! ```
 
 use super::call_chain::level;
-pub use super::call_chain::{CallChain, Stacker, Unwind, Walk};
+pub use super::call_chain::{CallChain, Stacker};
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weights_of};
 
@@ -22,12 +22,13 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{Interner, SharedInterner, bytes};
+use super::order::{self, Unwinding};
 use super::parallelism::Parallelism;
-use super::{CommId, Epoch, Session, Timestamp, chunks};
+use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
 use crate::abi::{context, sample_type};
 use crate::perfdata;
 use crate::record::sample::Branch;
-use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
+use crate::record::{Layouts, RawRecord, Sample, Thread, Words, kind};
 
 /// What is asked of pass 2.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +67,14 @@ impl SampleQuery {
         let at = time.unwrap_or(0);
         (self.times.is_empty() || self.times.iter().any(|(from, to)| (*from..=*to).contains(&at)))
             && self.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
+    }
+
+    /// Whether a sample of this recording, of this timestamp, is asked for.
+    pub fn takes_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
+        let thread = sample.thread().unwrap_or_default();
+        let comm = || session.history.comm(thread.pid, thread.tid, timestamp);
+        self.takes(sample, sample.time().map(|time| time.0))
+            && self.takes_thread(thread, self.comms.as_ref().and_then(|_| comm()))
     }
 
     /// Whether its thread is.
@@ -229,28 +238,40 @@ pub struct Samples {
     pub span: Option<(u64, u64)>,
 }
 
-/// Runs pass 2. `progress` is told how many samples more are done, from several threads.
+/// Runs pass 2. Stacks that were copied are unwound by `unwind`, in the order of time. `progress` is told how
+/// many samples more are done, from several threads.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn collect(
     session: &Session,
     query: &SampleQuery,
-    unwind: Option<&dyn Unwind>,
+    unwind: Option<&mut dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Samples, perfdata::Error> {
-    let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
-    // Counter values are differences to the reading before: those need the file's order. So do joined stacks.
-    let in_order = reads || !query.ignore_stacks && unwind.is_some_and(Unwind::needs_order);
-    let workers = if in_order { 1 } else { rayon::current_num_threads() };
+    let has = |fields: u64| session.reader.layouts().iter().any(|layout| layout.sample_type() & fields != 0);
+    let reads = has(sample_type::READ);
     let shared = Interned::default();
-    let parts = chunks::walk(
-        session,
-        workers,
-        || Worker::new(session, query, unwind, reads, &shared),
-        |worker, raw, position| worker.sample(raw, position),
-        progress,
-    )?;
+    let new = || Worker::new(session, query, reads, &shared);
+    let parts = match unwind.filter(|_| !query.ignore_stacks) {
+        Some(unwinder) => {
+            let mut worker = new();
+            let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+            let unwinding = Some(Unwinding { unwinder, wants: &wants });
+            let is_sample = |kind| kind == kind::SAMPLE;
+            order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
+                worker.sample(raw, place.position, unwound);
+                progress(1);
+                Ok::<(), perfdata::Error>(())
+            })?;
+            vec![worker]
+        }
+        None => {
+            // Counter values are differences to the reading before: those need the file's order.
+            let workers = if reads { 1 } else { rayon::current_num_threads() };
+            chunks::walk(session, workers, new, |worker, raw, at| worker.sample(raw, at, &[]), progress)?
+        }
+    };
     let parts = parts.into_iter().map(Worker::finish).collect();
     Ok(merge(parts, shared, query))
 }
@@ -339,13 +360,7 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(
-        session: &'a Session,
-        query: &'a SampleQuery,
-        unwind: Option<&'a dyn Unwind>,
-        reads: bool,
-        interned: &'a Interned,
-    ) -> Self {
+    fn new(session: &'a Session, query: &'a SampleQuery, reads: bool, interned: &'a Interned) -> Self {
         let events = session.reader.events().len();
         let out = Samples {
             totals: vec![Value::default(); events],
@@ -356,7 +371,7 @@ impl<'a> Worker<'a> {
             session,
             query,
             layouts: session.reader.layouts(),
-            stacker: Stacker::new(query.ignore_stacks, unwind)
+            stacker: Stacker::new(query.ignore_stacks)
                 .joining(&session.deferred)
                 .with_history(query.branch_history),
             reads,
@@ -370,7 +385,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn sample(&mut self, raw: &RawRecord<'_>, position: Timestamp) {
+    /// `unwound` is what its copied stack came to.
+    fn sample(&mut self, raw: &RawRecord<'_>, position: Timestamp, unwound: &[u64]) {
         let Some((event, sample)) = self.layouts.sample(raw) else { return };
         let time = sample.time().map(|time| time.0);
         if !self.query.takes(&sample, time) {
@@ -381,24 +397,24 @@ impl<'a> Worker<'a> {
             self.out.span = Some((first.min(time), last.max(time)));
         }
         if self.query.branches {
-            self.branches(event, &sample, time, position);
+            self.branches(event, &sample, position);
             return;
         }
         if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
             let Some(members) = self.readings.of(self.layouts, event, &sample) else { return };
             for (member, period) in members {
-                self.add(member, &sample, time, position, period);
+                self.add(member, &sample, position, period, unwound);
             }
             return;
         }
         let period = sample.period().unwrap_or_else(|| self.session.reader.events()[event].attr.period());
-        self.add(event, &sample, time, position, period);
+        self.add(event, &sample, position, period, unwound);
     }
 
     /// Each branch counts once, as a stack of its target alone.
-    fn branches(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Timestamp) {
+    fn branches(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp) {
         let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
-        let about = self.about(event, time, position);
+        let about = self.about(event, sample, position);
         for branch in branches.iter() {
             let value = about.value(1, [branch.flags.cycles().into(), 0, 0]);
             let Some((comm, epoch)) = self.owner(&about, sample, &value) else { continue };
@@ -410,28 +426,21 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn about(&self, event: usize, time: Option<u64>, position: Timestamp) -> About {
-        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
+    fn about(&self, event: usize, sample: &Sample<'_>, position: Timestamp) -> About {
+        let (time, timestamp) = (sample.time().map(|time| time.0), self.session.timestamp(sample, position));
         let running = self.query.parallelism.as_ref().map(|parallelism| parallelism.at(timestamp));
         About { event, time, timestamp, running }
     }
 
-    fn add(
-        &mut self,
-        event: usize,
-        sample: &Sample<'_>,
-        time: Option<u64>,
-        position: Timestamp,
-        period: u64,
-    ) {
-        let about = self.about(event, time, position);
+    fn add(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp, period: u64, unwound: &[u64]) {
+        let about = self.about(event, sample, position);
         let weights = match self.query.branch_history {
             true => [cycles(sample), 0, 0],
             false => weights_of(sample),
         };
         let value = about.value(if self.query.by_weight { weights[0].max(1) } else { period }, weights);
         let Some((comm, epoch)) = self.owner(&about, sample, &value) else { return };
-        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).words.as_bytes());
+        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, unwound).words.as_bytes());
         let attributes = self.attributes(&about, sample, &value, None);
         let key = Key { event: event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;

@@ -30,7 +30,7 @@ const MOST_FRAMES: usize = 1 << 12;
 
 /// What was last seen of threads.
 #[derive(Debug, Default)]
-pub struct Joiner {
+pub(super) struct Joiner {
     threads: FxHashMap<i32, Known>,
 }
 
@@ -47,7 +47,7 @@ impl Joiner {
     /// Remembers a walk. If it is cut and can be joined, appends the callers that are taken over; how many
     /// frames it had before. `space`: a number that changes when addresses may mean something else; `most`:
     /// the longest chain.
-    pub fn join(
+    pub(super) fn join(
         &mut self,
         thread: i32,
         space: u32,
@@ -81,7 +81,7 @@ impl Joiner {
     }
 
     /// A thread has ended: its number may be another's next.
-    pub fn forget(&mut self, thread: i32) {
+    pub(super) fn forget(&mut self, thread: i32) {
         self.threads.remove(&thread);
     }
 }

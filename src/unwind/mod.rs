@@ -8,16 +8,19 @@
 //! ```text
 //!   Tables (one a file, shared)  --+
 //!   Tables                       --+--> Space (one an epoch) -----------+
-//!                                            sample (regs, stack) -+--> Walker (one a thread) --> chain
+//!                                            sample (regs, stack) -+--> Walker (one a thread) --> walk
+//!   StackUnwinder: many samples at once, and what cut stacks are joined with --> chains
 //! ```
 
 mod joiner;
+mod stacks;
 mod stitcher;
 mod tables;
 mod walker;
 mod x86;
 
-pub use joiner::Joiner;
+use joiner::Joiner;
+pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};
 pub use stitcher::Stitcher;
 pub use tables::{Arch, Tables};
 pub use walker::{End, Frame, Registers, Space, Walker};

@@ -66,7 +66,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "recording",
         &[
             "counter", "event", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi",
-            "error", "units", "address",
+            "error", "units",
         ],
     ),
     (
@@ -83,7 +83,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host", &["sys", "abi"]),
     // The reading wing.
     ("symbol", &["session", "sys", "abi", "error", "text", "address"]),
-    ("unwind", &["address"]),
+    ("unwind", &["abi", "record", "address"]),
     ("session", &["perfdata", "record", "abi", "address"]),
     ("perfdata", &["record", "abi", "error", "units"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
@@ -192,7 +192,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ),
     ("smallvec", &["session"]),
     ("typed_arena", &["symbol"]),
-    ("rayon", &["recording", "symbol", "session"]),
+    ("rayon", &["symbol", "unwind", "session"]),
     ("thiserror", &["counter", "host", "symbol", "perfdata"]),
 ];
 /// Numbers that `sys` hands out by libc's names: of errors, and of signals.

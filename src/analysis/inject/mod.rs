@@ -25,10 +25,10 @@ use crate::perfdata::feature::{BuildIdEntry, BuildIds, EventDesc};
 use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Feature, Features, Form, Note, Options, Reader, RecordTally, RecordedEvent, Writer};
 use crate::record::unwound::Lost;
-use crate::record::{RawRecord, Record, kind};
+use crate::record::{RawRecord, Record, Sample, kind};
+use crate::session::Session;
 use crate::session::history::is_jitdump;
-use crate::session::order::{self, Place};
-use crate::session::{Session, Unwind, Walk};
+use crate::session::order::{self, Unwinding};
 use crate::symbol::{self, BuildId, identify};
 
 /// Bytes that are written at once.
@@ -92,7 +92,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     }
     let lost = request.convert_stacks.then(|| Lost::new(true, false));
     let symbols = lost.map(|_| symbols_of(&session, &request.symbols)).transpose()?;
-    let unwinder =
+    let mut unwinder =
         symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES, true));
     let ids = FileIds::new(&session, request);
     let hits = match (request.build_ids, request.mappings) {
@@ -137,23 +137,19 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         row.write_record(kind::HEADER_BUILD_ID, &mut output.bytes);
         output.done.records += 1;
     }
-    let mut editor = Editor {
-        session: &session,
-        form,
-        lost,
-        walker: unwinder.as_ref().map(Unwind::walker),
-        mappings,
-        codes,
-        chain: Vec::new(),
-        record: Vec::new(),
-    };
-    order::records(
+    let mut editor = Editor { session: &session, form, lost, mappings, codes, record: Vec::new() };
+    let wants = |_: &Sample<'_>, _| true;
+    let unwinding = unwinder.as_mut().map(|unwinder| Unwinding { unwinder, wants: &wants });
+    // Code of jitdumps has its time; what a stack is joined with was seen before it.
+    let by_time = request.jit || request.convert_stacks;
+    order::records_unwound(
         &session,
-        request.jit,
+        by_time,
+        unwinding,
         |_| true,
-        |raw, place| {
+        |raw, _, unwound| {
             meter.more(1);
-            editor.edit(raw, place, &mut output)
+            editor.edit(raw, unwound, &mut output)
         },
     )?;
     editor.codes.rest(&mut editor.record);
@@ -263,15 +259,13 @@ struct Editor<'a> {
     session: &'a Session,
     form: Form,
     lost: Option<Lost>,
-    walker: Option<Box<dyn Walk + 'a>>,
     mappings: Option<mappings::Mappings>,
     codes: JitCodes,
-    chain: Vec<u64>,
     record: Vec<u8>,
 }
 
 impl Editor<'_> {
-    fn edit(&mut self, raw: &RawRecord<'_>, place: Place, output: &mut Output) -> Result<()> {
+    fn edit(&mut self, raw: &RawRecord<'_>, unwound: &[u64], output: &mut Output) -> Result<()> {
         if !self.is_kept(raw) {
             return Ok(());
         }
@@ -280,8 +274,8 @@ impl Editor<'_> {
             self.codes.until(time, &mut self.record);
         }
         match raw.kind {
-            kind::SAMPLE if self.walker.is_some() => {
-                if !self.sample(raw, place) {
+            kind::SAMPLE if self.lost.is_some() => {
+                if !self.sample(raw, unwound) {
                     self.record.extend_from_slice(raw.bytes);
                 }
             }
@@ -319,21 +313,11 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes a sample whose copied stack has become a chain; `false` where it has none.
-    fn sample(&mut self, raw: &RawRecord<'_>, place: Place) -> bool {
-        let (Some(lost), Some(walker)) = (self.lost, &mut self.walker) else { return false };
+    /// Writes a sample whose copied stack has become this chain; `false` where it has no copy.
+    fn sample(&mut self, raw: &RawRecord<'_>, unwound: &[u64]) -> bool {
         let Some((_, sample)) = self.session.reader.layouts().sample(raw) else { return false };
-        if !Lost::takes(sample.layout()) {
-            return false;
-        }
-        let time = sample.time().filter(|_| self.session.has_time);
-        let timestamp = time.map_or(place.position, |time| time.0);
-        let epoch = self.session.history.epoch(sample.thread().unwrap_or_default().pid, timestamp);
-        self.chain.clear();
-        if let Some(parts) = sample.parts() {
-            walker.walk(sample.thread().unwrap_or_default(), epoch, &parts, &mut self.chain);
-        }
-        lost.write(raw, &sample, &self.chain, &mut self.record)
+        let lost = self.lost.filter(|_| Lost::takes(sample.layout()));
+        lost.is_some_and(|lost| lost.write(raw, &sample, unwound, &mut self.record))
     }
 }
 

@@ -108,8 +108,7 @@ impl<'a> Dumper<'a> {
 
     fn owner(&self, sample: &Sample<'_>, place: Place) -> Owner {
         let history = &self.session.history;
-        let time = sample.time().map(|time| time.0);
-        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { place.position };
+        let timestamp = self.session.timestamp(sample, place.position);
         let who = sample.thread().unwrap_or_default();
         let comm = history.comm(who.pid, who.tid, timestamp);
         let comm = comm.and_then(|CommId(number)| self.names.named(number)).map(str::to_owned);

@@ -12,7 +12,8 @@ use crate::profile::script::{Branch, Entry, Field};
 use crate::record::decode::DataSource;
 use crate::record::{self, Parts, RawRecord, Record, Sample, Thread};
 use crate::session::location::SampledAddress;
-use crate::session::samples::{Readings, Stacker, Unwind};
+use crate::session::order::Unwinding;
+use crate::session::samples::{Readings, Stacker};
 use crate::session::{CommId, Session, Timestamp, location, order};
 
 /// Software events whose address is that of data: page faults of all kinds, alignment faults do not.
@@ -38,11 +39,13 @@ impl Transcript<'_> {
     /// When the file cannot be read, or what `visit` says.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
-        let mut unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);
+        let mut unwinder = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);
         if request.stitches {
-            unwinding = unwinding.stitching(session)?;
+            unwinder = unwinder.stitching(session)?;
         }
-        let unwind = (self.has_copies || request.stitches).then_some(&unwinding as &dyn Unwind);
+        let wants = |sample: &Sample<'_>, timestamp| self.wanted.takes_of(session, sample, timestamp);
+        let unwinder = unwinder.if_needed().filter(|_| self.kinds.chains);
+        let unwinding = unwinder.map(|unwinder| Unwinding { unwinder, wants: &wants });
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
         };
@@ -50,7 +53,7 @@ impl Transcript<'_> {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
-            stacker: Stacker::new(self.wanted.ignore_stacks, unwind).joining(&session.deferred).like_perf(),
+            stacker: Stacker::new(self.wanted.ignore_stacks).joining(&session.deferred).like_perf(),
             readings: Readings::default(),
             has_data: session.reader.events().iter().map(is_of_data).collect(),
             leaves: self.leaves(),
@@ -60,16 +63,17 @@ impl Transcript<'_> {
         let dumper = request.dump.map(|_| Dumper::new(session));
         let is_line = |kind| kind == record::kind::SAMPLE || request.records.contains(&kind);
         let by_time = request.dump != Some(DumpOrder::File);
-        order::records(
+        order::records_unwound(
             session,
             by_time,
+            unwinding,
             |kind| dumper.is_some() || is_line(kind),
-            |raw, place| {
+            |raw, place, unwound| {
                 if let Some(dumper) = &dumper {
                     dumper.show(raw, place, visit)?;
                 }
                 match raw.kind {
-                    record::kind::SAMPLE => maker.sample(raw, place.position, visit),
+                    record::kind::SAMPLE => maker.sample(raw, place.position, unwound, visit),
                     kind if is_line(kind) => maker.record(raw, place.position, visit),
                     _ => Ok(()),
                 }
@@ -98,6 +102,7 @@ impl EntryMaker<'_> {
         &mut self,
         raw: &RawRecord<'_>,
         position: Timestamp,
+        unwound: &[u64],
         visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>,
     ) -> Result<()> {
         let (script, request) = (self.script, self.script.request);
@@ -107,7 +112,7 @@ impl EntryMaker<'_> {
         if !script.wanted.takes(&sample, time) || fields.is_empty() && !request.everything {
             return Ok(());
         }
-        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let timestamp = self.session.timestamp(&sample, position);
         let thread = sample.thread();
         let who = thread.unwrap_or_default();
         let comm = self.session.history.comm(who.pid, who.tid, timestamp);
@@ -121,7 +126,7 @@ impl EntryMaker<'_> {
         if script.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
             let (addresses, numbers) = (&script.addresses, &mut self.numbers);
-            let chain = self.stacker.chain(&sample, epoch);
+            let chain = self.stacker.chain(&sample, unwound);
             let steps_back = script.kinds.steps_back(&chain);
             location::walk(chain.words, request.max_stack, |level, address, is_caller| {
                 let sampled =

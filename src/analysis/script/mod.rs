@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::profile::script::{Dumped, Entry, Field, Fields, Places};
 use crate::record::{Record, kind};
 use crate::session::distinct_addresses::{self, Addresses, Kinds};
-use crate::session::{SampleQuery, Session};
+use crate::session::{SampleQuery, Session, Unwind};
 use crate::symbol::{Depth, Options};
 
 /// What is asked of the records.
@@ -91,8 +91,6 @@ pub struct Transcript<'a> {
     fields: Vec<Fields>,
     /// What the fields need to know of addresses.
     kinds: Kinds,
-    /// Some stacks were copied.
-    has_copies: bool,
     addresses: Addresses,
     places: Places,
 }
@@ -129,10 +127,9 @@ impl<'a> Transcript<'a> {
         };
         let addresses = if kinds.chains || kinds.branches || kinds.data {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, false);
-            distinct_addresses::collect(&session, &wanted, kinds, Some(&unwinding), &|count| {
-                meter.more(count)
-            })?
+            let mut unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, false);
+            let unwind = has_copies.then_some(&mut unwinding as &mut dyn Unwind);
+            distinct_addresses::collect(&session, &wanted, kinds, unwind, &|count| meter.more(count))?
         } else {
             Addresses::default()
         };
@@ -142,7 +139,7 @@ impl<'a> Transcript<'a> {
             let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
             places::name(&session.history, &addresses, &mut symbols, depth, request.raw_names, &at)
         };
-        Ok(Self { session, request, wanted, symbols, fields, kinds, has_copies, addresses, places })
+        Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })
     }
 
     /// The fields of each event.

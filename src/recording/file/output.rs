@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::perfdata::{self, Features, Options, RecordTally, RecordedEvent, Writer};
 use crate::record::encode::Encoder;
 use crate::record::layouts::twin_id;
-use crate::record::unwound::Lost;
+use crate::record::unwound::{Lost, write_without_padding};
 use crate::record::{Layouts, kind, walk};
 use crate::recording::misattributed_samples;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
@@ -199,9 +199,13 @@ impl<'a> Output<'a> {
         if let Some(unwinding) = &mut self.unwinding {
             let Self { taken, joint, left_out, .. } = self;
             let out = unwinding.round();
-            walk(slices, joint, |record| match misattributed_samples::is_one(record, taken) {
-                true => *left_out += u64::from(!misattributed_samples::mend(record, owner, out)),
-                false => out.extend_from_slice(record.bytes),
+            out.reserve(slices.iter().map(|slice| slice.len()).sum());
+            walk(slices, joint, |record| match taken.sample(record) {
+                Some((_, sample)) => write_without_padding(record, &sample, out),
+                None if misattributed_samples::is_one(record, taken) => {
+                    *left_out += u64::from(!misattributed_samples::mend(record, owner, out));
+                }
+                None => out.extend_from_slice(record.bytes),
             });
             return Ok(());
         }

@@ -58,6 +58,10 @@ const OLD: Duration = Duration::from_millis(300);
 /// Bytes that wait beyond which nothing is taken out of rings.
 const MOST: usize = 256 << 20;
 
+/// How much used room is kept, and how large it may be, in bytes.
+const MOST_SPARE: usize = 2;
+const LARGEST_SPARE: usize = 8 << 20;
+
 /// What the worker is told.
 enum Order {
     /// Records of what was there before, which are in the file already.
@@ -95,6 +99,7 @@ impl std::ops::AddAssign for Ends {
 }
 
 /// What became of a round.
+#[derive(Default)]
 pub(crate) struct Done {
     /// Whole records, by time.
     pub(crate) records: Vec<u8>,
@@ -104,6 +109,8 @@ pub(crate) struct Done {
     pub(crate) ends: Ends,
     /// Bytes that the rings held.
     taken: usize,
+    /// Where they lay: room for another round.
+    bytes: Vec<u8>,
 }
 
 /// The main thread's end of it.
@@ -112,6 +119,8 @@ pub(crate) struct Unwinding {
     done: Receiver<Done>,
     thread: Option<JoinHandle<()>>,
     round: Round,
+    /// Room that was used before: fresh memory costs as much as a copy.
+    spare: Vec<Vec<u8>>,
     waiting: usize,
     /// When the rounds that wait were handed over.
     since: VecDeque<Instant>,
@@ -148,6 +157,7 @@ impl Unwinding {
             done,
             thread: Some(thread),
             round: Round::default(),
+            spare: Vec::new(),
             waiting: 0,
             since: VecDeque::new(),
             hurry,
@@ -182,8 +192,9 @@ impl Unwinding {
 
     /// Both passes are done.
     pub(crate) fn end_round(&mut self) {
-        let round = std::mem::take(&mut self.round);
-        if !round.bytes.is_empty() {
+        if !self.round.bytes.is_empty() {
+            let next = Round { bytes: self.spare.pop().unwrap_or_default(), second: None };
+            let round = std::mem::replace(&mut self.round, next);
             self.waiting += round.bytes.len();
             self.since.push_back(Instant::now());
             self.order(Order::Round(round));
@@ -232,7 +243,12 @@ impl Unwinding {
         Ok(Some(self.took(done)))
     }
 
-    fn took(&mut self, done: Done) -> Done {
+    fn took(&mut self, mut done: Done) -> Done {
+        let mut room = std::mem::take(&mut done.bytes);
+        if self.spare.len() < MOST_SPARE && room.capacity() <= LARGEST_SPARE {
+            room.clear();
+            self.spare.push(room);
+        }
         self.waiting -= done.taken.min(self.waiting);
         self.since.pop_front();
         self.set_hurry();

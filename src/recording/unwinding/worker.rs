@@ -5,23 +5,20 @@
 //!  ───────────────────────▲──────────        the rest is held back
 //! ```
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::table_cache::{Slot, TableCache};
 use super::{Done, Ends, Order, Round};
-use crate::abi::{context, misc};
-use crate::address::Avma;
-use crate::record::sample::{Registers as SampledRegisters, user_part};
+use crate::abi::misc;
+use crate::record::sample::Registers;
 use crate::record::unwound::{self, Lost};
-use crate::record::{Layouts, RawRecord, Record, Records, Sample, kind};
+use crate::record::{Layouts, Parts, RawRecord, Record, Records, Sample, kind};
 use crate::session::RunningProcesses;
-use crate::unwind::{Arch, End, Frame, Joiner, Registers, Space, Tables, Walker};
+use crate::unwind::{Arch, End, Frame, Space, StackUnwinder, StackWalker, Tables};
 
 /// How long a round waits for tables that are being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
@@ -36,16 +33,12 @@ const WORTHWHILE: usize = 400;
 pub(crate) struct RoundUnwinder {
     layouts: Layouts,
     lost: Lost,
-    most: usize,
     hurry: Arc<AtomicBool>,
     running: RunningProcesses,
     tables: TableCache,
     /// By version and word size.
     spaces: FxHashMap<(u32, Arch), Arc<CachedSpace>>,
-    /// What was last seen of threads; `None` if cut stacks stay so.
-    joiner: Option<Joiner>,
-    /// One for each thread that unwinds at a time.
-    workers: Vec<UnwindWorker>,
+    unwinder: StackUnwinder,
     /// Records that are too new to be dealt with.
     held: Vec<u8>,
 }
@@ -61,35 +54,36 @@ struct CachedSpace {
     age: u64,
 }
 
+/// A record of a round.
+struct Entry<'a> {
+    /// When it was written, in nanoseconds; 0 where it does not say.
+    time: u64,
+    raw: RawRecord<'a>,
+    sample: Option<Sample<'a>>,
+    /// Of a sample that is unwound.
+    parts: Parts<'a>,
+    disposition: Disposition,
+}
+
+impl<'a> Entry<'a> {
+    fn new(raw: RawRecord<'a>, layouts: &'a Layouts) -> Self {
+        let sample = layouts.sample(&raw).map(|(_, sample)| sample);
+        let time = sample.map_or_else(|| layouts.sample_id(&raw).time, |sample| sample.time());
+        let time = time.map_or(0, |time| time.0);
+        Self { time, raw, sample, parts: Parts::default(), disposition: Disposition::Stays }
+    }
+}
+
 /// What becomes of a record.
-enum Disposition<'a> {
+enum Disposition {
     /// It is written as it is.
-    Stays(&'a [u8]),
+    Stays,
     /// It is unwound.
-    Unwinds(RawRecord<'a>, Sample<'a>, Option<Arc<CachedSpace>>),
+    Unwinds(Option<Arc<CachedSpace>>),
     /// It is written with its copy.
-    Keeps(RawRecord<'a>, Sample<'a>),
-}
-
-/// How a sample was walked.
-struct Walked {
-    /// Where its frames lie among the worker's.
-    frames: Range<usize>,
-    /// How many of them come from the copy; the others the kernel found.
-    own: usize,
-    /// Where the walk ended; `None` where nothing could be walked.
-    end: Option<End>,
-}
-
-#[derive(Default)]
-struct UnwindWorker {
-    walker: Walker,
-    values: Vec<u64>,
-    chain: Vec<Frame>,
-    /// Of all samples of a round.
-    frames: Vec<Frame>,
-    /// One for each of its dispositions; `None` for what is not unwound, and for a twin's.
-    walked: Vec<Option<Walked>>,
+    Keeps,
+    /// Nobody needs it.
+    Goes,
 }
 
 impl RoundUnwinder {
@@ -103,13 +97,11 @@ impl RoundUnwinder {
         Self {
             layouts,
             lost,
-            most,
-            joiner: joins.then(Joiner::default),
+            unwinder: StackUnwinder::new(most, joins),
             hurry,
             running: RunningProcesses::default(),
             tables: TableCache::new(),
             spaces: FxHashMap::default(),
-            workers: Vec::new(),
             held: Vec::new(),
         }
     }
@@ -126,145 +118,87 @@ impl RoundUnwinder {
     }
 
     fn round(&mut self, round: Round, is_last: bool) -> Done {
-        let taken = round.bytes.len();
-        let mut bytes = std::mem::take(&mut self.held);
-        let second = bytes.len() + round.second.unwrap_or(taken);
-        bytes.extend_from_slice(&round.bytes);
-        drop(round);
-        let mut order: Vec<(u64, usize)> = Vec::new();
-        let (mut at, mut newest) = (0, 0);
-        for record in Records::new(&bytes) {
-            let time = self.layouts.time(&record).map_or(0, |time| time.0);
-            order.push((time, at));
-            if at < second {
-                newest = newest.max(time);
-            }
-            at += record.bytes.len();
-        }
-        order.sort_unstable();
-        let ready = if is_last { order.len() } else { order.partition_point(|(time, _)| *time <= newest) };
-        let (now, later) = order.split_at(ready);
-        let mut held = Vec::new();
+        let Round { bytes, second } = round;
+        // Both are lent out at once: for as long as the entries live.
+        let (layouts, held) = (std::mem::take(&mut self.layouts), std::mem::take(&mut self.held));
+        let entry = |raw| Entry::new(raw, &layouts);
+        let (first, second) = bytes.split_at(second.unwrap_or(bytes.len()));
+        let mut entries: Vec<Entry<'_>> = Records::new(&held).chain(Records::new(first)).map(entry).collect();
+        let newest = entries.iter().map(|entry| entry.time).max().unwrap_or(0);
+        let newest = if is_last { u64::MAX } else { newest };
+        entries.extend(Records::new(second).map(entry));
         // In the order of the rings: what has the same time must stay as it came.
-        let mut later: Vec<usize> = later.iter().map(|(_, at)| *at).collect();
-        later.sort_unstable();
-        for record in later.iter().filter_map(|at| RawRecord::first(&bytes[*at..])) {
-            held.extend_from_slice(record.bytes);
+        let later = |entry: &mut Entry<'_>| entry.time > newest;
+        for entry in entries.extract_if(.., later) {
+            self.held.extend_from_slice(entry.raw.bytes);
         }
-        let (records, kept, ends) = self.write(&bytes, now);
-        self.held = held;
+        entries.sort_by_key(|entry| entry.time);
+        let mut done = Done { taken: bytes.len(), ..Done::default() };
+        self.write(entries, &mut done);
+        self.layouts = layouts;
+        done.bytes = bytes;
         if self.tables.tidy() {
             self.spaces.clear();
         }
-        Done { records, kept, ends, taken }
+        done
     }
 
-    fn write(&mut self, bytes: &[u8], order: &[(u64, usize)]) -> (Vec<u8>, u64, Ends) {
+    fn write(&mut self, mut entries: Vec<Entry<'_>>, done: &mut Done) {
         let start = Instant::now();
         let (deadline, end) = (start + PATIENCE, start + BUDGET);
         let is_hurried = self.hurry.load(Ordering::Relaxed);
-        // Both are lent out at once: layouts for as long as the dispositions live.
-        let layouts = std::mem::take(&mut self.layouts);
-        let mut dispositions = Vec::with_capacity(order.len());
         let mut unwound = 0;
-        for (_, at) in order {
-            let Some(raw) = RawRecord::first(&bytes[*at..]) else { continue };
-            let sample = layouts.sample(&raw).map(|(_, sample)| sample);
-            dispositions.push(match sample.filter(|s| unwound::has_copy(s.layout().sample_type())) {
-                None => {
-                    self.running.note(&raw);
-                    // They are there for the stacks' sake.
-                    let is_data =
-                        matches!(raw.kind, kind::MMAP | kind::MMAP2) && raw.misc & misc::MMAP_DATA != 0;
-                    if is_data && !self.lost.keeps_data() {
-                        continue;
-                    }
-                    Disposition::Stays(raw.bytes)
+        for entry in &mut entries {
+            let Some(sample) = entry.sample.filter(|s| unwound::has_copy(s.layout().sample_type())) else {
+                self.running.note(&entry.raw);
+                // They are there for the stacks' sake.
+                let is_data = matches!(entry.raw.kind, kind::MMAP | kind::MMAP2)
+                    && entry.raw.misc & misc::MMAP_DATA != 0;
+                if is_data && !self.lost.keeps_data() {
+                    entry.disposition = Disposition::Goes;
                 }
-                Some(sample) if is_hurried || Instant::now() > end => Disposition::Keeps(raw, sample),
-                Some(sample) => {
-                    unwound += 1;
-                    let pid = sample.thread().map_or(-1, |thread| thread.pid);
-                    let arch = sample.parts().and_then(|parts| parts.user_regs).and_then(arch);
-                    Disposition::Unwinds(raw, sample, self.space(pid, arch.unwrap_or(ARCH), deadline))
+                continue;
+            };
+            entry.disposition = if is_hurried || Instant::now() > end {
+                Disposition::Keeps
+            } else {
+                unwound += 1;
+                entry.parts = sample.parts().unwrap_or_default();
+                let pid = sample.thread().map_or(-1, |thread| thread.pid);
+                let arch = entry.parts.user_regs.and_then(arch).unwrap_or(ARCH);
+                Disposition::Unwinds(self.space(pid, arch, deadline))
+            };
+        }
+        self.unwinder.walk(&entries, unwound >= WORTHWHILE, |walker, entry| match &entry.disposition {
+            Disposition::Unwinds(known) if Instant::now() <= end => walk(walker, entry, known.as_deref()),
+            _ => {}
+        });
+        for (index, Entry { raw, sample, disposition, .. }) in entries.iter().enumerate() {
+            let unwound = self.unwinder.stack(index);
+            match (disposition, sample, unwound) {
+                (Disposition::Goes, ..) => {}
+                (Disposition::Unwinds(_), Some(sample), Some(stack)) => {
+                    let is_cut = stack.end == Some(End::Cut) && !stack.is_joined && !stack.is_completed;
+                    done.ends += Ends {
+                        walked: stack.end.is_some().into(),
+                        cut: is_cut.into(),
+                        joined: stack.is_joined.into(),
+                    };
+                    self.lost.write(raw, sample, stack.chain, &mut done.records);
                 }
-            });
-        }
-        let threads = if unwound < WORTHWHILE { 1 } else { rayon::current_num_threads() };
-        self.workers.resize_with(self.workers.len().max(threads), UnwindWorker::default);
-        let most = self.most;
-        let each = dispositions.len().div_ceil(threads).max(1);
-        let work = |(worker, dispositions): (&mut UnwindWorker, &[Disposition<'_>])| {
-            worker.frames.clear();
-            worker.walked.clear();
-            for disposition in dispositions {
-                let walked = match disposition {
-                    Disposition::Unwinds(_, sample, known) if Instant::now() <= end => {
-                        worker.walk(sample, known.as_deref(), most)
-                    }
-                    _ => None,
-                };
-                worker.walked.push(walked);
-            }
-        };
-        if threads == 1 {
-            self.workers.iter_mut().zip(dispositions.chunks(each)).for_each(work);
-        } else {
-            self.workers.par_iter_mut().zip(dispositions.par_chunks(each)).for_each(work);
-        }
-        // What is joined rests on what came before: one after the other.
-        let (mut out, mut kept, mut ends) = (Vec::new(), 0, Ends::default());
-        let Self { workers, joiner, lost, .. } = self;
-        let (mut frames, mut chain) = (Vec::new(), Vec::new());
-        for (worker, dispositions) in workers.iter().zip(dispositions.chunks(each)) {
-            for (disposition, walked) in dispositions.iter().zip(&worker.walked) {
-                match (disposition, walked) {
-                    (Disposition::Stays(bytes), _) => {
-                        out.extend_from_slice(bytes);
-                        let record = RawRecord::first(bytes).filter(|raw| raw.kind == kind::EXIT);
-                        if let Some(Record::Exit(task)) = record.and_then(|raw| raw.parse())
-                            && let Some(joiner) = joiner
-                        {
-                            joiner.forget(task.thread.tid);
-                        }
-                    }
-                    (Disposition::Unwinds(raw, sample, known), Some(walked)) => {
-                        frames.clear();
-                        frames.extend_from_slice(&worker.frames[walked.frames.clone()][..walked.own]);
-                        let followed = &worker.frames[walked.frames.clone()][walked.own..];
-                        let tid = sample.thread().map_or(0, |thread| thread.tid);
-                        let version = known.as_ref().map(|known| known.version);
-                        let join =
-                            |joiner: &mut Joiner| joiner.join(tid, version?, walked.end?, most, &mut frames);
-                        let joined = joiner.as_mut().and_then(join);
-                        chain.clear();
-                        chain.extend(
-                            frames[..joined.unwrap_or(walked.own)].iter().map(|frame| frame.address.0),
-                        );
-                        match joined {
-                            Some(own) => {
-                                chain.push(context::USER);
-                                chain.extend(frames[own..].iter().map(|frame| frame.address.0));
-                            }
-                            None => chain.extend(followed.iter().map(|frame| frame.address.0)),
-                        }
-                        let is_cut = walked.end == Some(End::Cut) && joined.is_none() && followed.is_empty();
-                        ends += Ends {
-                            walked: walked.end.is_some().into(),
-                            cut: is_cut.into(),
-                            joined: joined.is_some().into(),
-                        };
-                        lost.write(raw, sample, &chain, &mut out);
-                    }
-                    (Disposition::Keeps(raw, sample) | Disposition::Unwinds(raw, sample, _), _) => {
-                        kept += u64::from(unwound::write_twin(raw, sample, &mut out));
+                (Disposition::Unwinds(_) | Disposition::Keeps, Some(sample), _) => {
+                    done.kept += u64::from(unwound::write_twin(raw, sample, &mut done.records));
+                }
+                _ => {
+                    done.records.extend_from_slice(raw.bytes);
+                    if raw.kind == kind::EXIT
+                        && let Some(Record::Exit(task)) = raw.parse()
+                    {
+                        self.unwinder.forget(task.thread.tid);
                     }
                 }
             }
         }
-        drop(dispositions);
-        self.layouts = layouts;
-        (out, kept, ends)
     }
 
     /// The code of a process as it is now.
@@ -309,44 +243,23 @@ impl RoundUnwinder {
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
 /// That of the process that these are of; `None` for 32-bit Arm.
-fn arch(registers: SampledRegisters<'_>) -> Option<Arch> {
+fn arch(registers: Registers<'_>) -> Option<Arch> {
     ARCH.of_process(registers.abi)
 }
 
-impl UnwindWorker {
-    /// Walks a sample. `None` where somebody else may later find a better chain: in a process of 32-bit Arm,
-    /// or when tables were not read yet.
-    fn walk(&mut self, sample: &Sample<'_>, known: Option<&CachedSpace>, most: usize) -> Option<Walked> {
-        let start = self.frames.len();
-        let parts = sample.parts();
-        let copied = parts.as_ref().and_then(|parts| Some((parts.user_regs?, parts.user_stack)));
-        // A kernel thread, or a process about to vanish, has nothing to unwind.
-        let Some((recorded, stack)) = copied else {
-            return Some(Walked { frames: start..start, own: 0, end: None });
-        };
-        let arch = arch(recorded)?;
-        self.values.clear();
-        self.values.extend(recorded.values.iter());
-        let registers = Registers::from_sample(arch, recorded.mask, &self.values)?;
-        let Some(known) = known else {
-            self.frames.push(Frame { address: Avma(registers.ip), sp: registers.sp });
-            return Some(Walked { frames: start..start + 1, own: 1, end: None });
-        };
-        let stack = stack.map_or(&[][..], |stack| stack.bytes);
-        let end = self.walker.walk(&known.space, &registers, stack, most, &mut self.chain);
-        let own = self.chain.len();
-        // The kernel may have followed frame pointers too, and further.
-        let recorded = parts.as_ref().and_then(|parts| parts.callchain).unwrap_or_default();
-        self.walker.complete(&known.space, user_part(recorded), most, &mut self.chain);
-        // Without its tables code is walked by guesses: what went through it is not to be trusted.
-        let is_missing =
-            |frame: &Frame| known.missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0));
-        if !known.missing.is_empty() && self.chain.iter().any(is_missing) {
-            return None;
-        }
-        self.frames.append(&mut self.chain);
-        Some(Walked { frames: start..self.frames.len(), own, end: Some(end) })
-    }
+/// Walks a sample. It is left alone where somebody else may later find a better chain: in a process of 32-bit
+/// Arm, or when tables were not read yet.
+fn walk(walker: &mut StackWalker, entry: &Entry<'_>, known: Option<&CachedSpace>) {
+    // A kernel thread, or a process about to vanish, has nothing to unwind.
+    let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
+    let Some(arch) = arch(registers) else { return };
+    let thread = entry.sample.and_then(|sample| sample.thread()).unwrap_or_default();
+    // Without its tables code is walked by guesses: what went through it is not to be trusted.
+    let missing = known.map_or(&[][..], |known| &known.missing);
+    let is_there =
+        |frame: &Frame| !missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0));
+    let space = known.map(|known| (&known.space, known.version));
+    walker.walk(thread, space, arch, &entry.parts, is_there);
 }
 
 #[cfg(test)]

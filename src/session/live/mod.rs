@@ -165,7 +165,7 @@ impl Live {
             layouts,
             periods,
             readings: reads.then(Readings::default),
-            stacker: Stacker::new(query.ignore_stacks, None),
+            stacker: Stacker::new(query.ignore_stacks),
             spare: Batch::default(),
             history: History::new(Modules::default()),
             burden: 0,
@@ -339,7 +339,7 @@ impl Live {
             self.leaf(event, epoch, comm, attributes, sample)
         } else {
             let stack =
-                self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, epoch).words);
+                self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, &[]).words);
             self.table.row(Key { event: event as u32, stack, comm, attributes })
         };
         row.add(period, weights);

@@ -204,6 +204,84 @@ fn recorded_callers_stay_where_no_stack_was_copied() {
     assert_eq!((&trust["frames"], &trust["ends"]["compat"]), (&(4 * 3 + 2 * 4 + 2).into(), &1.into()));
 }
 
+/// Three functions, each with a frame of 64 bytes, as only their tables say.
+const FRAMES: &str = ".globl _start
+_start: .cfi_startproc; .cfi_undefined rip; call outer; nop; .cfi_endproc
+outer: .cfi_startproc; .cfi_def_cfa rsp, 64; call middle; ret; .cfi_endproc
+middle: .cfi_startproc; .cfi_def_cfa rsp, 64; call inner; ret; .cfi_endproc
+inner: .cfi_startproc; .cfi_def_cfa rsp, 64; nop; ret; .cfi_endproc
+";
+
+/// A recording of the program above: samples in `inner` at these times, with so many bytes of their stacks, where so many
+/// were asked for.
+fn copies(dir: &std::path::Path, samples: &[(u64, usize, usize)]) -> std::path::PathBuf {
+    let path = |name: &str| dir.join(name).display().to_string();
+    std::fs::write(path("a.s"), FRAMES).unwrap();
+    let built = format!("as -o {0}.o {0}.s && ld -Ttext 0x401000 -o {0} {0}.o", path("a"));
+    assert!(std::process::Command::new("sh").args(["-c", &built]).status().unwrap().success());
+    let mut attr = Attr::new(1, 0);
+    attr.set_sample_type(CHAINS | sample_type::REGS_USER | sample_type::STACK_USER);
+    // bp, sp and ip.
+    attr.set_sample_regs_user(0b111 << 6);
+    attr.set_sample_stack_user(192);
+    let mut name = path("a").into_bytes();
+    name.resize(name.len().next_multiple_of(8) + 8, 0);
+    let name = name.chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap()));
+    let mapping = [who(100), 0x40_1000, 0x1000, 0x1000].into_iter().chain(name).chain([who(100), 0, 7]);
+    let mut records = vec![record(1, 2, &mapping.collect::<Vec<_>>())];
+    let mut stack = [0; 24];
+    (stack[7], stack[15], stack[23]) = (0x40_1011, 0x40_100b, 0x40_1005);
+    for &(time, copied, asked) in samples {
+        let front = [7, 0x40_1012, who(100), time, 1, 2, USER, 0x40_1012];
+        let regs = [2, 0, 0x7000, 0x40_1012, asked as u64];
+        let words = front.iter().chain(&regs).chain(&stack[..asked / 8]).copied().chain([copied as u64]);
+        records.push(record(9, 2, &words.collect::<Vec<_>>()));
+    }
+    let file = dir.join("copies");
+    write_whole(&file, attr, &Features::default(), &records);
+    file
+}
+
+fn can_build() -> bool {
+    cfg!(target_arch = "x86_64") && !["as", "ld"].map(kit::need_program).contains(&false)
+}
+
+#[test]
+fn copies_are_joined_in_the_order_of_time_wherever_they_stand_in_the_file() {
+    if !can_build() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // The first of the file is the last in time: what it lacks the others have shown.
+    let file = copies(dir.path(), &[(30, 64, 64), (10, 192, 192), (20, 128, 128)]);
+    let names = |file: &std::path::Path| script("pmc", file, &["-F", "sym"]);
+    let whole = "\n inner\n middle\n outer\n _start\n\n".repeat(3);
+    assert_eq!(names(&file), whole);
+    let trust = &pmc_json(&file, &[])["trust"];
+    assert_eq!((&trust["rooted"], &trust["ends"]["cut"]), (&3.into(), &0.into()), "{trust:#}");
+    let to = dir.path().join("chains");
+    let paths = [&file, &to].map(|path| path.to_str().unwrap());
+    kit::run(&["inject", "--convert-callchain", "-i", paths[0], "-o", paths[1]]).expect(0);
+    assert_eq!(names(&to), whole);
+    let trust = &pmc_json(&file, &["--no-join"])["trust"];
+    assert_eq!((&trust["rooted"], &trust["ends"]["cut"]), (&1.into(), &2.into()), "{trust:#}");
+}
+
+#[test]
+fn a_stack_that_ends_before_its_copy_could_is_not_cut() {
+    if !can_build() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // More was asked for than the stack had: where the walk fails there is nothing.
+    let ends = |asked: usize| {
+        let file = copies(dir.path(), &[(10, 128, asked)]);
+        let ends = pmc_json(&file, &[])["trust"]["ends"].clone();
+        (ends["cut"].as_u64(), ends["lost"].as_u64())
+    };
+    assert_eq!((ends(128), ends(192)), ((Some(1), Some(0)), (Some(0), Some(1))));
+}
+
 #[test]
 fn calls_that_the_processor_kept_are_chains() {
     let dir = tempfile::tempdir().unwrap();

@@ -200,18 +200,22 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
         let (file, mode) = (lab.path("stacks"), format!("dwarf,{bytes}"));
         let options =
             [&["-e", "page-faults:u", "-c", "1", "-m", "16M", "--call-graph", &mode], more].concat();
-        record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0).says(&["none lost"]);
+        let run = record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0).says(&["none lost"]);
         assert_eq!(perf_samples(&file), our_samples(&file), "{more:?}");
-        file
+        (file, !run.stderr.contains("keep the copy"))
     };
-    let whole = chains(&recorded("40000", &[]), &[]);
+    let whole = chains(&recorded("40000", &[]).0, &[]);
     let from_main = |chains: &[Vec<String>]| {
         chains.iter().filter(|chain| chain.iter().any(|name| name == "main")).count()
     };
     assert!(whole.len() > 50 && from_main(&whole) == whole.len(), "{whole:?}");
     let short = |chain: &Vec<String>| chain[..chain.len().min(2)].to_vec();
     for when in ["live", "deferred"] {
-        let file = recorded("8192", &["--unwind", when]);
+        let (file, all) = recorded("8192", &["--unwind", when]);
+        // On a machine with no time at all some are the reader's, which has not seen the others.
+        if !all {
+            continue;
+        }
         assert_eq!(chains(&file, &[]), whole, "{when}");
         let mut pmc = kit::pmc();
         let text: kit::Ran = pmc.args(["report", "-i"]).arg(&file).output().expect("pmc starts").into();
@@ -221,8 +225,8 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
         assert_eq!(by_perf >= whole.len(), when == "live", "{by_perf}");
     }
     // What is not joined is cut, and begins as the whole one does.
-    let live = chains(&recorded("8192", &["--no-join"]), &[]);
-    let deferred = chains(&recorded("8192", &["--unwind", "deferred"]), &["--no-join"]);
+    let live = chains(&recorded("8192", &["--no-join"]).0, &["--no-join"]);
+    let deferred = chains(&recorded("8192", &["--unwind", "deferred"]).0, &["--no-join"]);
     for cut in [live, deferred] {
         assert!(from_main(&cut) < whole.len(), "{cut:?}");
         assert_eq!(cut.iter().map(short).collect::<Vec<_>>(), whole.iter().map(short).collect::<Vec<_>>());
@@ -289,47 +293,41 @@ fn streams_and_rows_of_files_are_unwound_too() {
 
 #[test]
 fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
-    let programs = ["as", "ld", "objcopy"].map(kit::need_program);
-    if !ready() || programs.contains(&false) || cfg!(not(target_arch = "x86_64")) {
+    if !ready() || !kit::need_program("strace") {
         return;
     }
     let lab = Lab::new();
-    let path = |name: &str| lab.path(name).display().to_string();
-    let source = ".globl _start\n_start: mov $1000000000,%ecx\n1: dec %ecx\njnz 1b\n\
-        mov $60,%eax\nxor %edi,%edi\nsyscall\n";
-    std::fs::write(path("a.s"), source).expect("a source");
-    // Tables that take several times longer to read than samples wait for them.
-    let mut tables = [&12u32.to_le_bytes()[..], &[0xff; 4], &[1, 0, 1, 0x78, 16, 0, 0, 0]].concat();
-    for function in 0..500_000u64 {
-        tables.extend([20u32.to_le_bytes(), [0; 4]].concat());
-        tables.extend([(1 << 28 | function << 4).to_le_bytes(), 16u64.to_le_bytes()].concat());
-    }
-    std::fs::write(path("tables"), tables).expect("tables");
-    let built = format!(
-        "as -o {0}.o {0} && ld -o {1} {0}.o && objcopy --add-section .debug_frame={2} {1}",
-        path("a.s"),
-        path("slow"),
-        path("tables"),
-    );
-    assert!(Command::new("sh").args(["-c", &built]).status().is_ok_and(|status| status.success()));
     let file = lab.path("file");
-    let options = ["-e", "cpu-clock", "--call-graph", "dwarf,256"];
-    let shell = format!("{}; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", path("slow"));
-    let run = record(&file, &options, &["sh", "-c", &shell]).expect(0).says(&["keep the copy"]);
+    let mut target = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh starts");
+    kit::wait_for_ticks(target.id(), 2);
+    let pid = target.id().to_string();
+    let options = ["-e", "cpu-clock", "--call-graph", "dwarf,256", "--timeout", "700", "-p", &pid];
+    // Who reads the shell's tables gets to see the file when the recording is over.
+    let shell = std::fs::read_link(format!("/proc/{pid}/exe")).expect("it runs");
+    let path = format!("/proc/{pid}/root{}", shell.display());
+    let delay = ["-f", "-qq", "-o", "/dev/null", "-P", &path, "-e", "inject=openat:delay_enter=4s"];
+    let mut pmc = kit::pmc();
+    let mut strace = Command::new("strace");
+    strace.args(delay).arg(pmc.get_program()).arg("record").args(options).arg("-o").arg(&file);
+    strace.envs(pmc.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let run: kit::Ran = strace.output().expect("strace starts").into();
+    let run = run.expect(0).says(&["keep the copy"]);
     let samples = told(&run.stderr, " samples");
     assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
     // perf knows two events; pmc, that they are one.
     let events = perf(&["evlist"], &file);
     assert_eq!(events.lines().filter(|line| line.starts_with("cpu-clock")).count(), 2, "{events}");
-    let mut pmc = kit::pmc();
     let json = pmc.args(["report", "--json", "-s", "comm", "-i"]).arg(&file).output().expect("pmc starts");
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("one JSON document");
-    assert_eq!(json["events"].as_array().map(Vec::len), Some(1));
+    let names = json["events"].as_array().expect("events").iter().map(|event| event["name"].as_str());
+    assert_eq!(names.flatten().filter(|name| name.starts_with("cpu-clock")).count(), 1);
     assert_eq!(json["trust"]["samples"].as_u64(), Some(samples as u64), "{json:#}");
     // Without such samples nobody sees that there might have been some.
-    let run = record(&file, &options, WORK).expect(0);
+    let run = record(&file, &options, &[]).expect(0);
     let events = if run.stderr.contains("keep the copy") { 2 } else { 1 };
     assert_eq!(perf(&["evlist"], &file).lines().filter(|line| line.starts_with("cpu-clock")).count(), events);
+    target.kill().expect("it runs");
+    target.wait().expect("it ends");
 }
 
 /// 32-bit, without a library: frames of every kind that gcc makes, in an order that is known.
