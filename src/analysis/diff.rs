@@ -211,24 +211,37 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
 }
 
 /// Gives source files that other recordings have in another folder the base's path, so that lines of programs
-/// that were built in two places compare. A name that the base has twice says nothing.
+/// that were built in two places compare. A name that either has twice says nothing.
 fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &StringTable) {
+    let Some((Some(base), others)) = events.split_first_mut() else { return };
     let name = |file: StringId| texts.get(file).rsplit('/').next().unwrap_or_default();
     let mut of_base: FxHashMap<&str, FxHashSet<StringId>> = FxHashMap::default();
-    for (number, event) in events.iter_mut().enumerate() {
-        let rows = event.iter_mut().flat_map(|event| &mut event.rows);
-        for (cell, key) in rows.flat_map(|row| row.cells.iter_mut().zip(keys.iter().cycle())) {
-            let file = match (key, cell) {
-                (SortKey::SrcLine, Cell::Line(file, _)) | (SortKey::SrcFile, Cell::Text(file)) => file,
-                _ => continue,
+    files(base, keys, |file| {
+        of_base.entry(name(*file)).or_default().insert(*file);
+    });
+    for event in others.iter_mut().flatten() {
+        let mut own: FxHashMap<&str, FxHashSet<StringId>> = FxHashMap::default();
+        files(event, keys, |file| {
+            own.entry(name(*file)).or_default().insert(*file);
+        });
+        files(event, keys, |file| {
+            let only = |of: &FxHashMap<&str, FxHashSet<StringId>>| {
+                of.get(name(*file)).filter(|files| files.len() == 1)?.iter().next().copied()
             };
-            if number == 0 {
-                of_base.entry(name(*file)).or_default().insert(*file);
-            } else if let Some(known) = of_base.get(name(*file))
-                && let (Some(only), 1) = (known.iter().next(), known.len())
-            {
-                *file = *only;
+            if let (Some(base), Some(_)) = (only(&of_base), only(&own)) {
+                *file = base;
             }
+        });
+    }
+}
+
+/// Looks at each source file that rows of an event name.
+fn files(event: &mut sampled::Event, keys: &[SortKey], mut look: impl FnMut(&mut StringId)) {
+    let cells = event.rows.iter_mut().flat_map(|row| row.cells.iter_mut().zip(keys.iter().cycle()));
+    for (cell, key) in cells {
+        match (key, cell) {
+            (SortKey::SrcLine, Cell::Line(file, _)) | (SortKey::SrcFile, Cell::Text(file)) => look(file),
+            _ => {}
         }
     }
 }
@@ -260,4 +273,40 @@ fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<Str
         "the same functions are in programs of different names ({} is one): -s sym compares them by name",
         texts.get(name)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::samples::Value;
+
+    #[test]
+    fn a_name_that_either_has_twice_says_nothing() {
+        let mut texts = StringTable::default();
+        let mut event = |files: &[&str]| {
+            let row = |file: &&str| sampled::Row {
+                cells: vec![Cell::Text(texts.add(file))],
+                own: Value::default(),
+                total: Value::default(),
+                by_mode: None,
+            };
+            Some(sampled::Event { rows: files.iter().map(row).collect(), ..sampled::Event::default() })
+        };
+        let mut events = [
+            event(&["a/only.c", "a/mod.rs", "a/two.c", "b/two.c"]),
+            event(&["z/only.c", "a/mod.rs", "z/mod.rs", "z/two.c"]),
+            event(&["z/mod.rs"]),
+        ];
+        same_files(&mut events, &[SortKey::SrcFile], &texts);
+        let files = |number: usize| -> Vec<&str> {
+            let rows = &events[number].as_ref().unwrap().rows;
+            let file = |row: &sampled::Row| match row.cells[0] {
+                Cell::Text(file) => texts.get(file),
+                _ => "",
+            };
+            rows.iter().map(file).collect()
+        };
+        assert_eq!(files(1), ["a/only.c", "a/mod.rs", "z/mod.rs", "z/two.c"]);
+        assert_eq!(files(2), ["a/mod.rs"]);
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! Receives the session's epochs and the symbolizer's files; hands on chains, and counts how they end.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -41,7 +41,7 @@ struct Spaces<'a> {
     arch: Arch,
     tables: Vec<OnceLock<Option<Tables>>>,
     /// By version of the epoch.
-    spaces: Mutex<FxHashMap<(u32, Arch), Arc<Space>>>,
+    spaces: FxHashMap<(u32, Arch), Arc<Space>>,
 }
 
 /// How chains ended.
@@ -67,7 +67,7 @@ impl<'a> RecordingUnwinder<'a> {
             symbols,
             arch: if machine == "aarch64" { Arch::Aarch64 } else { Arch::X86_64 },
             tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
-            spaces: Mutex::default(),
+            spaces: FxHashMap::default(),
         };
         Self {
             spaces,
@@ -142,35 +142,40 @@ impl Spaces<'_> {
         self.tables.get(module as usize)?.get_or_init(read).as_ref()
     }
 
-    fn at(&self, epoch: Epoch, arch: Arch) -> Arc<Space> {
+    /// What a process had in memory, with the number of that state.
+    fn at(&mut self, epoch: Epoch, arch: Arch) -> (Arc<Space>, u32) {
         let key = (self.history.version(epoch), arch);
-        let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(space) = spaces.get(&key) {
-            return space.clone();
+        if let Some(space) = self.spaces.get(&key) {
+            return (space.clone(), key.0);
         }
         let mut space = Space::new(arch);
         for mapped in self.history.code(epoch) {
             space.add(&mapped.mapping, self.tables(mapped.module));
         }
-        if spaces.len() >= MOST_SPACES {
-            spaces.clear();
+        if self.spaces.len() >= MOST_SPACES {
+            self.spaces.clear();
         }
         let space = Arc::new(space);
-        spaces.insert(key, space.clone());
-        space
+        self.spaces.insert(key, space.clone());
+        (space, key.0)
     }
 }
 
 impl Unwind for RecordingUnwinder<'_> {
     fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains) {
         let Self { spaces, unwinder, .. } = self;
-        let copied = samples.iter().flatten().count();
-        unwinder.walk(samples, copied >= WORTHWHILE, |walker, sample| {
-            let Some(UnwindSample { thread, epoch, parts, kept_calls: None }) = sample else { return };
-            if let Some(arch) = spaces.arch_of(parts) {
-                let space = spaces.at(*epoch, arch);
-                let space = Some((&*space, spaces.history.version(*epoch)));
-                walker.walk(*thread, space, arch, parts, |_| true);
+        let copied = samples.iter().map(|sample| {
+            let UnwindSample { thread, epoch, parts, kept_calls: None } = sample.as_ref()? else {
+                return None;
+            };
+            let arch = spaces.arch_of(parts)?;
+            Some((*thread, arch, parts, spaces.at(*epoch, arch)))
+        });
+        let copied: Vec<_> = copied.collect();
+        let is_worth_threads = copied.iter().flatten().nth(WORTHWHILE - 1).is_some();
+        unwinder.walk(&copied, is_worth_threads, |walker, sample| {
+            if let Some((thread, arch, parts, (space, version))) = sample {
+                walker.walk(*thread, Some((space, *version)), *arch, parts, |_| true);
             }
         });
         let mut calls = Vec::new();

@@ -2,9 +2,9 @@
 //!
 //! Wires `event::listing` (what there is), `counter::open` (what opens) and the view; formats nothing.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
+use super::destination::Destination;
 use super::pager::Output;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::list::List;
@@ -34,17 +34,19 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
         (_, true) => raw_dump(&host, &wanted, out),
         _ => events(&host, &wanted, typed, out),
     };
-    let found = if let Some(path) = &typed.output {
-        let mut out = BufWriter::new(File::create(path).map_err(|error| Error::create("-o", path, error))?);
-        write(&mut out).and_then(|found| out.flush().map(|()| found))
+    let failed = |error| Error::output("the list of events", error);
+    let find = |out: &mut dyn Write| match write(out).map_err(failed)? {
+        true => Ok(()),
+        false => Err(wanted.nothing(&host)),
+    };
+    if let Some(path) = &typed.output {
+        Destination { path, option: "-o", keeps: false }.write(find)?;
     } else {
         let mut out = Output::new();
-        write(&mut out).and_then(|found| out.finish().map(|()| found))
-    };
-    match found.map_err(|error| Error::output("the list of events", error))? {
-        true => Ok(Exit::Done),
-        false => Err(wanted.nothing(&host)),
+        find(&mut out)?;
+        out.finish().map_err(failed)?;
     }
+    Ok(Exit::Done)
 }
 
 /// What was asked for: kinds and PMUs narrow the list, words and patterns search in it.

@@ -46,6 +46,7 @@ use crate::cli::{Cli, Command};
 use crate::config::{Config, Place};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
+use crate::sys::signal;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
@@ -155,7 +156,10 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
 /// `stat … record` and `stat … report` are commands of their own; options may stand before the second word.
 fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_second = |word: &OsString| word == "record" || word == "report";
-    if words.get(1).is_none_or(|word| word != "stat") || !words.iter().skip(2).any(is_second) {
+    let takes_one = |word: &OsString| word == "--buildid-dir";
+    let is_option = |at: usize| words[at].as_encoded_bytes().starts_with(b"-") || takes_one(&words[at - 1]);
+    let Some(first) = (1..words.len()).find(|at| !is_option(*at)) else { return words };
+    if words[first] != "stat" || !words.iter().skip(first + 1).any(is_second) {
         return words;
     }
     // Which word is the first that is no option, the options know.
@@ -165,7 +169,7 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
         && is_second(second)
     {
         words.remove(at);
-        words[1] = ["stat-", &second.to_string_lossy()].concat().into();
+        words[first] = ["stat-", &second.to_string_lossy()].concat().into();
     }
     words
 }
@@ -220,8 +224,12 @@ fn run(cli: Cli, settings: &Config) -> Result<Exit> {
                 }
             };
             let exit = record::run(record::Plan::new(plan.record, &Host::live())?)?;
-            show()?;
-            Ok(exit)
+            signal::release();
+            match show() {
+                // Whoever has seen enough asks for the command's exit status all the same.
+                Err(error) if !error.is_quiet() => Err(error),
+                _ => Ok(exit),
+            }
         }
         Command::Data(typed) => data::run(&data::Plan::new(&typed)?),
         Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),

@@ -106,7 +106,10 @@ impl Drop for Output {
     }
 }
 
-/// A pager that runs. It has the terminal: the interrupt key is its own, and what is said to the user waits.
+/// The keys that are the pager's while it runs.
+const ITS_OWN: [i32; 2] = [signal::INT, signal::QUIT];
+
+/// A pager that runs. It has the terminal: its keys are its own, and what is said to the user waits.
 struct Pager {
     text: BufWriter<ChildStdin>,
     process: Child,
@@ -124,8 +127,10 @@ impl Pager {
 
     fn spawn(command: &str) -> io::Result<Self> {
         // A shell understands more than words; without one it shows at once that a program is not there.
-        let is_words = command.chars().all(|c| c.is_alphanumeric() || " /-_.,+:=%@".contains(c));
+        let is_plain = |c: char| c.is_alphanumeric() || " /-_.,+:=%@".contains(c);
         let mut words = command.split_ascii_whitespace();
+        let sets = words.clone().next().is_some_and(|word| word.contains('='));
+        let is_words = !sets && command.chars().all(is_plain);
         let mut pager = match words.next() {
             Some(program) if is_words => Command::new(program),
             _ => Command::new("sh"),
@@ -142,7 +147,7 @@ impl Pager {
         }
         let mut process = pager.stdin(Stdio::piped()).spawn()?;
         let text = process.stdin.take().map(BufWriter::new).ok_or(ErrorKind::BrokenPipe)?;
-        signal::ignore(signal::INT);
+        signal::ignore(&ITS_OWN);
         Ok(Self { text, process, _hold: say::hold() })
     }
 
@@ -151,7 +156,7 @@ impl Pager {
         let written = text.flush();
         drop(text);
         let status = process.wait();
-        signal::heed(&[signal::INT]);
+        signal::heed(&ITS_OWN);
         match status?.code() {
             // What a shell says of a program that it cannot run.
             Some(126 | 127) => Err(io::Error::other("the pager did not start: see PAGER, or --no-pager")),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::analysis::{ProgressMeter, ProgressSink};
+use crate::error::say;
 use crate::terminal::Stream;
 
 /// Shorter work shows nothing.
@@ -16,7 +17,7 @@ pub(super) struct Bars;
 
 impl ProgressSink for Bars {
     fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_> {
-        let on_terminal = Stream::Error.is_screen();
+        let on_terminal = Stream::Error.is_screen() && !say::is_held();
         Box::new(Bar { what, total, began: Instant::now(), bar: OnceLock::new(), on_terminal })
     }
 }

@@ -65,6 +65,11 @@ pub fn hold() -> Option<Hold> {
     Stream::Error.is_terminal().then(Hold::begin)
 }
 
+/// Whether what is said waits.
+pub fn is_held() -> bool {
+    HELD.lock().is_ok_and(|held| held.is_some())
+}
+
 /// What is said waits while this is there.
 #[derive(Debug)]
 pub struct Hold(());

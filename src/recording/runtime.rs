@@ -145,9 +145,10 @@ impl Program<'_> {
         self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
     }
 
-    /// Whether an option is typed.
+    /// Whether an option is typed, with a value or without.
     fn is_told(&self, option: &str) -> bool {
-        self.words.iter().any(|word| word == option)
+        let rests = self.words.iter().filter_map(|word| word.as_bytes().strip_prefix(option.as_bytes()));
+        rests.into_iter().any(|rest| rest.is_empty() || rest.starts_with(b"="))
     }
 }
 
@@ -188,10 +189,14 @@ const MOST_SCRIPTS: usize = 4;
 fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let mut program = find(word, path)?;
     for _ in 0..MOST_SCRIPTS {
-        if let Some(erlangs) = erlangs(&program, path) {
-            return Some(erlangs);
+        if let Some(machine) = erlangs_machine(&program) {
+            return Some(machine);
         }
         let Some(words) = interpreter(&program) else { return Some(program) };
+        if is_elixirs(&program) {
+            program = find(OsStr::new("erl"), path)?;
+            continue;
+        }
         let mut words = words.iter();
         program = find(words.next()?, path)?;
         if program.file_name() == Some(OsStr::new("env")) {
@@ -206,18 +211,20 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
 /// The file of Erlang's machine.
 const BEAM: &str = "beam.smp";
 
-/// What the programs of an installation of Erlang, or Elixir, execute in the end: `erl` and the others in
-/// `…/erlang/bin` execute `…/erlang/erts-VERSION/bin/beam.smp`, Elixir's the `erl` that is found.
-fn erlangs(program: &Path, path: &OsStr) -> Option<PathBuf> {
+/// What `erl` and the other programs in `…/erlang/bin` execute in the end:
+/// `…/erlang/erts-VERSION/bin/beam.smp`. The version is the first word of a file of the installation's.
+fn erlangs_machine(program: &Path) -> Option<PathBuf> {
     let root = program.parent()?.parent()?;
-    if root.join("lib/elixir/ebin/elixir.app").is_file() {
-        return erlangs(&find(OsStr::new("erl"), path)?, OsStr::new(""));
-    }
-    if !root.join("releases/start_erl.data").is_file() {
-        return None;
-    }
-    let folders = root.read_dir().ok()?.flatten().map(|entry| entry.path().join("bin").join(BEAM));
-    folders.filter(|file| file.is_file()).max()
+    let release = Image::open(&root.join("releases/start_erl.data")).ok()?;
+    let version = str::from_utf8(&release).ok()?.split_whitespace().next()?;
+    let machine = root.join(format!("erts-{version}")).join("bin").join(BEAM);
+    machine.is_file().then_some(machine)
+}
+
+/// Whether a script is one of Elixir's, which execute the `erl` that is found.
+fn is_elixirs(script: &Path) -> bool {
+    let root = script.parent().and_then(Path::parent);
+    root.is_some_and(|root| root.join("lib/elixir/ebin/elixir.app").is_file())
 }
 
 /// As `execvp(3)` looks for it, links followed.
@@ -270,8 +277,10 @@ mod tests {
             std::fs::write(&file, "#!/bin/sh\n").unwrap();
             file
         };
-        make("erlang/releases/start_erl.data");
+        let release = make("erlang/releases/start_erl.data");
+        std::fs::write(release, "13.1 25").unwrap();
         let machine = make("erlang/erts-13.1/bin/beam.smp");
+        make("erlang/erts-9.3/bin/beam.smp");
         make("elixir/lib/elixir/ebin/elixir.app");
         let (erl, elixir) = (make("erlang/bin/erl"), make("elixir/bin/elixir"));
         let path = erl.parent().unwrap().as_os_str();

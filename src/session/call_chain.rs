@@ -168,7 +168,10 @@ impl<'a> Stacker<'a> {
         }
         let is_replaced = match branches {
             Some(branches) if keeps_calls => self.calls(branches, unwound),
-            Some(branches) => self.history(branches),
+            Some(branches) => {
+                let is_unwound = self.unwound(unwound);
+                self.history(branches) || is_unwound
+            }
             None => self.unwound(unwound),
         };
         bytes(&self.chain, &mut self.scratch);
@@ -184,9 +187,9 @@ impl<'a> Stacker<'a> {
         let mut rest = chain.iter().skip(first);
         if same_context || ip.is_none() {
             if ip.is_none() {
-                self.chain.clear();
-                self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
-                self.chain.push(chain.get(first).unwrap_or(0));
+                let own = first.checked_sub(1).and_then(|at| chain.get(at));
+                self.chain[0] = own.unwrap_or(self.chain[0]);
+                self.chain[1] = chain.get(first).unwrap_or(0);
             }
             rest.next();
         } else {

@@ -113,6 +113,9 @@ impl Unwinding<'_> {
     }
 }
 
+/// Records that are unwound at a time: what they come to is held until they are shown.
+const AT_A_TIME: usize = 4000;
+
 /// Shows every record of the kinds that `wants` names, with its place in the file, in the order of time (or,
 /// unless `by_time`, of the file).
 ///
@@ -144,11 +147,13 @@ pub fn records_unwound<E: From<Error>>(
 ) -> Result<(), E> {
     let mut chains = Chains::default();
     let mut show = |records: &[(RawRecord<'_>, Place)]| {
-        if let Some(unwinding) = &mut unwinding {
-            unwinding.unwind(session, records, &mut chains);
-        }
-        let mut all = records.iter().enumerate();
-        all.try_for_each(|(number, (raw, place))| visit(raw, *place, chains.get(number)))
+        records.chunks(AT_A_TIME).try_for_each(|records| {
+            if let Some(unwinding) = &mut unwinding {
+                unwinding.unwind(session, records, &mut chains);
+            }
+            let mut all = records.iter().enumerate();
+            all.try_for_each(|(number, (raw, place))| visit(raw, *place, chains.get(number)))
+        })
     };
     let mut held = Held::default();
     let (mut limit, mut youngest) = (0, 0);

@@ -129,10 +129,23 @@ pub fn heed(signals: &[i32]) {
     }
 }
 
-/// Ignores a signal until it is [heeded](heed) again. Programs that were started before are not concerned.
-pub fn ignore(signal: i32) {
-    // SAFETY: no handler of ours is replaced; ignoring needs no memory.
-    unsafe { libc::signal(signal, libc::SIG_IGN) };
+/// Ignores signals until they are [heeded](heed) again. Programs that were started before are not concerned.
+pub fn ignore(signals: &[i32]) {
+    for &signal in signals {
+        // SAFETY: no handler of ours is replaced; ignoring needs no memory.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Lets through again what [`Signals::catch`] keeps from this thread, also when they are there no longer:
+/// before work that may be interrupted, and starts programs, which are born with what is kept from us.
+pub fn release() {
+    // SAFETY: the set is initialised by sigemptyset before use.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
 }
 
 /// Gives a forked child the signals that a fresh process has: none blocked, SIGPIPE deadly again (Rust

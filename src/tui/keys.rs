@@ -247,7 +247,13 @@ pub const CHAPTERS: &[Chapter] = &[
             only(&[Pane::Flame], &[ENTER], Action::Enter, "zoom", "zoom in on the function"),
             only(&[Pane::Threads], &[ENTER], Action::Enter, "only this", "only this process or thread"),
             only(&[Pane::Events], &[ENTER], Action::Enter, "choose", "look at this event"),
-            only(&[Pane::Code], &[ENTER], Action::Enter, "jump", "follow the jump"),
+            only(
+                &[Pane::Code],
+                &[ENTER],
+                Action::Enter,
+                "jump",
+                "follow the jump; open or close an inlined function",
+            ),
             only(NAMED, &[Char('c')], Action::Callers, "callers", "who calls the function, as a tree"),
             only(
                 NAMED,

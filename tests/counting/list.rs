@@ -207,6 +207,10 @@ fn lists_go_to_files_and_may_do_without_texts() {
     assert_eq!(run(&["list", "sw", "--no-desc", "-o", path]).expect(0).stdout, "");
     let text = std::fs::read_to_string(&file).expect("the list");
     assert!(text.contains("page-faults, faults") && !text.contains("number of"), "{text}");
+    assert!(run(&["list", "sw", "-o", "-"]).expect(0).stdout.contains("page-faults"));
+    // What is not found leaves what is there.
+    run(&["list", "no_such_event", "-o", path]).expect(1);
+    assert_eq!(std::fs::read_to_string(&file).expect("the list"), text);
     run(&["list", "--unit", "nosuchpmu"]).expect(1).says(&["there is no PMU nosuchpmu", "one of: "]);
     let software = run(&["list", "--unit", "soft*", "-v"]).expect(0).stdout;
     assert!(!software.contains("tracepoint\n"), "{software}");

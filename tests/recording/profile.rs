@@ -1,7 +1,7 @@
 //! `pmc profile`: one step from a program to its answer, and runtimes that are asked for the names of their code.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::kit;
 
@@ -57,6 +57,24 @@ fn a_command_is_recorded_and_shown_in_one_step() {
     assert!(tree.stdout.contains("main › busy"), "{}", tree.stdout);
     folder.profile(&["--", "/does/not/exist"]).expect(127).says(&["ENOENT"]);
     folder.profile(&[]).expect(2).says(&["nothing to profile", "pmc profile -- COMMAND"]);
+}
+
+#[test]
+fn whoever_has_seen_enough_has_the_commands_status() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let folder = Folder::new();
+    let mut pmc = kit::pmc();
+    pmc.args(["profile", "--stdio", "-e", "page-faults", "--", "sh", "-c", "exit 3"]);
+    let mut running = pmc
+        .current_dir(folder.0.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("pmc starts");
+    drop(running.stdout.take());
+    assert_eq!(running.wait().expect("it ends").code(), Some(3));
 }
 
 #[test]

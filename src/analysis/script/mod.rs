@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::profile::script::{Dumped, Entry, Field, Fields, Places};
 use crate::record::{Record, kind};
 use crate::session::distinct_addresses::{self, Addresses, Kinds};
-use crate::session::{SampleQuery, Session, Unwind};
+use crate::session::{SampleQuery, Session};
 use crate::symbol::{Depth, Options};
 
 /// What is asked of the records.
@@ -128,7 +128,7 @@ impl<'a> Transcript<'a> {
         let addresses = if kinds.chains || kinds.branches || kinds.data {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
             let mut unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, false);
-            let unwind = has_copies.then_some(&mut unwinding as &mut dyn Unwind);
+            let unwind = unwinding.if_needed();
             distinct_addresses::collect(&session, &wanted, kinds, unwind, &|count| meter.more(count))?
         } else {
             Addresses::default()

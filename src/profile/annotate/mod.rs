@@ -13,6 +13,7 @@
 pub mod arrows;
 pub mod merge;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::sampled::{ShareOf, half_width};
@@ -176,6 +177,15 @@ impl Listing {
         self.events.get(event).map_or((0.0, 1.0), |event| event.share(value, basis))
     }
 
+    /// The instructions in these rows (indices), and what an event cost there.
+    pub fn sum(&self, rows: Range<usize>, event: usize) -> (usize, Value) {
+        let rows = self.rows.get(rows).unwrap_or_default().iter().filter(|row| row.is_code());
+        rows.fold((0, Value::default()), |(count, mut sum), row| {
+            sum += row.value(event);
+            (count + 1, sum)
+        })
+    }
+
     /// The text of a source line, if its file is there.
     pub fn text(&self, file: usize, line: u32) -> Option<&str> {
         let text = self.files.get(file)?.text.as_ref()?;
@@ -205,6 +215,11 @@ impl Event {
 }
 
 impl Row {
+    /// Whether an instruction stands in it, or an address in its place.
+    pub fn is_code(&self) -> bool {
+        matches!(self.kind, Kind::Instruction(_) | Kind::Address(_))
+    }
+
     /// What an event cost here.
     pub fn value(&self, event: usize) -> Value {
         self.values.get(event).cloned().unwrap_or_default()

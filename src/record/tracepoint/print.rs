@@ -165,14 +165,21 @@ struct Conversion {
     letter: char,
 }
 
+/// The text's first character, if it is one of these; the text is then what follows.
+fn take(text: &mut &str, is: impl Fn(char) -> bool) -> Option<char> {
+    let c = text.chars().next().filter(|c| is(*c))?;
+    *text = &text[c.len_utf8()..];
+    Some(c)
+}
+
 /// No line is wider than this, whatever a file says.
 const WIDEST: usize = 4 << 10;
 
 impl Conversion {
     fn parse(text: &str, mut star: impl FnMut() -> Option<i64>) -> Option<(Self, &str)> {
         let mut c = Self { bytes: 4, ..Self::default() };
-        let mut chars = text.chars().peekable();
-        while let Some(flag) = chars.next_if(|c| "-0#+ ".contains(*c)) {
+        let mut left = text;
+        while let Some(flag) = take(&mut left, |c| "-0#+ ".contains(c)) {
             match flag {
                 '-' => c.minus = true,
                 '0' => c.zero = true,
@@ -181,31 +188,29 @@ impl Conversion {
                 _ => {}
             }
         }
-        let mut digits = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| -> Option<usize> {
-            if chars.next_if_eq(&'*').is_some() {
+        let mut digits = |left: &mut &str| -> Option<usize> {
+            if take(left, |c| c == '*').is_some() {
                 return star().map(|n| n.clamp(0, WIDEST as i64) as usize);
             }
             let mut number = 0usize;
-            while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
+            while let Some(digit) = take(left, |c| c.is_ascii_digit()).and_then(|c| c.to_digit(10)) {
                 number = (number * 10 + digit as usize).min(WIDEST);
-                chars.next();
             }
             Some(number)
         };
-        c.width = digits(&mut chars)?;
-        if chars.next_if_eq(&'.').is_some() {
-            c.precision = Some(digits(&mut chars)?);
+        c.width = digits(&mut left)?;
+        if take(&mut left, |c| c == '.').is_some() {
+            c.precision = Some(digits(&mut left)?);
         }
-        while let Some(size) = chars.next_if(|c| "hlLzjt".contains(*c)) {
+        while let Some(size) = take(&mut left, |c| "hlLzjt".contains(c)) {
             c.bytes = match (size, c.bytes) {
                 ('h', 2) => 1,
                 ('h', _) => 2,
                 _ => 8,
             };
         }
-        c.letter = chars.next()?;
-        let left: String = chars.collect();
-        "diuxXocsp".contains(c.letter).then_some((c, &text[text.len() - left.len()..]))
+        c.letter = take(&mut left, |c| "diuxXocsp".contains(c))?;
+        Some((c, left))
     }
 
     fn print(&self, value: Value<'_>, out: &mut String) {

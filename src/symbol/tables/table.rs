@@ -65,6 +65,8 @@ struct SymbolEntry {
     /// The table gave no size: `end` is only the farthest it can be.
     open: bool,
     rank: Rank,
+    /// Underscores that the name begins with.
+    underscores: u32,
     name: NameAt,
 }
 
@@ -84,12 +86,15 @@ const OWN: u8 = u8::MAX;
 struct Names {
     files: Vec<Image>,
     own: String,
+    /// Of all names.
+    bytes: usize,
 }
 
 impl Names {
     /// Takes a name; `None` where there are too many.
     fn add(&mut self, name: &str) -> Option<NameAt> {
         let len = u32::try_from(name.len()).ok()?;
+        self.bytes = self.bytes.checked_add(name.len()).filter(|bytes| *bytes <= MOST_NAME_BYTES)?;
         let mut files = (0..OWN).zip(&self.files);
         let there = files.find_map(|(file, image)| Some((file, image.position_of(name.as_bytes())?)));
         if let Some((file, at)) = there
@@ -98,7 +103,7 @@ impl Names {
             return Some(NameAt { file, at, len });
         }
         let at = self.own.len() as u32;
-        (self.own.len() + name.len() <= MOST_NAME_BYTES).then(|| self.own.push_str(name))?;
+        self.own.push_str(name);
         Some(NameAt { file: OWN, at, len })
     }
 
@@ -258,8 +263,9 @@ impl Builder {
         if name.is_empty() || full || end <= start {
             return;
         }
+        let underscores = name.bytes().take_while(|byte| *byte == b'_').count() as u32;
         if let Some(name) = self.names.add(name) {
-            self.entries.push(SymbolEntry { start, end, open: size == 0, rank, name });
+            self.entries.push(SymbolEntry { start, end, open: size == 0, rank, underscores, name });
         }
     }
 
@@ -294,17 +300,17 @@ impl Builder {
             entries.retain_mut(|e| !e.open || few.keeps_label(e.start, &mut e.end));
         }
         let few = only.unwrap_or_default();
-        let text = |e: &SymbolEntry| names.get(e.name);
-        let worth = |e: &SymbolEntry| {
-            let underscores = text(e).bytes().take_while(|b| *b == b'_').count();
-            (!e.open, e.rank, std::cmp::Reverse(underscores), e.name.len)
-        };
-        entries.sort_unstable_by(|a, b| {
-            // Equal names need an order too, or the choice would hang on the order in the file.
-            let better = || worth(b).cmp(&worth(a)).then_with(|| text(a).cmp(text(b)));
-            a.start.cmp(&b.start).then_with(better)
+        let worth = |e: &SymbolEntry| (!e.open, e.rank, std::cmp::Reverse(e.underscores), e.name.len);
+        entries.sort_unstable_by_key(|e| (e.start, std::cmp::Reverse(worth(e))));
+        // Equal ones need an order too, or the choice would hang on that of the file. It is found without
+        // sorting, which must not rest on bytes that others may write.
+        entries.dedup_by(|next, kept| {
+            let is_same = next.start == kept.start;
+            if is_same && worth(next) == worth(kept) && names.get(next.name) < names.get(kept.name) {
+                *kept = *next;
+            }
+            is_same
         });
-        entries.dedup_by_key(|e| e.start);
         end_the_open(&mut entries);
         entries.shrink_to_fit();
         let cuts = cut(&entries);

@@ -66,9 +66,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     for (line, at) in (0..areas.body.height).zip(code.shown.iter().skip(code.scroll.top)) {
         let at = *at as usize;
         let Some(row) = listing.rows.get(at) else { continue };
-        let value = row.value(event);
+        let folded = code.folded(at as u32).map(|rows| listing.sum(rows, event));
+        let value = folded.as_ref().map_or_else(|| row.value(event), |(_, value)| value.clone());
         let (share, _) = listing.share(event, &value, Basis::LocalPeriod);
-        let is_code = matches!(row.kind, Kind::Instruction(_) | Kind::Address(_));
+        let is_code = folded.is_some() || row.is_code();
         let number = if value.period == 0 { " ".repeat(7) } else { numbers::percent(share) };
         let style = if is_code { theme.share(share) } else { theme.dim() };
         let mut spans = vec![Span::styled(format!("{number} "), style)];
@@ -85,9 +86,18 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let room = width.saturating_sub(used);
         let (number, words, style) = match &row.kind {
             Kind::Function { name, depth } => {
+                let sign = match folded {
+                    Some(_) => "▸ ",
+                    None if code.is_open(at as u32) => "▾ ",
+                    None => "",
+                };
                 let mark = if *depth > 0 { INLINED } else { "" };
-                let name = DisplayName::new(name).text();
-                (String::new(), format!("{}{mark}{name}:", " ".repeat((*depth).min(20))), theme.bold())
+                let mut words = format!("{}{sign}{mark}", " ".repeat((*depth).min(20)));
+                words += &DisplayName::new(name).text();
+                words += &folded.map_or(":".to_owned(), |(count, _)| {
+                    format!(": {count} instruction{}", if count == 1 { "" } else { "s" })
+                });
+                (String::new(), words, theme.bold())
             }
             Kind::Source { file, line, depth, .. } => {
                 let text = listing.text(*file, *line).map(|text| text.replace('\t', "    "));
@@ -116,7 +126,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         put(buffer, areas.body, line, spans, if at == chosen { theme.cursor() } else { Style::new() });
     }
     let Some(row) = listing.rows.get(chosen) else { return };
-    let value = row.value(event);
+    let folded = code.folded(chosen as u32).map(|rows| listing.sum(rows, event));
+    let value = folded.map_or_else(|| row.value(event), |(_, value)| value);
     let (share, error) = listing.share(event, &value, Basis::LocalPeriod);
     let mut words = format!("line {} of {}", code.scroll.cursor + 1, code.shown.len());
     if value.samples > 0 {

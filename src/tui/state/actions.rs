@@ -310,7 +310,8 @@ impl State {
                 }
             }
             Pane::Code => {
-                if !self.code.follow(height)
+                if !self.code.toggle_inlined(height)
+                    && !self.code.follow(height)
                     && let Some(symbol) = self.code.callee()
                 {
                     let dso =

@@ -1,5 +1,13 @@
-//! Source and assembly: which function, which line, with the source lines or without.
+//! Source and assembly: which function, which line, with the source lines or without, and which of the
+//! functions inlined there are open.
+//!
+//! ```text
+//!     function begins          shown            a block: from the row where an inlined function begins, to
+//!   ▸ inlined: 3 instructions  its row alone    where one begins or goes on that it is not inlined into it
+//!     function goes on         shown
+//! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -20,6 +28,10 @@ pub struct Code {
     pub scroll: Scroll,
     /// Indices of the shown rows in the listing's.
     pub shown: Vec<u32>,
+    /// The rows of inlined functions of which the first alone is shown, in order.
+    folds: Vec<Range<u32>>,
+    /// The first rows of inlined functions that were opened.
+    opened: FxHashSet<u32>,
     /// Columns that source and assembly are moved to the left by.
     pub shift: usize,
     /// Without source lines.
@@ -82,22 +94,106 @@ impl Code {
     }
 
     fn rebuild(&mut self, height: usize) {
+        self.folds.clear();
         let Some(listing) = self.rows().cloned() else {
             self.shown.clear();
             return;
         };
         let held = self.shown.get(self.scroll.cursor).copied();
+        self.shown.clear();
         // Of a file whose text is not there one line says so.
         let mut missing = FxHashSet::default();
-        let mut takes = |row: &Row| match &row.kind {
-            Kind::Source { .. } if self.no_source => false,
-            Kind::Source { file, line, .. } => listing.text(*file, *line).is_some() || missing.insert(*file),
-            _ => true,
-        };
-        let rows = listing.rows.iter().enumerate();
-        self.shown = rows.filter(|(_, row)| takes(row)).map(|(at, _)| at as u32).collect();
-        let line = held.map_or(0, |held| self.shown.partition_point(|row| *row < held));
+        // Open inlined functions around the row, outermost first; the folded one that it lies in.
+        let mut around: Vec<(usize, &str)> = Vec::new();
+        let mut folded: Option<(usize, &str)> = None;
+        for (at, row) in (0u32..).zip(&listing.rows) {
+            if let Kind::Function { name, depth } = &row.kind {
+                let own = (*depth, &**name);
+                folded = folded.filter(|folded| own.0 > folded.0 || own == *folded);
+                around.retain(|outer| outer.0 < own.0 || *outer == own);
+                if folded.is_none() && own.0 > 0 && around.last() != Some(&own) {
+                    if self.opened.contains(&at) {
+                        around.push(own);
+                    } else {
+                        folded = Some(own);
+                        self.folds.push(at..at + 1);
+                        self.shown.push(at);
+                        continue;
+                    }
+                }
+            }
+            if folded.is_some() {
+                self.folds.last_mut().into_iter().for_each(|fold| fold.end = at + 1);
+                continue;
+            }
+            let takes = match &row.kind {
+                Kind::Source { .. } if self.no_source => false,
+                Kind::Source { file, line, .. } => {
+                    listing.text(*file, *line).is_some() || missing.insert(*file)
+                }
+                _ => true,
+            };
+            if takes {
+                self.shown.push(at);
+            }
+        }
+        let line = held.map_or(0, |held| self.line_of(held));
         self.scroll.put(line, self.shown.len(), height);
+    }
+
+    /// The line where a row is, or the one that stands for it.
+    fn line_of(&self, row: u32) -> usize {
+        self.shown.partition_point(|shown| *shown <= row).saturating_sub(1)
+    }
+
+    /// The row of the cursor.
+    pub fn row(&self) -> Option<u32> {
+        self.shown.get(self.scroll.cursor).copied()
+    }
+
+    /// The rows that a row stands for, if it is that of a folded function.
+    pub fn folded(&self, row: u32) -> Option<Range<usize>> {
+        let fold = self.folds.iter().find(|fold| fold.start == row)?;
+        Some(fold.start as usize..fold.end as usize)
+    }
+
+    /// Whether a row is that of a function that was opened.
+    pub fn is_open(&self, row: u32) -> bool {
+        self.opened.contains(&row)
+    }
+
+    /// Opens the function that begins in the cursor's row, or closes it; whether one does.
+    pub fn toggle_inlined(&mut self, height: usize) -> bool {
+        let Some(row) = self.row() else { return false };
+        let is_folded = self.folds.iter().any(|fold| fold.start == row);
+        if is_folded {
+            self.opened.insert(row);
+        } else if !self.opened.remove(&row) {
+            return false;
+        }
+        self.rebuild(height);
+        true
+    }
+
+    /// Puts the cursor on a row.
+    pub fn go_to(&mut self, row: u32, height: usize) {
+        let line = self.reveal(row, height);
+        self.scroll.put(line, self.shown.len(), height);
+    }
+
+    /// Puts the cursor on a row, and this in the middle of the screen.
+    fn centre(&mut self, row: u32, height: usize) {
+        let line = self.reveal(row, height);
+        self.scroll.centre(line, self.shown.len(), height);
+    }
+
+    /// Opens the functions that a row is folded in; its line.
+    fn reveal(&mut self, row: u32, height: usize) -> usize {
+        while let Some(fold) = self.folds.iter().find(|fold| fold.start != row && fold.contains(&row)) {
+            self.opened.insert(fold.start);
+            self.rebuild(height);
+        }
+        self.line_of(row)
     }
 
     /// With or without source lines.
@@ -114,53 +210,51 @@ impl Code {
     /// The costliest instruction; called again, the next.
     pub fn hottest(&mut self, event: usize, height: usize) {
         let Some(listing) = self.rows().cloned() else { return };
-        let is_code = |row: &Row| matches!(row.kind, Kind::Instruction(_) | Kind::Address(_));
-        let mut costly: Vec<(u64, usize)> = self
-            .shown
-            .iter()
-            .enumerate()
-            .map(|(line, at)| (&listing.rows[*at as usize], line))
-            .filter(|(row, _)| is_code(row) && row.value(event).period > 0)
-            .map(|(row, line)| (row.value(event).period, line))
+        let rows = (0u32..).zip(&listing.rows);
+        let mut costly: Vec<(u64, u32)> = rows
+            .filter(|(_, row)| row.is_code() && row.value(event).period > 0)
+            .map(|(at, row)| (row.value(event).period, at))
             .collect();
-        costly.sort_by_key(|(period, line)| (std::cmp::Reverse(*period), *line));
+        costly.sort_by_key(|(period, at)| (std::cmp::Reverse(*period), *at));
         costly.truncate(20);
-        if let Some((_, line)) = costly.get(self.visited % costly.len().max(1)) {
+        if let Some((_, row)) = costly.get(self.visited % costly.len().max(1)) {
             self.visited += 1;
-            self.scroll.centre(*line, self.shown.len(), height);
+            self.centre(*row, height);
         }
     }
 
     /// To where the jump of the cursor's line leads.
     pub fn follow(&mut self, height: usize) -> bool {
-        let Some(listing) = self.rows() else { return false };
-        let Some(at) = self.shown.get(self.scroll.cursor).copied() else { return false };
-        let Some(jump) = listing.jumps.iter().find(|jump| jump.from == at as usize) else { return false };
-        let Ok(line) = self.shown.binary_search(&(jump.to as u32)) else { return false };
-        let len = self.shown.len();
-        self.scroll.centre(line, len, height);
+        let (Some(listing), Some(row)) = (self.rows(), self.row()) else { return false };
+        let Some(jump) = listing.jumps.iter().find(|jump| jump.from == row as usize) else { return false };
+        let to = jump.to as u32;
+        self.centre(to, height);
         true
     }
 
     /// The function that the cursor's line calls, by name.
     pub fn callee(&self) -> Option<String> {
         let listing = self.rows()?;
-        let row = listing.rows.get(*self.shown.get(self.scroll.cursor)? as usize)?;
+        let row = listing.rows.get(self.row()? as usize)?;
         match &row.kind {
             Kind::Instruction(i) => i.target.as_ref()?.name.as_ref().map(|(name, _)| name.clone()),
             _ => None,
         }
     }
 
-    /// The line of the next row that matches, or of the one before; goes round.
-    pub fn find(&self, search: &Search, from: usize, backwards: bool) -> Option<usize> {
+    /// The next row that matches, the cursor's being the first, or the one before it; goes round.
+    pub fn find(&self, search: &Search, skips_own: bool, backwards: bool) -> Option<u32> {
         let listing = self.rows()?;
-        let len = self.shown.len();
-        let matches = |line: &usize| search.finds(&words(listing, &listing.rows[self.shown[*line] as usize]));
-        if backwards {
-            (1..=len).map(|back| (from + 2 * len - back) % len).find(matches)
+        let (len, here) = (listing.rows.len(), self.row()? as usize);
+        let is_there = |row: &Row| !(self.no_source && matches!(row.kind, Kind::Source { .. }));
+        let matches =
+            |at: &usize| is_there(&listing.rows[*at]) && search.finds(&words(listing, &listing.rows[*at]));
+        let found = if backwards {
+            (1..=len).map(|back| (here + len - back) % len).find(matches)
         } else {
+            let from = here + usize::from(skips_own);
             (0..len).map(|on| (from + on) % len).find(matches)
-        }
+        };
+        found.map(|at| at as u32)
     }
 }

@@ -33,7 +33,7 @@ pub struct Prompt {
     pub text: String,
     /// The search or filter that was in force before.
     before: Search,
-    /// The line of the cursor before.
+    /// The line of the cursor before; of code its row.
     line: usize,
     node: Option<u64>,
 }
@@ -74,7 +74,7 @@ impl State {
             self.stacks.node().map(|node| self.stacks.identities[node as usize])
         };
         let line = match self.pane {
-            Pane::Code => self.code.scroll.cursor,
+            Pane::Code => self.code.row().unwrap_or_default() as usize,
             _ => self.table.scroll.cursor,
         };
         self.over = Some(Over::Prompt(Prompt { kind, text, before, line, node }));
@@ -134,7 +134,7 @@ impl State {
     fn go_back(&mut self, prompt: &Prompt) {
         let height = self.height();
         match self.pane {
-            Pane::Code => self.code.scroll.put(prompt.line, self.code.shown.len(), height),
+            Pane::Code => self.code.go_to(prompt.line as u32, height),
             Pane::Flame => self.flame.cursor = prompt.node,
             Pane::Tree => {
                 let found = self
@@ -225,8 +225,8 @@ impl State {
                 line.map(|line| self.table.put(line, profile, event, height))
             }
             (Pane::Code, _) => {
-                let line = self.code.find(&self.search, from(self.code.scroll.cursor), backwards);
-                line.map(|line| self.code.scroll.put(line, self.code.shown.len(), height))
+                let row = self.code.find(&self.search, step == Step::Next, backwards);
+                row.map(|row| self.code.go_to(row, height))
             }
             (Pane::Tree, Some(tree)) => {
                 let node = self.stacks.find(profile, tree, &self.search, self.stacks.node(), step);

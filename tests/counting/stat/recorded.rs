@@ -220,6 +220,10 @@ fn the_second_word_may_follow_options() {
     let before = pmc(&["-e", "page-faults", "-x;", "record", "-o", &file, "true"]);
     assert!(before.contains(";page-faults;"), "{before}");
     assert!(pmc(&["-x;", "report", "-i", &file]).contains(";page-faults;"));
+    // pmc's own stand before the command.
+    for own in [&["--no-pager"][..], &["--buildid-dir", "stat"]] {
+        kit::run(&[own, &["stat", "report", "-i", &file]].concat()).expect(0).says(&["page-faults"]);
+    }
     let ran = kit::run(&["stat", "-e", "page-faults", "--", "record", "-o", "/nonexistent/x"]).expect(127);
     ran.says(&["running `record`"]);
     kit::run(&["stat", "record", "-r", "3", "true"]).expect(2).says(&["-r makes several runs"]);

@@ -136,6 +136,26 @@ fn branches_out_of_the_kernel_stand_before_the_callers() {
 }
 
 #[test]
+fn chains_without_address_and_marker_are_survived() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("deep", DEEP);
+    let file = lab.path("bare");
+    let leaf = BASE + addresses(&program).0[1];
+    let layout = ((SAMPLE & !sample_type::IP) | sample_type::BRANCH_STACK, BRANCHES);
+    let sample = |chain: &[u64]| {
+        let branches = [1, leaf, leaf, 2];
+        [&[ID, 100 | 100 << 32, 1000, 1000, chain.len() as u64], chain, &branches].concat()
+    };
+    let samples = [sample(&[leaf]), sample(&[leaf, leaf + 1]), sample(&[USER]), sample(&[])];
+    write_samples(&file, &program, layout, &Features::default(), &samples);
+    let file = file.to_str().unwrap();
+    for options in [&["diff", "--stream", file, file][..], &["report", "--stdio", "-g", "-i", file]] {
+        let ran = kit::run(options);
+        assert!(matches!(ran.status, Some(0 | 1)), "{options:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn ordinary_chains_are_streams_too() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("deep", DEEP);

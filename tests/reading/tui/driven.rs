@@ -19,7 +19,7 @@ __attribute__((noinline)) void half(long n) { SPIN(n * 50) }
 __attribute__((noinline)) void third(long n) { SPIN(n * 30) }
 __attribute__((noinline)) void fifth(long n) { SPIN(n * 20) }
 __attribute__((noinline)) void work(long n) { half(n); third(n); fifth(n); sink++; }
-int main(void) { for (int i = 0; i < 900; i++) work(1000 + i * 7919L % 5003); return 0; }
+int main(void) { for (int i = 0; i < 400; i++) work(1000 + i * 7919L % 5003); return 0; }
 "#;
 
 /// Code under names that would like to do harm, in a thread with such a name.
@@ -514,6 +514,7 @@ fn what_is_longer_than_the_terminal_is_paged() {
         (format!("PAGER=cat PERF_PAGER=\"sed 's/^/page:/'\" pmc {report}"), true),
         ("PAGER='sed s/^/page:/' pmc script shares.data".to_owned(), true),
         ("PAGER='sed s/^/page:/' pmc list sw".to_owned(), true),
+        ("PAGER='A=page: sed s/^/page:/' pmc list sw".to_owned(), true),
         (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc -p {report}"), true),
         (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc {report}"), false),
         // It fits.
@@ -540,20 +541,21 @@ fn what_is_longer_than_the_terminal_is_paged() {
     let screen = terminal.wait("ended=1=");
     assert!(screen.contains("the pager did not start"), "{screen}");
     if need_program("less") {
-        // The interrupt key is the pager's, and what is said waits for its end.
+        // The keys are the pager's, and what is said waits for its end.
         terminal.run(&format!("clear; PAGER=less pmc {report}"));
         terminal.wait_until("less", |screen| screen.lines().last() == Some(":"));
-        terminal.press(&["C-c", "G"]);
+        terminal.press(&["C-c", "C-\\", "G"]);
         terminal.wait("Trust");
         terminal.press(&["q"]);
         terminal.is_sane("0");
     }
 }
 
-/// One function whose lines take 50, 30 and 20 %.
+/// One function whose lines take 50, 30 and 20 %. Each round waits for the one before it, or it would hang on where the
+/// compiler puts a loop how long one takes.
 const LINES: &str = r#"
 volatile unsigned long sink;
-#define ROUND x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x));
+#define ROUND __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
 __attribute__((noinline)) void work(long n) {
   unsigned long x = (unsigned long)__builtin_frame_address(0);
   for (long i = 0; i < n * 50; i++) { ROUND } /* half */
@@ -576,8 +578,8 @@ fn each_line_of_a_function_has_its_share() {
         let lines = screen.lines().filter(|line| line.contains(&format!("/* {name} */")));
         let percent = |line: &str| line.split_whitespace().next()?.strip_suffix('%')?.parse::<f64>().ok();
         let shown: f64 = lines.filter_map(percent).sum();
-        // Some 2,000 samples: four and a half points are four errors.
-        assert!((shown - wanted).abs() < 4.5, "{name}: {shown} instead of {wanted}\n{screen}");
+        // Some 2,000 samples: five points are more than four errors.
+        assert!((shown - wanted).abs() < 5.0, "{name}: {shown} instead of {wanted}\n{screen}");
     }
     assert!(screen.contains("of all: work (lines)"), "{screen}");
     terminal.press(&["q"]);

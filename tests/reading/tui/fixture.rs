@@ -200,6 +200,33 @@ pub(crate) fn listing() -> Listing {
     }
 }
 
+/// The same with functions that are inlined: `sum`, which goes on behind `next` in it, and costs nothing, and `add`, which
+/// is the costliest.
+pub(crate) fn listing_with_inlined() -> Listing {
+    let function = |name: &str, depth| annotate::Row {
+        kind: annotate::Kind::Function { name: name.into(), depth },
+        values: vec![],
+    };
+    let mut listing = listing();
+    let code = |at: usize| listing.rows[at].clone();
+    listing.rows = vec![
+        code(1),
+        function("sum", 1),
+        code(4),
+        function("next", 2),
+        code(8),
+        function("sum", 1),
+        code(6),
+        function("price", 0),
+        code(8),
+        function("add", 1),
+        code(7),
+        function("price", 0),
+    ];
+    (listing.jumps, listing.lanes) = (vec![annotate::Jump { from: 8, to: 4, lane: 0 }], 1);
+    listing
+}
+
 /// A screen without a terminal, whose engine answers at once.
 pub(crate) struct Desk {
     pub(crate) state: State,

@@ -11,7 +11,7 @@ use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
 use pmc::view::export::Format;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use super::fixture::{Desk, answer, listing, started};
+use super::fixture::{Desk, answer, listing, listing_with_inlined, started};
 
 fn last_query(desk: &Desk) -> &Query {
     let asked = desk.effects.iter().rev().find_map(|effect| match effect {
@@ -177,6 +177,35 @@ fn the_tree_opens_and_closes() {
     desk.press("i");
     assert_eq!(last_query(&desk).tree, Some(Order::Callee));
     assert!(desk.press("R").state.query.collapse);
+}
+
+#[test]
+fn inlined_functions_fold_in_code() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("4");
+    let name = FunctionRef { dso: "shop".to_owned(), symbol: "shop::Basket::price() const".to_owned() };
+    desk.state.code.wait_for(name.clone());
+    let listing = Ok(Arc::new(listing_with_inlined()));
+    desk.take(Poll { listing: Some((name, listing)), ..Poll::default() });
+    let shown = |desk: &mut Desk| desk.state.code.shown.clone();
+    // The costliest is open, the others are a row each, with what they stand for.
+    assert_eq!(shown(&mut desk), [0, 1, 7, 8, 9, 10, 11]);
+    assert_eq!(desk.state.code.row(), Some(10));
+    let screen = desk.screen();
+    let line = screen.lines().find(|line| line.contains("sum")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(line.contains("30.0") && line.contains("▸") && line.contains("sum: 3 instructions"), "{line}");
+    assert!(screen.contains("▾") && screen.contains("add:"), "{screen}");
+    // One is opened where the cursor stands, what is inlined in it stays folded; and closed again.
+    desk.press("gj<Enter>");
+    assert_eq!(shown(&mut desk), [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]);
+    desk.press("<Enter>");
+    assert_eq!(shown(&mut desk), [0, 1, 7, 8, 9, 10, 11]);
+    assert_eq!(desk.state.code.row(), Some(1));
+    // A jump, and a search, lead into it.
+    desk.press("jj<Enter>");
+    assert_eq!((desk.state.code.row(), shown(&mut desk).len()), (Some(4), 12));
+    desk.press("gj<Enter>G/cmpq<Enter>");
+    assert_eq!(desk.state.code.row(), Some(2));
 }
 
 #[test]
