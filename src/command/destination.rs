@@ -2,7 +2,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write, stdout};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -20,7 +19,7 @@ pub(super) struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// Has something written there; only its owner can read a new file, one that is replaced keeps its mode.
+    /// Has something written there; only its owner can read the new file, whoever could read a former one.
     /// What is no file (a pipe, a terminal) is written to.
     ///
     /// # Errors
@@ -37,14 +36,13 @@ impl Destination<'_> {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
             return Err(error.try_this("-f, which writes over it"));
         }
-        let mode = there.as_ref().map_or(0o600, |meta| meta.mode() & 0o777);
         if there.is_ok_and(|meta| !meta.is_file()) {
             let file = OpenOptions::new().write(true).open(path).map_err(refused)?;
             return all(file, write, failed);
         }
         // Through a link its target is replaced, not the link.
         let new = Replacement::new(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        all(new.create(mode).map_err(refused)?, write, failed)?;
+        all(new.create(0o600).map_err(refused)?, write, failed)?;
         new.put().map_err(failed)
     }
 

@@ -9,6 +9,7 @@
 //! The fields: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All words are numbers in the
 //! string table, whose first is empty.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use flate2::Compression;
@@ -225,28 +226,31 @@ impl<'a> Builder<'a> {
         number
     }
 
-    /// The modules of these stacks. A program comes first: readers take the first for it.
+    /// The modules of these stacks. A program comes first, that with the most frames: readers take the first
+    /// for it.
     fn mappings(&mut self, used: &[u32]) {
         let stacks = self.stacks;
-        let mut ends: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        let mut ends: FxHashMap<u32, (u64, u64, usize)> = FxHashMap::default();
         let mut seen = rustc_hash::FxHashSet::default();
         for location in
             used.iter().filter(|stack| seen.insert(**stack)).flat_map(|stack| stacks.stack(*stack))
         {
             if let Some(module) = stacks.location(location).module() {
                 let address = self.address(location);
-                let (first, last) = ends.entry(module).or_insert((address, address));
+                let (first, last, frames) = ends.entry(module).or_insert((address, address, 0));
                 (*first, *last) = (address.min(*first), address.max(*last));
+                *frames += 1;
             }
         }
         let mut modules: Vec<u32> = ends.keys().copied().collect();
         modules.sort_by_key(|number| {
             let module = &stacks.modules[*number as usize];
-            (module.kind != Kind::File || is_library(&module.short_name()), *number)
+            let is_no_program = module.kind != Kind::File || is_library(&module.short_name());
+            (is_no_program, Reverse(ends[number].2), *number)
         });
         for number in modules {
             let module = &stacks.modules[number as usize];
-            let (first, last) = ends[&number];
+            let (first, last, _) = ends[&number];
             // As its first process had it; what others had elsewhere in the file is taken in.
             let mapped = module.mapping.filter(|_| module.kind == Kind::File);
             let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));

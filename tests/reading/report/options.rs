@@ -124,8 +124,11 @@ fn names_choose_the_tree_too_and_shown_columns_order_the_rows() {
     ] {
         let (theirs, ours) = (oracle::perf_of(&file, &[&form, options].concat()), ours(options));
         let theirs = column(&theirs);
-        // Behind the first rows stand addresses without a name, which perf tells apart.
-        assert_eq!(ours[..3], theirs[..3], "{options:?}");
+        // Rows of little cost are addresses without a name, which perf tells apart.
+        let cost = |cell: &String| cell.trim_end_matches('%').parse::<f64>().unwrap();
+        let most = theirs.iter().map(cost).fold(0.0, f64::max);
+        let large = theirs.iter().rposition(|cell| cost(cell) * 100.0 > most).unwrap().min(2);
+        assert!(ours[..=large] == theirs[..=large], "{options:?}: {ours:?} {theirs:?}");
     }
     let names = ours(&["-F", "sym,overhead"]);
     assert!(names.len() > 3 && names.is_sorted_by_key(|cell| cell[4..].to_owned()), "{names:?}");
