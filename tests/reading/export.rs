@@ -197,19 +197,21 @@ fn pprof_reads_functions_lines_modules_and_threads() {
     }
     let file = recorded(&lab);
     export(&lab, &file, "a.pb.gz", &[]);
-    let path = lab.path("a.pb.gz");
-    let go = |more: &[&str]| {
+    // The report counts what is inlined as its caller's own.
+    export(&lab, &file, "b.pb.gz", &["--no-inline"]);
+    let go = |name: &str, more: &[&str]| {
+        let path = lab.path(name);
         let words = [&["tool", "pprof", "-symbolize=none"], more, &[path.to_str().unwrap()]].concat();
         said("go", &words)
     };
-    let top = go(&["-top", "-nodecount=1000"]);
+    let top = go("b.pb.gz", &["-top", "-nodecount=1000"]);
     let line = top.lines().find(|line| line.ends_with(" twice")).unwrap();
     let (own, total) = shares(&file, "twice");
     assert!(
         (percent(line, 0) - own).abs() < 0.02 && (percent(line, 2) - total).abs() < 0.02,
         "{line} {own} {total}"
     );
-    let raw = go(&["-raw"]);
+    let raw = go("a.pb.gz", &["-raw"]);
     assert!(raw.contains("samples/count cpu-clock/nanoseconds"), "{raw}");
     assert!(raw.contains("walk.c:") && raw.contains("thread:[a worker]"), "{raw}");
     // The program's mapping comes first, with its build-id.
