@@ -1,4 +1,5 @@
-//! The walk over all samples of a recording: chunks in any order, on several threads.
+//! The walk over all samples of a recording: chunks in any order, on several threads; or, where stacks were
+//! copied, on one in the order of time, with what they come to.
 //!
 //! Receives what each thread has of its own and what it does with a sample; hands on what the threads have at
 //! the end. Decides only who reads which chunk.
@@ -7,23 +8,40 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::{Session, Timestamp};
+use super::order::{self, Unwinding};
+use super::samples::SampleQuery;
+use super::{Session, Timestamp, Unwind};
 use crate::perfdata::{self, Buffer, Chunk};
-use crate::record::{RawRecord, kind};
+use crate::record::{RawRecord, Sample, kind};
 
-/// Shows every sample, with its place in the file, to `look` on at most `workers` threads, each with
-/// something that `new` made. One worker sees them in the file's order. `progress` is told how many samples
-/// more are done.
+/// Shows every sample, with its place in the file and what its stack comes to (nothing where `unwind` is not
+/// there, `query` has no use for it, or there is no copy of one), to `look` on at most `workers` threads, each
+/// with something that `new` made. One worker sees them in the file's order, or by time if stacks are unwound.
+/// `progress` is told how many samples more are done.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub(super) fn walk<T: Send>(
     session: &Session,
+    query: &SampleQuery,
+    unwind: Option<&mut dyn Unwind>,
     workers: usize,
     new: impl Fn() -> T + Sync,
-    look: impl Fn(&mut T, &RawRecord<'_>, Timestamp) + Sync,
+    look: impl Fn(&mut T, &RawRecord<'_>, Timestamp, &[u64]) + Sync,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<T>, perfdata::Error> {
+    if let Some(unwinder) = unwind.filter(|_| !query.ignore_stacks) {
+        let mut own = new();
+        let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+        let unwinding = Some(Unwinding { unwinder, wants: &wants });
+        let is_sample = |kind| kind == kind::SAMPLE;
+        order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
+            look(&mut own, raw, place.position, unwound);
+            progress(1);
+            Ok::<(), perfdata::Error>(())
+        })?;
+        return Ok(vec![own]);
+    }
     let mut start = 0;
     let chunks: Vec<(Timestamp, &Chunk)> = session
         .index
@@ -46,7 +64,7 @@ pub(super) fn walk<T: Send>(
             let mut at = *position;
             for raw in session.reader.load(chunk, &mut buffer)? {
                 if raw.kind == kind::SAMPLE {
-                    look(&mut own, &raw, at);
+                    look(&mut own, &raw, at, &[]);
                 }
                 at += raw.bytes.len() as u64;
             }
