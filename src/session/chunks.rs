@@ -1,5 +1,5 @@
-//! The walk over all samples of a recording: chunks in any order, on several threads; or, where stacks were
-//! copied, on one in the order of time, with what they come to.
+//! The walk over all samples of a recording: chunks in any order, on several threads; or, where copied
+//! stacks are unwound, on one in the order of time.
 //!
 //! Receives what each thread has of its own and what it does with a sample; hands on what the threads have at
 //! the end. Decides only who reads which chunk.
@@ -9,31 +9,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::order::{self, Unwinding};
-use super::samples::SampleQuery;
-use super::{Session, Timestamp, Unwind};
+use super::{Session, Timestamp};
 use crate::perfdata::{self, Buffer, Chunk};
-use crate::record::{RawRecord, Sample, kind};
+use crate::record::{RawRecord, kind};
 
-/// Shows every sample, with its place in the file and what its stack comes to (nothing where `unwind` is not
-/// there, `query` has no use for it, or there is no copy of one), to `look` on at most `workers` threads, each
-/// with something that `new` made. One worker sees them in the file's order, or by time if stacks are unwound.
-/// `progress` is told how many samples more are done.
+/// Shows every sample, with its place in the file and what `unwinding` makes of its stack (nothing without
+/// it), to `look` on at most `workers` threads, each with something that `new` made. One worker sees them in
+/// the file's order; there is one, and by time, where stacks are unwound. `progress` is told how many samples
+/// more are done.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub(super) fn walk<T: Send>(
     session: &Session,
-    query: &SampleQuery,
-    unwind: Option<&mut dyn Unwind>,
+    unwinding: Option<Unwinding<'_>>,
     workers: usize,
     new: impl Fn() -> T + Sync,
     look: impl Fn(&mut T, &RawRecord<'_>, Timestamp, &[u64]) + Sync,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<T>, perfdata::Error> {
-    if let Some(unwinder) = unwind.filter(|_| !query.ignore_stacks) {
+    if unwinding.is_some() {
         let mut own = new();
-        let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
-        let unwinding = Some(Unwinding { unwinder, wants: &wants });
         let is_sample = |kind| kind == kind::SAMPLE;
         order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
             look(&mut own, raw, place.position, unwound);

@@ -7,10 +7,11 @@
 
 use super::intern::Distinct;
 use super::location::{self, SampledAddress};
+use super::order::Unwinding;
 use super::samples::{CallChain, SampleQuery, Stacker};
 use super::{Session, Timestamp, Unwind, chunks};
 use crate::perfdata;
-use crate::record::RawRecord;
+use crate::record::{RawRecord, Sample};
 
 /// Distinct addresses, by number.
 pub type Addresses = Distinct<SampledAddress>;
@@ -52,8 +53,10 @@ pub fn collect(
     let look = |own: &mut _, raw: &RawRecord<'_>, position, unwound: &[u64]| {
         sample(session, query, kinds, raw, position, unwound, own);
     };
-    let unwind = unwind.filter(|_| kinds.chains);
-    let parts = chunks::walk(session, query, unwind, rayon::current_num_threads(), new, look, progress)?;
+    let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+    let unwind = unwind.filter(|_| kinds.chains && !query.ignore_stacks);
+    let unwinding = unwind.map(|unwinder| Unwinding { unwinder, wants: &wants });
+    let parts = chunks::walk(session, unwinding, rayon::current_num_threads(), new, look, progress)?;
     let mut parts = parts.into_iter().map(|(found, _)| found);
     let mut all = parts.next().unwrap_or_default();
     for part in parts {

@@ -22,6 +22,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{Interner, SharedInterner, bytes};
+use super::order::Unwinding;
 use super::parallelism::Parallelism;
 use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
 use crate::abi::{context, sample_type};
@@ -256,7 +257,10 @@ pub fn collect(
     let look = |worker: &mut Worker<'_>, raw: &RawRecord<'_>, at, unwound: &[u64]| {
         worker.sample(raw, at, unwound);
     };
-    let parts = chunks::walk(session, query, unwind, workers, new, look, progress)?;
+    let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+    let unwind = unwind.filter(|_| !query.ignore_stacks);
+    let unwinding = unwind.map(|unwinder| Unwinding { unwinder, wants: &wants });
+    let parts = chunks::walk(session, unwinding, workers, new, look, progress)?;
     let parts = parts.into_iter().map(Worker::finish).collect();
     Ok(merge(parts, shared, query))
 }
