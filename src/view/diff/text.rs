@@ -122,7 +122,7 @@ struct Row<'a> {
     cells: &'a [Cell],
 }
 
-/// How wide the columns of keys are, two blanks before each; 0: left out, because all rows say the same there.
+/// How wide the columns of keys are, two blanks before each; 0: left out, because all rows say the same.
 struct Fitted {
     widths: Vec<usize>,
     /// Some column has less than it needs.
