@@ -133,8 +133,8 @@ pub struct RingOptions {
     pub tracker: bool,
     /// Threads keep their events. Where all events of a thread are inherited, the kernel swaps them with a
     /// child's at a context switch instead of taking both off the counters, so that any of them may end with
-    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents it;
-    /// before Linux 6.2, where events of hardware have a context of their own, one of each sort.
+    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents
+    /// it; before Linux 6.2, where events of hardware have a context of their own, one of each sort.
     pub keeps_contexts: bool,
 }
 
