@@ -12,8 +12,8 @@ use object::{ObjectKind, SymbolFlags, elf};
 use super::table::{Builder, Rank};
 use crate::symbol::files::elf::{is_code, layout};
 
-/// Adds the functions of both symbol tables; `step` is called again and again meanwhile, when what was read so
-/// far is not needed any more.
+/// Adds the functions of both symbol tables; `step` is called again and again meanwhile, when what was read
+/// so far is not needed any more.
 pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) {
     /// Some megabyte of a table.
     const STEP: usize = 1 << 15;

@@ -145,8 +145,8 @@ const NONE: u32 = u32::MAX;
 ///   wanted             ^                           what covers it is kept
 ///   same answer    |---------------|               from the last boundary before it to the first behind
 /// ```
-/// A label without a size holds as far as to the next boundary, and nearer ones may come later: what turns out
-/// to be too far is dropped in the end.
+/// A label without a size holds as far as to the next boundary, and nearer ones may come later: what turns
+/// out to be too far is dropped in the end.
 #[derive(Debug, Default, Clone)]
 pub struct WantedAddresses {
     wanted: Vec<u64>,
