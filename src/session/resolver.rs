@@ -101,7 +101,8 @@ pub struct Resolver {
     stack_of: Vec<u32>,
     locations: Distinct<Location>,
     stacks: Arc<Interner>,
-    scratch: Vec<u8>,
+    /// Memory that is used again: the addresses of a stack, and the numbers of their locations.
+    scratch: (Vec<SampledAddress>, Vec<u8>),
 }
 
 impl Resolver {
@@ -114,7 +115,7 @@ impl Resolver {
             stack_of: Vec::new(),
             locations: Distinct::default(),
             stacks: Arc::default(),
-            scratch: Vec::new(),
+            scratch: Default::default(),
         }
     }
 
@@ -150,26 +151,28 @@ impl Resolver {
     }
 
     /// The number of the stack that a chain of raw addresses is. Outermost callers of a process where nothing
-    /// was mapped are false ones, to which something led that is no frame pointer: they are cut off.
+    /// was mapped are false ones, to which something led that is no frame pointer: they are cut off, and leave
+    /// no location, since each is another one.
     pub fn stack(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
+        let (mut addresses, mut list) = std::mem::take(&mut self.scratch);
+        addresses.clear();
+        list.clear();
         // Behind it are callers of a process only.
         let mut certain = 0;
         walk(chain, self.most, |level, address, is_caller| {
-            let address = SampledAddress::code(epoch, level, address).returned_to(is_caller);
-            scratch.extend(self.location(history, address).to_ne_bytes());
+            addresses.push(SampledAddress::code(epoch, level, address).returned_to(is_caller));
             if !is_caller || level != CpuMode::User {
-                certain = scratch.len();
+                certain = addresses.len();
             }
         });
-        let is_false = |number: u32| self.locations()[number as usize].module().is_none();
-        let false_ones = numbers(&scratch[certain..]).rev().take_while(|number| is_false(*number)).count();
-        let end = scratch.len() - 4 * false_ones;
-        let cut = if end < scratch.len() { CUT } else { 0 };
+        let is_false = |address: &&SampledAddress| locate(history, **address).module().is_none();
+        let false_ones = addresses[certain..].iter().rev().take_while(is_false).count();
+        addresses.truncate(addresses.len() - false_ones);
+        list.extend(addresses.iter().flat_map(|address| self.location(history, *address).to_ne_bytes()));
+        let cut = if false_ones > 0 { CUT } else { 0 };
         let tag = cut | if is_joined(chain) { JOINED } else { 0 };
-        let number = Arc::make_mut(&mut self.stacks).add(tag, &scratch[..end]);
-        self.scratch = scratch;
+        let number = Arc::make_mut(&mut self.stacks).add(tag, &list);
+        self.scratch = (addresses, list);
         number
     }
 
@@ -305,5 +308,29 @@ fn resolve_attributes(
     samples.attributes = resolved;
     for (key, _) in rows {
         key.attributes = number_of.get(key.attributes as usize).copied().unwrap_or(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::context;
+    use crate::session::intern::bytes;
+    use crate::session::module::Modules;
+
+    #[test]
+    fn callers_where_nothing_is_mapped_leave_no_location() {
+        const KERNEL: u64 = -128i64 as u64;
+        let (history, mut resolver, mut raw) =
+            (History::new(Modules::default()), Resolver::new(100), Vec::new());
+        let mut stack = |words: &[u64]| {
+            bytes(words, &mut raw);
+            resolver.stack(&history, Epoch(0), Words::new(&raw))
+        };
+        let first = stack(&[KERNEL, 0xffff_ffff_8000_0000, 0xffff_ffff_8000_0010, context::USER, 0x10]);
+        assert_eq!(stack(&[context::USER, 0x10, 0x20, 0x30]), stack(&[context::USER, 0x10, 0x40]));
+        let stacks = resolver.stacks().clone();
+        assert_eq!(numbers(stacks.get(first).1).len(), 3);
+        assert_eq!((resolver.locations().len(), stacks.len()), (3, 2));
     }
 }
