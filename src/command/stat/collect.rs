@@ -388,6 +388,7 @@ fn role(spec: &EventSpec) -> Role {
         Source::Tool(Tool::DurationTime) => return Role::DurationTime,
         Source::Tool(Tool::UserTime) => return Role::UserTime,
         Source::Tool(Tool::SystemTime) => return Role::SystemTime,
+        Source::Held(_) => return Role::Other,
         Source::Kernel(attr) => attr,
     };
     let config = attr.config() as u32;
