@@ -87,7 +87,7 @@ fn read(
     let session = Arc::new(Session::open(Reader::open(path)?)?);
     let has_tree = request.tree && has_chains(&session.reader);
     let by_stream = request.streams.is_some();
-    if by_stream && !has_chains(&session.reader) && !has_branches(&session.reader) {
+    if by_stream && !session.reader.layouts().have(sample_type::CALLCHAIN | sample_type::BRANCH_STACK) {
         return Err(Error::new(format!("{} has no call chains", path.display()))
             .why("streams are whole call chains, or branches that led to a sample")
             .try_this("record both with -g"));
@@ -122,11 +122,6 @@ fn read(
         file: diff::File { path, samples: analysis.sample_count(), lost: quality::lost(&session) },
         events,
     })
-}
-
-/// Whether some event was recorded with branches.
-fn has_branches(reader: &Reader) -> bool {
-    reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::BRANCH_STACK != 0)
 }
 
 /// The events, of which the rows are whole call chains.

@@ -92,7 +92,7 @@ fn is_from_here(session: &Session) -> bool {
 
 /// Whether some event was recorded with call chains.
 pub fn has_chains(reader: &Reader) -> bool {
-    reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
+    reader.layouts().have(sample_type::CALLCHAIN)
 }
 
 /// Refuses a recording of counts: no table of no samples says that there are others.

@@ -104,8 +104,7 @@ impl AnalysisRequest {
     /// When branches or latencies were asked for and none were recorded.
     pub fn settle(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
-        let has_branches =
-            events.iter().any(|event| event.attr.sample_type() & sample_type::BRANCH_STACK != 0);
+        let has_branches = reader.layouts().have(sample_type::BRANCH_STACK);
         // A call chain that the hardware kept.
         let are_chains =
             |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;

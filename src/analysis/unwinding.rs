@@ -192,7 +192,8 @@ impl Unwind for RecordingUnwinder<'_> {
                             stitcher.stitch(thread.tid, version, newest, &calls, self.most)
                         },
                     );
-                    let stitched: Vec<u64> = stitched.into_iter().flatten().collect();
+                    let stitched: Vec<u64> =
+                        stitched.into_iter().flatten().map(|call| call.address.0).collect();
                     chains.push(&stitched);
                 }
                 Some(sample) => {

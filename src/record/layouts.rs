@@ -70,6 +70,11 @@ impl Layouts {
         self.layouts.iter()
     }
 
+    /// Whether some event's samples have one of these fields (`PERF_SAMPLE_*`).
+    pub fn have(&self, fields: u64) -> bool {
+        self.iter().any(|layout| layout.sample_type() & fields != 0)
+    }
+
     /// How many events there are, counted without the twins at the end.
     pub fn event_count(&self) -> usize {
         let twins = self.events.iter().enumerate().rev().take_while(|(own, event)| *own != **event as usize);

@@ -7,11 +7,11 @@
 
 use super::intern::Distinct;
 use super::location::{self, SampledAddress};
-use super::order::{self, Unwinding};
+use super::order::Unwinding;
 use super::samples::{CallChain, SampleQuery, Stacker};
 use super::{Session, Timestamp, Unwind, chunks};
 use crate::perfdata;
-use crate::record::{RawRecord, Sample, kind};
+use crate::record::{RawRecord, Sample};
 
 /// Distinct addresses, by number.
 pub type Addresses = Distinct<SampledAddress>;
@@ -37,8 +37,7 @@ impl Kinds {
     }
 }
 
-/// Finds all addresses of the samples that are wanted (threads' names are not looked at: a few too many do no
-/// harm).
+/// Finds all addresses of the samples that are wanted.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -51,22 +50,13 @@ pub fn collect(
 ) -> Result<Addresses, perfdata::Error> {
     let stacker = || Stacker::new(query.ignore_stacks).joining(&session.deferred).like_perf();
     let new = || (Addresses::default(), stacker());
-    if let Some(unwinder) = unwind.filter(|_| !query.ignore_stacks && kinds.chains) {
-        let mut own = new();
-        let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
-        let unwinding = Some(Unwinding { unwinder, wants: &wants });
-        let is_sample = |kind| kind == kind::SAMPLE;
-        order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
-            sample(session, query, kinds, raw, place.position, unwound, &mut own);
-            progress(1);
-            Ok::<(), perfdata::Error>(())
-        })?;
-        return Ok(own.0);
-    }
-    let look = |own: &mut _, raw: &RawRecord<'_>, position| {
-        sample(session, query, kinds, raw, position, &[], own);
+    let look = |own: &mut _, raw: &RawRecord<'_>, position, unwound: &[u64]| {
+        sample(session, query, kinds, raw, position, unwound, own);
     };
-    let parts = chunks::walk(session, rayon::current_num_threads(), new, look, progress)?;
+    let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+    let unwind = unwind.filter(|_| kinds.chains && !query.ignore_stacks);
+    let unwinding = unwind.map(|unwinder| Unwinding { unwinder, wants: &wants });
+    let parts = chunks::walk(session, unwinding, rayon::current_num_threads(), new, look, progress)?;
     let mut parts = parts.into_iter().map(|(found, _)| found);
     let mut all = parts.next().unwrap_or_default();
     for part in parts {
@@ -87,15 +77,11 @@ fn sample(
     (found, stacker): &mut (Addresses, Stacker<'_>),
 ) {
     let Some((_, sample)) = session.reader.layouts().sample(raw) else { return };
-    let time = sample.time().map(|time| time.0);
-    let thread = sample.thread().unwrap_or_default();
-    let is_asked =
-        |list: &Option<rustc_hash::FxHashSet<i32>>, id| list.as_ref().is_none_or(|l| l.contains(&id));
-    if !query.takes(&sample, time) || !is_asked(&query.pids, thread.pid) || !is_asked(&query.tids, thread.tid)
-    {
+    let timestamp = session.timestamp(sample.time().map(|time| time.0), position);
+    if !query.takes_of(session, &sample, timestamp) {
         return;
     }
-    let timestamp = session.timestamp(&sample, position);
+    let thread = sample.thread().unwrap_or_default();
     let epoch = session.history.epoch(thread.pid, timestamp);
     if kinds.chains {
         let chain = stacker.chain(&sample, unwound);

@@ -41,7 +41,7 @@ pub use samples::{SampleQuery, Samples, Value};
 
 use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};
-use crate::record::{Sample, Thread};
+use crate::record::Thread;
 
 /// What the side-band says about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -117,9 +117,9 @@ impl Session {
         })
     }
 
-    /// When a sample was taken, that stands behind so many bytes of records.
-    pub fn timestamp(&self, sample: &Sample<'_>, position: Timestamp) -> Timestamp {
-        if self.has_time { sample.time().map_or(0, |time| time.0) } else { position }
+    /// When a record was made that has this time, in nanoseconds, and stands behind so many bytes of records.
+    pub fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
+        if self.has_time { time.unwrap_or(0) } else { position }
     }
 
     /// What the user should know about the file.

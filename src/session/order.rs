@@ -100,7 +100,7 @@ impl Unwinding<'_> {
         position: Timestamp,
     ) -> Option<UnwindSample<'a>> {
         let (_, sample) = session.reader.layouts().sample(raw)?;
-        let timestamp = session.timestamp(&sample, position);
+        let timestamp = session.timestamp(sample.time().map(|time| time.0), position);
         let parts = sample.parts()?;
         let kept_calls = kept_calls(&sample, &parts);
         let is_copied = parts.user_regs.is_some() && parts.user_stack.is_some();

@@ -22,13 +22,13 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{Interner, SharedInterner, bytes};
-use super::order::{self, Unwinding};
+use super::order::Unwinding;
 use super::parallelism::Parallelism;
 use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
 use crate::abi::{context, sample_type};
 use crate::perfdata;
 use crate::record::sample::Branch;
-use crate::record::{Layouts, RawRecord, Sample, Thread, Words, kind};
+use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
 
 /// What is asked of pass 2.
 #[derive(Debug, Clone, Default)]
@@ -249,29 +249,18 @@ pub fn collect(
     unwind: Option<&mut dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Samples, perfdata::Error> {
-    let has = |fields: u64| session.reader.layouts().iter().any(|layout| layout.sample_type() & fields != 0);
-    let reads = has(sample_type::READ);
+    let reads = session.reader.layouts().have(sample_type::READ);
     let shared = Interned::default();
     let new = || Worker::new(session, query, reads, &shared);
-    let parts = match unwind.filter(|_| !query.ignore_stacks) {
-        Some(unwinder) => {
-            let mut worker = new();
-            let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
-            let unwinding = Some(Unwinding { unwinder, wants: &wants });
-            let is_sample = |kind| kind == kind::SAMPLE;
-            order::records_unwound(session, true, unwinding, is_sample, |raw, place, unwound| {
-                worker.sample(raw, place.position, unwound);
-                progress(1);
-                Ok::<(), perfdata::Error>(())
-            })?;
-            vec![worker]
-        }
-        None => {
-            // Counter values are differences to the reading before: those need the file's order.
-            let workers = if reads { 1 } else { rayon::current_num_threads() };
-            chunks::walk(session, workers, new, |worker, raw, at| worker.sample(raw, at, &[]), progress)?
-        }
+    // Counter values are differences to the reading before: those need an order.
+    let workers = if reads { 1 } else { rayon::current_num_threads() };
+    let look = |worker: &mut Worker<'_>, raw: &RawRecord<'_>, at, unwound: &[u64]| {
+        worker.sample(raw, at, unwound);
     };
+    let wants = |sample: &Sample<'_>, timestamp| query.takes_of(session, sample, timestamp);
+    let unwind = unwind.filter(|_| !query.ignore_stacks);
+    let unwinding = unwind.map(|unwinder| Unwinding { unwinder, wants: &wants });
+    let parts = chunks::walk(session, unwinding, workers, new, look, progress)?;
     let parts = parts.into_iter().map(Worker::finish).collect();
     Ok(merge(parts, shared, query))
 }
@@ -427,7 +416,8 @@ impl<'a> Worker<'a> {
     }
 
     fn about(&self, event: usize, sample: &Sample<'_>, position: Timestamp) -> About {
-        let (time, timestamp) = (sample.time().map(|time| time.0), self.session.timestamp(sample, position));
+        let time = sample.time().map(|time| time.0);
+        let timestamp = self.session.timestamp(time, position);
         let running = self.query.parallelism.as_ref().map(|parallelism| parallelism.at(timestamp));
         About { event, time, timestamp, running }
     }

@@ -48,31 +48,11 @@ impl Stitcher {
     /// Remembers where calls were made from, innermost first; gives the callers that are taken over.
     /// `newest`: the record of the innermost; `space`: a number that changes when addresses may mean
     /// something else; `most`: the longest chain.
-    pub fn stitch(
-        &mut self,
-        thread: i32,
-        space: u32,
-        newest: u64,
-        calls: &[u64],
-        most: usize,
-    ) -> impl Iterator<Item = u64> + '_ {
-        let walked = self.taken_over(thread, space, newest, calls, most);
-        self.chain[walked.unwrap_or(self.chain.len())..].iter().map(|frame| frame.address.0)
-    }
-
-    /// The index of the first of those in the chain.
-    fn taken_over(
-        &mut self,
-        thread: i32,
-        space: u32,
-        newest: u64,
-        calls: &[u64],
-        most: usize,
-    ) -> Option<usize> {
+    pub fn stitch(&mut self, thread: i32, space: u32, newest: u64, calls: &[u64], most: usize) -> &[Frame] {
         self.chain.clear();
         let (kept, count) = (self.kept, calls.len() as u64);
         if count == 0 || count > kept || newest >= kept {
-            return None;
+            return &[];
         }
         if self.depths.len() >= MOST_THREADS && !self.depths.contains_key(&thread) {
             self.depths.clear();
@@ -90,7 +70,7 @@ impl Stitcher {
             // Nothing leads further: from here on this is the thread's stack.
             self.joiner.join(thread, space, End::Root, most, &mut self.chain);
         }
-        joined
+        joined.map_or(&[], |own| &self.chain[own..])
     }
 }
 
@@ -106,7 +86,7 @@ mod tests {
     }
 
     fn seen(stitcher: &mut Stitcher, thread: i32, (newest, calls): (u64, Vec<u64>)) -> Vec<u64> {
-        stitcher.stitch(thread, 1, newest, &calls, 100).collect()
+        stitcher.stitch(thread, 1, newest, &calls, 100).iter().map(|call| call.address.0).collect()
     }
 
     #[test]
@@ -129,7 +109,7 @@ mod tests {
         }
         // Another thread; another space.
         assert!(seen(&mut stitcher, 2, calls(14, 18)).is_empty());
-        assert_eq!(stitcher.stitch(1, 2, 1, &calls(14, 18).1, 100).count(), 0);
+        assert_eq!(stitcher.stitch(1, 2, 1, &calls(14, 18).1, 100).len(), 0);
     }
 
     #[test]
@@ -151,8 +131,8 @@ mod tests {
         for (newest, calls) in [(4, vec![1]), (u64::MAX, vec![1]), (0, vec![]), (0, vec![1; 5])] {
             assert!(seen(&mut stitcher, 1, (newest, calls)).is_empty());
         }
-        assert_eq!(stitcher.stitch(1, 1, 1, &calls(2, 6).1, 6).count(), 1);
-        assert_eq!(Stitcher::new(0).stitch(1, 1, 0, &[1], 9).count(), 0);
+        assert_eq!(stitcher.stitch(1, 1, 1, &calls(2, 6).1, 6).len(), 1);
+        assert_eq!(Stitcher::new(0).stitch(1, 1, 0, &[1], 9).len(), 0);
         (0..2 * MOST_THREADS as i32).for_each(|thread| drop(seen(&mut stitcher, thread, calls(0, 4))));
         assert!(stitcher.depths.len() <= MOST_THREADS);
     }

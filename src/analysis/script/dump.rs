@@ -54,7 +54,7 @@ pub(super) struct Dumper<'a> {
 impl<'a> Dumper<'a> {
     pub(super) fn new(session: &'a Session) -> Self {
         let reader = &session.reader;
-        let has = |bit: u64| reader.layouts().iter().any(|layout| layout.sample_type() & bit != 0);
+        let has = |fields| reader.layouts().have(fields);
         Self {
             session,
             names: RecordingNames::new(session),
@@ -108,7 +108,7 @@ impl<'a> Dumper<'a> {
 
     fn owner(&self, sample: &Sample<'_>, place: Place) -> Owner {
         let history = &self.session.history;
-        let timestamp = self.session.timestamp(sample, place.position);
+        let timestamp = self.session.timestamp(sample.time().map(|time| time.0), place.position);
         let who = sample.thread().unwrap_or_default();
         let comm = history.comm(who.pid, who.tid, timestamp);
         let comm = comm.and_then(|CommId(number)| self.names.named(number)).map(str::to_owned);

@@ -112,7 +112,7 @@ impl EntryMaker<'_> {
         if !script.wanted.takes(&sample, time) || fields.is_empty() && !request.everything {
             return Ok(());
         }
-        let timestamp = self.session.timestamp(&sample, position);
+        let timestamp = self.session.timestamp(time, position);
         let thread = sample.thread();
         let who = thread.unwrap_or_default();
         let comm = self.session.history.comm(who.pid, who.tid, timestamp);
@@ -260,7 +260,7 @@ impl EntryMaker<'_> {
         let wanted = &self.script.wanted;
         let in_time = wanted.times.is_empty()
             || wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
-        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let timestamp = self.session.timestamp(time, position);
         // A task begins with its parent's name; its own may follow at the same moment.
         let named = if let Record::Fork(task) = &record { task.parent } else { who };
         let number = self.session.history.comm(named.pid, named.tid, timestamp);

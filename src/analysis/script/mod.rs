@@ -110,7 +110,7 @@ impl<'a> Transcript<'a> {
             SampleQuery { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
         let mut symbols = symbols_of(&session, &request.symbols)?;
         let has = |list: &[Field]| fields.iter().any(|fields| fields.has_any(list));
-        let has_bit = |bit: u64| session.reader.layouts().iter().any(|l| l.sample_type() & bit != 0);
+        let has_bit = |fields| session.reader.layouts().have(fields);
         let has_copies = has_bit(sample_type::STACK_USER);
         let lines = has(&[Field::SrcLine, Field::SrcCode]);
         let inlines = request.inlines.unwrap_or(has_copies || lines);

@@ -160,7 +160,7 @@ impl Live {
     /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of
     /// a stack.
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
-        let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
+        let reads = layouts.have(sample_type::READ);
         Self {
             layouts,
             periods,

@@ -266,14 +266,14 @@ fn only_what_the_filter_lets_through_is_recorded() {
     let file = lab.path("filtered");
     let switch = "sched:sched_switch";
     let sleeps = ["sh", "-c", "for i in 1 2 3 4 5; do sleep 0.02; done"];
-    let options = ["-e", switch, "--filter", "next_comm == \"sleep\"", "-a"];
+    let options = ["-e", switch, "--filter", "prev_comm == \"sleep\"", "-a"];
     let switches = |options: &[&str]| -> Vec<String> {
         record(&file, options, &sleeps).expect(0);
         let lines = perf(&["script"], &file);
         lines.lines().filter_map(|line| Some(line.split_once("sched_switch:")?.1.to_string())).collect()
     };
     let lines = switches(&options);
-    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("next_comm=sleep")), "{lines:#?}");
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("prev_comm=sleep")), "{lines:#?}");
     // All of them: the same event without a filter sees each once more. (How many there are is the kernel's affair:
     // it leaves out switches from idle CPUs now and then, in ftrace too.)
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
@@ -281,7 +281,7 @@ fn only_what_the_filter_lets_through_is_recorded() {
     for line in &lines {
         *times.entry(line).or_default() += 1;
     }
-    let of_sleep: Vec<_> = times.iter().filter(|(line, _)| line.contains("next_comm=sleep")).collect();
+    let of_sleep: Vec<_> = times.iter().filter(|(line, _)| line.contains("prev_comm=sleep")).collect();
     assert!(!of_sleep.is_empty() && of_sleep.iter().all(|(_, times)| *times % 2 == 0), "{of_sleep:#?}");
     assert!(of_sleep.len() < times.len(), "{times:#?}");
     record(&file, &["-e", "sched:sched_switch", "--filter", "nonsense == 1"], &["true"])
