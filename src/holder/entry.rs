@@ -93,14 +93,29 @@ impl HeldEvent {
     /// What it has counted.
     pub(super) fn counts(&self) -> Counts {
         let mut rows: BTreeMap<Option<u32>, CpuCounts> = BTreeMap::new();
+        // A thread's event is opened for each CPU, runs on one of them at a time, and is enabled on all.
+        let mut enabled: BTreeMap<Option<u32>, u64> = BTreeMap::new();
         let sampled = self.rings.sampled_events();
         for reading in self.rings.read().iter().filter(|reading| reading.instance.event < sampled) {
-            let cpu = reading.instance.slot.cpu;
+            let slot = reading.instance.slot;
+            let cpu = slot.cpu.filter(|_| slot.tid.is_none());
             let row = rows.entry(cpu).or_insert(CpuCounts { cpu, ..CpuCounts::default() });
             row.value = row.value.saturating_add(reading.value);
-            row.enabled = row.enabled.saturating_add(reading.times[0]);
             row.running = row.running.saturating_add(reading.times[1]);
             row.lost = row.lost.saturating_add(reading.lost);
+            match slot.tid {
+                None => row.enabled = row.enabled.saturating_add(reading.times[0]),
+                tid => {
+                    let longest = enabled.entry(tid).or_default();
+                    *longest = reading.times[0].max(*longest);
+                }
+            }
+        }
+        // Only what waits for a counter of the hardware is not counted all the time.
+        let waits = self.rings.events().any(|(spec, ..)| spec.takes_counter());
+        for row in rows.values_mut() {
+            row.enabled = row.enabled.saturating_add(enabled.values().sum());
+            row.enabled = if waits { row.enabled.max(row.running) } else { row.running };
         }
         let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32)).count();
         let living = (!matches!(self.scope, Scope::Cpus(_))).then_some(living);

@@ -54,8 +54,8 @@ const MOST_ENTRIES: usize = 1000;
 /// Other users get a newer copy of the same rings after so long.
 const SAME_COPY: Duration = Duration::from_secs(1);
 
-/// Holds events until a signal ends it, or, with `until_empty`, until nothing is held any more; in that case it
-/// leaves the terminal first.
+/// Holds events until a signal ends it, or, with `until_empty`, until nothing is held any more; in that case
+/// it leaves the terminal first.
 ///
 /// # Errors
 /// Another holder; what the kernel says of the run directory and the socket.

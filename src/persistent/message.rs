@@ -62,7 +62,7 @@ pub enum Answer {
 /// What an entry has counted since it was added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// By CPU; one row without where it is bound to none.
+    /// By CPU; of processes one row, wherever they ran.
     pub rows: Vec<CpuCounts>,
     /// Threads that were opened and have not ended; `None` where whole CPUs are counted.
     pub living: Option<usize>,

@@ -6,8 +6,8 @@
 //!   list, -e persistent/NAME/ ◄── run directory: type, format/, events/, held/ ◄─┘ publishes
 //! ```
 //! Decides what lies in a run directory ([`directory`]), what is said over the socket ([`message`]), and how
-//! a holder is found or started ([`client`]). Leaves opening and serving to `holder`, and what is made of counts
-//! and records to `recording`.
+//! a holder is found or started ([`client`]). Leaves opening and serving to `holder`, and what is made of
+//! counts and records to `recording`.
 
 pub mod client;
 pub mod directory;

@@ -1,5 +1,5 @@
-//! Counts of events that a holder keeps open: they count on, whoever looks. What is ours is what has come while
-//! we counted.
+//! Counts of events that a holder keeps open: they count on, whoever looks. What is ours is what has come
+//! while we counted.
 //!
 //! Receives the events' specs; asks their holders when counting is switched on or off, and hands on readings
 //! beside those of the counters that are opened here.
@@ -77,10 +77,13 @@ impl HeldCounts {
             if let Some(base) = &held.base {
                 add(&mut counts, &held.now()?, base);
             }
-            readings.extend(counts.into_iter().map(|(cpu, count)| Reading {
-                event: held.event,
-                slot: TargetSlot { tid: None, cpu },
-                count: Some(count),
+            readings.extend(counts.into_iter().map(|(cpu, count)| {
+                // Who has slept all the time has counted, too: nothing.
+                let count = match count.enabled_ns {
+                    0 => Count { enabled_ns: 1, running_ns: 1, ..count },
+                    _ => count,
+                };
+                Reading { event: held.event, slot: TargetSlot { tid: None, cpu }, count: Some(count) }
             }));
         }
         Ok(())

@@ -302,6 +302,9 @@ fn stat_counts_what_is_held() {
     let rows = stat(&["-D", "100000"], &work(9));
     assert!(rows.iter().all(|row| row.0 == 0 || row.1.contains("not counted")), "{rows:?}");
     assert_eq!(run.count("execs"), 9);
+    // Who sleeps all the time counts nothing, and that is a count.
+    let rows = stat(&[], "true");
+    assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [0], "{rows:?}");
     let twice = run.pmc(&["stat", "-r", "2", "-e", "persistent/execs/", "--", "true"]).expect(0);
     assert!(twice.stderr.contains("persistent/execs/"), "{}", twice.stderr);
     // What cannot be had, and why.
@@ -449,6 +452,8 @@ fn a_client_that_dies_harms_nothing() {
         send(&client, &request, LONGEST_REQUEST, &[]).expect("it is sent");
         drop(client);
         kill_process(pid, Signal::CONT).expect("it is there");
+        // Who asks later is answered later: the copy is made by then, and no record falls into it.
+        assert_eq!(run.count("execs"), turn - 1);
         worker.work(1);
         // Nothing is left paused, and nothing is missing.
         assert_eq!(run.count("execs"), turn);
