@@ -19,6 +19,9 @@ use crate::terminal::theme::Background;
 use crate::text;
 use crate::units::{self, MS, S, parse_duration};
 
+/// Lines of the call tree for a person, unless a limit is typed: more than one takes in at a glance.
+pub(super) const TREE_LINES: usize = 40;
+
 /// The recording that is read unless another is named: what comes on standard input, else `perf.data`.
 pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     let waiting = || say::note("waiting for a recording on standard input; -i perf.data reads that file");

@@ -12,6 +12,7 @@
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
@@ -32,6 +33,7 @@ use crate::host::CpuList;
 use crate::sys::perf::{EventFd, OpenTarget, Paused};
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
+use crate::units::Count;
 
 /// What is opened once for all slots.
 #[derive(Debug)]
@@ -82,12 +84,20 @@ pub struct Instance {
 pub struct Reading {
     /// Which.
     pub instance: Instance,
-    /// Occurrences, those of children that inherited it among them (nanoseconds for clocks).
-    pub value: u64,
-    /// Nanoseconds enabled and on a counter, theirs too; 0 where they are not read.
-    pub times: [u64; 2],
+    /// Its count, those of children that inherited it included; times are 0 where they are not read.
+    pub count: Count,
     /// Records that the kernel could not put into the ring.
     pub lost: u64,
+}
+
+/// What each event has come to on each thread: its instances there, one a CPU, take turns.
+pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> {
+    let mut counts = BTreeMap::<_, Count>::new();
+    for Reading { instance, count, .. } in readings {
+        counts.entry((instance.event, instance.slot.tid)).or_default().take_turns(*count);
+    }
+    counts.values_mut().for_each(|count| count.enabled_ns = count.enabled_ns.max(count.running_ns));
+    counts
 }
 
 /// Sampling events and their rings.
@@ -127,8 +137,8 @@ pub struct RingOptions {
     pub tracks_apart: bool,
     /// Threads keep their events. Where all events of a thread are inherited, the kernel swaps them with a
     /// child's at a context switch instead of taking both off the counters, so that any of them may end with
-    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents it
-    /// (before Linux 6.2 for software events only).
+    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents
+    /// it; before Linux 6.2, where events of hardware have a context of their own, one of each sort.
     pub keeps_contexts: bool,
 }
 
@@ -217,7 +227,7 @@ impl Rings {
 
     /// Descriptors that opening in this many slots takes.
     pub fn descriptors(&self, slots: usize) -> u64 {
-        ((self.events.len() + usize::from(self.keeps_contexts)) * slots) as u64
+        ((self.events.len() + 2 * usize::from(self.keeps_contexts)) * slots) as u64
     }
 
     /// Opens every event in this slot; `false` when the thread or CPU has gone.
@@ -257,12 +267,17 @@ impl Rings {
         if self.guards.last().is_some_and(|(last, _)| *last == tid) {
             return;
         }
-        let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
-        for flag in [Flag::Disabled, Flag::ExcludeKernel, Flag::ExcludeHv] {
-            attr.set(flag, true);
+        // Never enabled, it takes no counter of the hardware.
+        let hardware = self.events.iter().find(|event| event.spec.takes_counter());
+        let hardware = hardware.map(|event| event.request.attr()).map(|attr| (attr.kind(), attr.config()));
+        for (kind, config) in [(kind::SOFTWARE, DUMMY)].into_iter().chain(hardware) {
+            let mut attr = Attr::new(kind, config);
+            for flag in [Flag::Disabled, Flag::ExcludeKernel, Flag::ExcludeHv] {
+                attr.set(flag, true);
+            }
+            let guard = EventFd::open(&attr, OpenTarget::Task(tid), None);
+            self.guards.extend(guard.ok().map(|guard| (tid, guard)));
         }
-        let guard = EventFd::open(&attr, OpenTarget::Task(tid), None);
-        self.guards.extend(guard.ok().map(|guard| (tid, guard)));
     }
 
     /// Maps the rings, of `pages` each or as many as the kernel lets us lock, and leads every event into its
@@ -585,12 +600,11 @@ impl Rings {
             };
             let instance = Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot };
             let both = if times == 2 { words[..got].get(1..3) } else { None };
-            let times = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
+            let [enabled_ns, running_ns] = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
             // Before Linux 6.0 the kernel does not say.
             Some(Reading {
                 instance,
-                value: *value,
-                times,
+                count: Count { value: *value, enabled_ns, running_ns },
                 lost: lost.filter(|_| has_lost).copied().unwrap_or(0),
             })
         };

@@ -156,6 +156,19 @@ pub struct Qualifiers {
     pub time: Option<bool>,
     /// `branch_type=WORDS`: bits of `branch_sample_type`.
     pub branch_type: Option<u64>,
+    /// `log-exit`: each thread's count is recorded when it ends.
+    pub log_exit: bool,
+    /// `log-cswitch`: each thread's count is recorded at its context switches, and when it ends.
+    pub log_cswitch: bool,
+    /// It leads such a group: context switches, each sampled with the counts of the group.
+    pub leads_slices: bool,
+}
+
+impl Qualifiers {
+    /// Whether counts of threads are recorded.
+    pub fn logs(&self) -> bool {
+        self.log_exit || self.log_cswitch
+    }
 }
 
 impl EventSpec {

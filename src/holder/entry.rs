@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use crate::abi::attr::{Attr, WORDS};
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
-use crate::counter::rings::Rings;
+use crate::counter::rings::{Reading, Rings, by_thread};
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
 use crate::persistent::message::{Counts, CpuCounts, Snapshot, SnapshotEvent};
@@ -24,6 +24,7 @@ use crate::recording::plan::{SamplePlan, Scope};
 use crate::sys::page_size;
 use crate::sys::process;
 use crate::sys::ring::Direction;
+use crate::units::Count;
 
 /// Bytes of a ring where nothing is said: what the kernel's own persistent events were to have.
 const RING: usize = 512 << 10;
@@ -92,34 +93,31 @@ impl HeldEvent {
 
     /// What it has counted.
     pub(super) fn counts(&self) -> Counts {
-        let mut rows: BTreeMap<Option<u32>, CpuCounts> = BTreeMap::new();
-        // A thread's event is opened for each CPU, runs on one of them at a time, and is enabled on all.
-        let mut enabled: BTreeMap<Option<u32>, u64> = BTreeMap::new();
-        let sampled = self.rings.sampled_events();
-        for reading in self.rings.read().iter().filter(|reading| reading.instance.event < sampled) {
-            let slot = reading.instance.slot;
-            let cpu = slot.cpu.filter(|_| slot.tid.is_none());
-            let row = rows.entry(cpu).or_insert(CpuCounts { cpu, ..CpuCounts::default() });
-            row.value = row.value.saturating_add(reading.value);
-            row.running = row.running.saturating_add(reading.times[1]);
-            row.lost = row.lost.saturating_add(reading.lost);
-            match slot.tid {
-                None => row.enabled = row.enabled.saturating_add(reading.times[0]),
-                tid => {
-                    let longest = enabled.entry(tid).or_default();
-                    *longest = reading.times[0].max(*longest);
-                }
-            }
+        let (sampled, readings) = (self.rings.sampled_events(), self.rings.read());
+        let readings: Vec<Reading> =
+            readings.into_iter().filter(|reading| reading.instance.event < sampled).collect();
+        let mut counts: BTreeMap<Option<u32>, (Count, u64)> = BTreeMap::new();
+        let is_system = matches!(self.scope, Scope::Cpus(_));
+        for reading in &readings {
+            let row = counts.entry(reading.instance.slot.cpu.filter(|_| is_system)).or_default();
+            row.0 += if is_system { reading.count } else { Count::default() };
+            row.1 = row.1.saturating_add(reading.lost);
+        }
+        if let (false, Some(row)) = (is_system, counts.get_mut(&None)) {
+            by_thread(&readings).into_values().for_each(|count| row.0 += count);
         }
         // Only what waits for a counter of the hardware is not counted all the time.
         let waits = self.rings.events().any(|(spec, ..)| spec.takes_counter());
-        for row in rows.values_mut() {
-            row.enabled = row.enabled.saturating_add(enabled.values().sum());
-            row.enabled = if waits { row.enabled.max(row.running) } else { row.running };
-        }
+        let row = |(cpu, (count, lost)): (Option<u32>, (Count, u64))| CpuCounts {
+            cpu,
+            value: count.value,
+            enabled: if waits { count.enabled_ns.max(count.running_ns) } else { count.running_ns },
+            running: count.running_ns,
+            lost,
+        };
         let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32)).count();
-        let living = (!matches!(self.scope, Scope::Cpus(_))).then_some(living);
-        Counts { rows: rows.into_values().collect(), living }
+        let living = (!is_system).then_some(living);
+        Counts { rows: counts.into_iter().map(row).collect(), living }
     }
 
     /// A copy of its rings: a [`Snapshot`] as JSON, and the bytes; both for anybody to read and nobody to

@@ -31,4 +31,5 @@ pub(crate) mod reservation;
 pub(crate) mod runtime;
 pub(crate) mod synthesize;
 mod targets;
+pub(crate) mod time_slices;
 mod unwinding;

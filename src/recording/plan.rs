@@ -176,12 +176,33 @@ pub(crate) struct FilePlan {
     pub(crate) build_ids: BuildIdChoice,
     /// Their files are kept in the cache by build-id.
     pub(crate) keeps_files: bool,
+    /// What `STAT_CONFIG` says, where the totals stand at the end as `stat record` keeps them.
+    pub(crate) stat_config: Vec<[u64; 2]>,
 }
 
 impl FilePlan {
     /// Whether the records go to standard output.
     pub(crate) fn is_stream(&self) -> bool {
         self.path.as_os_str() == "-"
+    }
+}
+
+impl FilePlan {
+    /// One plain file.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        Self {
+            path,
+            is_stamped: false,
+            compress: None,
+            rotation: None,
+            rotates_at: None,
+            most_files: None,
+            max_size: None,
+            snapshots: false,
+            build_ids: BuildIdChoice::None,
+            keeps_files: false,
+            stat_config: Vec::new(),
+        }
     }
 }
 

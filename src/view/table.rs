@@ -40,6 +40,15 @@ pub(super) fn write(
     width: Option<u16>,
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> io::Result<()> {
+    drawn(shapes, width, rows).lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+}
+
+/// The lines of rows of as many cells as there are shapes, as wide as it takes.
+pub(super) fn lines(shapes: &[ColumnShape], rows: impl IntoIterator<Item = Vec<String>>) -> Vec<String> {
+    drawn(shapes, None, rows).lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+fn drawn(shapes: &[ColumnShape], width: Option<u16>, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING);
     if let Some(width) = width {
@@ -57,14 +66,14 @@ pub(super) fn write(
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
-    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn drawn(shapes: &[ColumnShape], width: Option<u16>, rows: &[&[&str]]) -> String {
+    fn written(shapes: &[ColumnShape], width: Option<u16>, rows: &[&[&str]]) -> String {
         let mut out = Vec::new();
         let rows = rows.iter().map(|row| row.iter().map(|&cell| cell.to_owned()).collect());
         write(&mut out, shapes, width, rows).unwrap();
@@ -74,18 +83,18 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_what_they_hold() {
         let shapes = [left(1, 4), right(2, 0), left(2, 0)];
-        let text = drawn(&shapes, None, &[&["a", "1,000", "数 x"], &["name", "7", ""]]);
+        let text = written(&shapes, None, &[&["a", "1,000", "数 x"], &["name", "7", ""]]);
         assert_eq!(text, " a     1,000  数 x\n name      7\n");
     }
 
     #[test]
     fn the_last_column_goes_on_under_itself() {
-        let text = drawn(&[left(2, 0), left(2, 0)], Some(16), &[&["label", "one two three"]]);
+        let text = written(&[left(2, 0), left(2, 0)], Some(16), &[&["label", "one two three"]]);
         assert_eq!(text, "  label  one two\n         three\n");
     }
 
     #[test]
     fn nothing_is_no_line() {
-        assert_eq!(drawn(&[left(0, 0)], Some(80), &[]), "");
+        assert_eq!(written(&[left(0, 0)], Some(80), &[]), "");
     }
 }

@@ -79,7 +79,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     // What keeps events open for others to read: a server around the first engine's rings.
-    ("holder", &["recording", "persistent", "counter", "host", "sys", "abi", "error"]),
+    ("holder", &["recording", "persistent", "counter", "host", "sys", "abi", "error", "units"]),
     // The engines.
     (
         "recording",

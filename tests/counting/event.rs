@@ -247,14 +247,15 @@ fn qualifiers_about_opening_are_kept() {
         (Some(false), Some(true), Some(false), Some(7), Some(1 << 4))
     );
     assert_eq!(one("virtual", "cycles,descendants=0").qualifiers.inherit, Some(false));
+    let logs = |text| (one("virtual", text).qualifiers.log_exit, one("virtual", text).qualifiers.log_cswitch);
+    assert_eq!(logs("cycles,log-exit"), (true, false));
+    assert_eq!(logs("cycles,usr,log-cswitch,log-exit=0"), (false, true));
 }
 
 /// What would be read and then ignored is refused, with a reason and what does the job today.
 #[test]
 fn words_that_nothing_heeds_are_refused() {
     for (text, word, why, instead) in [
-        ("cycles,log-exit", "log-exit", "no log of counts at exits", "pmc record --stat"),
-        ("cycles,log-cswitch", "log-cswitch", "at context switches", "{context-switches,EVENT}:S"),
         ("cycles,usr,percore", "percore", "summed", "pmc stat -a --per-core"),
         ("cycles/percore/", "percore", "summed", "pmc stat -a --per-core"),
         ("cpu/event=1,percore/", "percore", "summed", "pmc stat -a --per-core"),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::profile::diff::{Compute, streams};
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Query, SortKey};
-use crate::terminal::Stream;
+use crate::terminal::{self, Stream};
 use crate::view::diff::{Form, Layout};
 
 /// Rows of the text, unless more are asked for.
@@ -66,6 +66,7 @@ impl Plan {
             None if typed.json => Form::Json,
             None => Form::Text,
         };
+        let is_read = Stream::Output.is_terminal();
         let layout = Layout {
             rows: match typed.stream {
                 true => usize::MAX,
@@ -76,8 +77,9 @@ impl Plan {
             period: typed.period,
             formula: typed.formula,
             baseline_only: typed.baseline_only,
-            reads_names: Stream::Output.is_terminal(),
-            colour: Stream::Output.has_colour(),
+            tree_lines: (is_read && typed.percent_limit.is_none()).then_some(plan::TREE_LINES),
+            width: is_read.then(|| terminal::columns(Stream::Output)),
+            paint: terminal::paint(Stream::Output, None, plan::background(None)?),
         };
         let filter = SampleFilter {
             comms: typed.comms.clone(),

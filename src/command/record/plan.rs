@@ -162,6 +162,7 @@ impl Plan {
                 _ => BuildIdChoice::Hit,
             },
             keeps_files: !(typed.no_buildid_cache || typed.buildid_mmap || is_stream),
+            stat_config: Vec::new(),
         };
         Ok(Self {
             sample,

@@ -17,9 +17,6 @@ use crate::terminal::{self, Paint, Stream};
 use crate::units::MS;
 use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 
-/// Lines of the call tree for a person, unless a limit is typed: more than one takes in at a glance.
-const TREE_LINES: usize = 40;
-
 /// What `pmc report` does.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
@@ -117,7 +114,7 @@ impl Plan {
             } else {
                 terminal::paint(Stream::Output, colour, background)
             },
-            tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(TREE_LINES),
+            tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(plan::TREE_LINES),
             is_piped,
         };
         let children = !typed.no_children;

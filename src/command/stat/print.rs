@@ -35,6 +35,7 @@ impl Printer {
             table: output.table,
             summary: false,
             colour: sink.has_colour(),
+            width: sink.width(),
             separator: match &output.form {
                 Form::Csv(separator) => separator.clone(),
                 _ => ",".into(),

@@ -12,7 +12,7 @@ use super::plan::{Form, Output, To};
 use crate::error::{Error, Result};
 use crate::sys::replacement::Replacement;
 use crate::sys::{clock, descriptor};
-use crate::terminal::Stream;
+use crate::terminal::{self, Stream};
 
 /// The place that results are written to.
 pub(super) struct Sink {
@@ -59,6 +59,11 @@ impl Sink {
     /// Whether colours belong there.
     pub(super) fn has_colour(&self) -> bool {
         self.stream.is_some_and(Stream::has_colour)
+    }
+
+    /// Columns of its lines, where a person reads them.
+    pub(super) fn width(&self) -> Option<usize> {
+        self.stream.filter(|stream| stream.is_terminal()).map(terminal::columns)
     }
 
     /// Whether it can be wiped.

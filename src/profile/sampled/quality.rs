@@ -38,6 +38,8 @@ pub struct DataQuality {
     /// Stacks were copied and unwound while recording, in this way (`dwarf` or `auto`): why they end was said
     /// there.
     pub unwound_live: Option<&'static str>,
+    /// Copies of stacks were as large as the kernel makes them.
+    pub largest_copies: bool,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
 }

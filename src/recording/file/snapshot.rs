@@ -49,18 +49,7 @@ pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: 
     let events = Events::new(&plan, events);
     let groups: Vec<Vec<usize>> = (0..events.written.len()).map(|index| vec![index]).collect();
     let features = features::at_the_start(host, None, &groups, &events.written);
-    let file = FilePlan {
-        path: path.to_owned(),
-        is_stamped: false,
-        compress: None,
-        rotation: None,
-        rotates_at: None,
-        most_files: None,
-        max_size: None,
-        snapshots: false,
-        build_ids: BuildIdChoice::Hit,
-        keeps_files: false,
-    };
+    let file = FilePlan { build_ids: BuildIdChoice::Hit, ..FilePlan::of(path.to_owned()) };
     let mut output = Output::create(&file, None, events, features, snapshot.owners.clone())?;
     tell(&mut output, &snapshot, &plan, host)?;
     let mut at = 0;

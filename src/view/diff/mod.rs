@@ -9,6 +9,7 @@ mod text;
 use std::io::{self, Write};
 
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict};
+use crate::terminal::Paint;
 
 pub use crate::view::report::Form;
 
@@ -27,10 +28,12 @@ pub struct Layout {
     pub formula: bool,
     /// Only rows that the base has.
     pub baseline_only: bool,
-    /// Names of functions as one reads them.
-    pub reads_names: bool,
-    /// With colours.
-    pub colour: bool,
+    /// For a person: names of functions as one reads them, in lines of at most so many columns.
+    pub width: Option<usize>,
+    /// At most so many branches of the tree, those with the largest changes; `None`: all of them.
+    pub tree_lines: Option<usize>,
+    /// The looks of the text.
+    pub paint: Paint,
 }
 
 /// Writes all of it.

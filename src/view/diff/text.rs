@@ -12,33 +12,38 @@
 use std::io::{self, Write};
 
 use super::{Layout, error, formula, heading, is_noise, value, wanted};
-use crate::profile::diff::{Change, Comparison, Compute, Event, Line, tree::Node};
-use crate::profile::sampled::{Cell, Value};
-use crate::text::{DisplayName, clean, width};
+use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict, tree::Node};
+use crate::profile::sampled::{Cell, CodeKind, SortKey, Value};
+use crate::terminal::theme::Role;
+use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
-use crate::view::report::{Spelling, words};
+use crate::view::remarks::Remarks;
+use crate::view::report::{Spelling, Words, chained, fit_keys, words};
 
-const DIM: &str = "\x1b[2m";
-const PLAIN: &str = "\x1b[0m";
-/// Text columns are cut at this width, except the last.
+/// Text columns are cut at this width where lines have no end, except the last.
 const WIDEST: usize = 40;
+/// What the last column keeps where numbers take all there is.
+const NARROWEST: usize = 16;
 /// Deeper branches of the tree would stand outside of every screen.
 const DEEPEST: u32 = 60;
+/// Functions in one line of the tree.
+const CHAIN: usize = 8;
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+    let mut out = Remarks::new(out, layout.width, false);
     for (number, event) in comparison.events.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
-        head(out, comparison, event)?;
+        head(&mut out, comparison, event)?;
         match comparison.by_stream {
-            true => streams(out, comparison, event, layout)?,
-            false => table(out, comparison, event, layout)?,
+            true => streams(&mut out, comparison, event, layout)?,
+            false => table(&mut out, comparison, event, layout)?,
         }
-        tree(out, comparison, event, layout)?;
+        tree(out.out, comparison, event, layout)?;
     }
     writeln!(out)?;
-    trust(out, comparison)
+    trust(&mut out, comparison)
 }
 
 fn amount(event: &Event, value: &Value) -> String {
@@ -49,7 +54,7 @@ fn amount(event: &Event, value: &Value) -> String {
     }
 }
 
-fn head(out: &mut dyn Write, comparison: &Comparison, event: &Event) -> io::Result<()> {
+fn head(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event) -> io::Result<()> {
     writeln!(out, "{}", clean(&event.name))?;
     let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
     for (number, (file, total)) in comparison.files.iter().zip(&event.totals).enumerate() {
@@ -69,22 +74,31 @@ fn head(out: &mut dyn Write, comparison: &Comparison, event: &Event) -> io::Resu
     writeln!(out)
 }
 
-fn table(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
+fn table(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
     let all = wanted(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
-    let mut titles = titles(comparison, layout);
-    titles.extend(comparison.keys.iter().map(|key| (key.heading().to_owned(), false)));
-    let mut lines: Vec<(bool, Vec<String>)> =
-        vec![(false, titles.iter().map(|(title, _)| title.clone()).collect())];
-    lines.extend(shown.iter().map(|line| {
-        let mut cells = cells(comparison, event, line, layout);
-        cells.extend(line.cells.iter().map(|cell| word(comparison, cell, layout)));
-        (line.changes.iter().all(is_noise), cells)
-    }));
-    let keys = titles.len() - comparison.keys.len();
-    for line in aligned(&titles, &lines, keys, layout) {
-        writeln!(out, "{line}")?;
+    let keys: Vec<(SortKey, String)> =
+        comparison.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
+    let rows = |is_tight| Table {
+        titles: titles(comparison, layout, is_tight),
+        keys: keys.clone(),
+        rows: shown
+            .iter()
+            .map(|line| Row {
+                is_noise: line.changes.iter().all(is_noise),
+                numbers: numbers(comparison, event, line, layout, is_tight),
+                words: line.cells.iter().map(|cell| word(comparison, cell, layout)).collect(),
+                cells: &line.cells,
+            })
+            .collect(),
+    };
+    let mut table = rows(false);
+    let mut fitted = table.fitted(layout.width, true);
+    if fitted.is_tight {
+        table = rows(true);
+        fitted = table.fitted(layout.width, true);
     }
+    table.write(out.out, comparison, layout, &fitted.widths)?;
     if shown.len() < all.len() {
         let left = thousands((all.len() - shown.len()) as u64);
         writeln!(out, "  … and {left} more rows (--max-rows 0 shows all)")?;
@@ -92,29 +106,168 @@ fn table(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &L
     claims(out, comparison, event, "rows")
 }
 
+/// Rows of numbers, and of keys behind them.
+struct Table<'a> {
+    /// What stands over the numbers, and whether it stands to the right.
+    titles: Vec<(String, bool)>,
+    keys: Vec<(SortKey, String)>,
+    rows: Vec<Row<'a>>,
+}
+
+struct Row<'a> {
+    is_noise: bool,
+    numbers: Vec<String>,
+    /// The cells' words.
+    words: Vec<String>,
+    cells: &'a [Cell],
+}
+
+/// How wide the columns of keys are, two blanks before each; 0: left out, because all rows say the same.
+struct Fitted {
+    widths: Vec<usize>,
+    /// Some column has less than it needs.
+    is_tight: bool,
+}
+
+impl Table<'_> {
+    /// Columns of a number.
+    fn number_width(&self, at: usize) -> usize {
+        let numbers = self.rows.iter().map(|row| width(&row.numbers[at]));
+        numbers.chain([width(&self.titles[at].0)]).max().unwrap_or(0)
+    }
+
+    /// The keys in what the numbers leave of so many columns; those that say the same in all rows may be left
+    /// out, or not.
+    fn fitted(&self, most: Option<usize>, leaves_out: bool) -> Fitted {
+        let widest = |at: usize| {
+            let words = self.rows.iter().map(|row| width(&row.words[at]));
+            words.chain([width(&self.keys[at].1)]).max().unwrap_or(0)
+        };
+        let wished: Vec<usize> = (0..self.keys.len()).map(widest).collect();
+        let (Some(most), Some(last)) = (most, wished.last()) else {
+            return Fitted {
+                widths: wished.iter().map(|wish| (*wish).min(WIDEST)).collect(),
+                is_tight: false,
+            };
+        };
+        let numbers: usize = (0..self.titles.len()).map(|at| self.number_width(at) + 2).sum();
+        let half = (most / 2).min(*last);
+        let keys: Vec<SortKey> = self.keys.iter().map(|(key, _)| *key).collect();
+        let mut widths = wished.clone();
+        fit_keys(&mut widths, &keys, (most.saturating_sub(numbers), half, 2), |at| {
+            let mut words = self.rows.iter().map(|row| &row.words[at]);
+            let first = words.next();
+            leaves_out && words.all(|word| Some(word) == first)
+        });
+        let (others, name) = widths.split_at(wished.len() - 1);
+        let has_shrunk = |(has, wish): (&usize, &usize)| (1..*wish).contains(has);
+        let is_tight = name[0] < half || others.iter().zip(&wished).any(has_shrunk);
+        widths[wished.len() - 1] = name[0].max(NARROWEST);
+        Fitted { widths, is_tight }
+    }
+
+    fn write(
+        &self,
+        out: &mut dyn Write,
+        comparison: &Comparison,
+        layout: &Layout,
+        widths: &[usize],
+    ) -> io::Result<()> {
+        for (at, (_, heading)) in self.keys.iter().enumerate().filter(|(at, _)| widths[*at] == 0) {
+            if let Some(row) = self.rows.first() {
+                writeln!(out, "  {heading} of all rows: {}", row.words[at].trim_start())?;
+            }
+        }
+        for line in self.lines(comparison, layout, widths) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// The headings and the rows.
+    fn lines(&self, comparison: &Comparison, layout: &Layout, widths: &[usize]) -> Vec<String> {
+        let paint = layout.paint;
+        let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
+        // A number, or its heading, as wide as its column.
+        let number = |at: usize, text: &str, role: Role| {
+            let pad = " ".repeat(number_widths[at] - width(text));
+            let painted = paint.words(role, text);
+            match self.titles[at].1 {
+                true => format!("  {pad}{painted}"),
+                false if at + 1 == self.titles.len() && self.keys.is_empty() => format!("  {painted}"),
+                false => format!("  {painted}{pad}"),
+            }
+        };
+        let key = |at: usize, words: Words| {
+            let is_last = at + 1 == self.keys.len();
+            let pad = if is_last { 0 } else { widths[at].saturating_sub(words.width()) };
+            format!("  {}{}", words.painted(paint), " ".repeat(pad))
+        };
+        let shown: Vec<usize> = (0..self.keys.len()).filter(|at| widths[*at] > 0).collect();
+        let mut heading: String =
+            self.titles.iter().enumerate().map(|(at, (title, _))| number(at, title, Role::Heading)).collect();
+        heading.extend(
+            shown.iter().map(|at| key(*at, Words::new(Role::Heading, cut(&self.keys[*at].1, widths[*at])))),
+        );
+        let mut lines = vec![heading];
+        lines.extend(self.rows.iter().map(|row| {
+            let role = if row.is_noise { Role::Quiet } else { Role::Plain };
+            let mut line: String =
+                row.numbers.iter().enumerate().map(|(at, text)| number(at, text, role)).collect();
+            line.extend(shown.iter().map(|at| {
+                let words = self.words(comparison, row, *at, layout.width.and(Some(widths[*at])));
+                key(*at, if row.is_noise { words.quiet() } else { words })
+            }));
+            line.truncate(line.trim_end().len());
+            line
+        }));
+        lines
+    }
+
+    /// A key of a row, in so many columns, if they have an end.
+    fn words(&self, comparison: &Comparison, row: &Row<'_>, at: usize, columns: Option<usize>) -> Words {
+        let is_last = at + 1 == self.keys.len();
+        match (&row.cells[at], columns) {
+            (Cell::Symbol(letter, id), Some(columns)) => {
+                let dso = self.keys.iter().position(|(key, _)| *key == SortKey::Dso);
+                let module = dso.map_or("", |dso| row.words[dso].as_str());
+                let kind = CodeKind::of_row(*letter, module);
+                Words::of_function(comparison.texts.get(*id), (kind, false), "  ", columns)
+            }
+            (_, Some(columns)) => Words::new(Role::Plain, cut(&row.words[at], columns)),
+            (_, None) if is_last => Words::new(Role::Plain, row.words[at].as_str()),
+            (_, None) => Words::new(Role::Plain, cut(&row.words[at], WIDEST)),
+        }
+    }
+}
+
 /// How many lines differ by more than noise.
-fn claims(out: &mut dyn Write, comparison: &Comparison, event: &Event, what: &str) -> io::Result<()> {
+fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &str) -> io::Result<()> {
     let others = comparison.files.len() - 1;
     for number in 0..others {
         let claimed = event.lines.iter().filter(|line| !is_noise(&line.changes[number])).count();
         let mark = if others > 1 { format!("[{}]: ", number + 1) } else { String::new() };
         let (more, rest) = (thousands(claimed as u64), thousands((event.lines.len() - claimed) as u64));
+        let gap = if number == 0 { "\n" } else { "" };
         writeln!(
             out,
-            "\n  {mark}{more} {what} differ by more than sampling noise, {rest} are within noise."
+            "{gap}  {mark}{more} {what} differ by more than sampling noise, {rest} are within noise."
         )?;
     }
     Ok(())
 }
 
 /// The hottest call chains: those that recordings have in common, then those that they have not.
-fn streams(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
-    let titles = titles(comparison, layout);
-    let numbers = |line: &&Line| (line.changes.iter().all(is_noise), cells(comparison, event, line, layout));
+fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
     let all = wanted(event, layout);
-    let mut lines = vec![(false, titles.iter().map(|(title, _)| title.clone()).collect())];
-    lines.extend(all.iter().map(numbers));
-    let mut texts = aligned(&titles, &lines, titles.len(), layout).into_iter();
+    let rows = all.iter().map(|line| Row {
+        is_noise: line.changes.iter().all(is_noise),
+        numbers: numbers(comparison, event, line, layout, false),
+        words: Vec::new(),
+        cells: &[],
+    });
+    let table = Table { titles: titles(comparison, layout, false), keys: Vec::new(), rows: rows.collect() };
+    let mut texts = table.lines(comparison, layout, &[]).into_iter();
     let heading = texts.next().unwrap_or_default();
     let with_numbers: Vec<(&Line, String)> = all.into_iter().zip(texts).collect();
     let section = |line: &Line| match line.values.split_first() {
@@ -132,7 +285,7 @@ fn streams(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: 
         for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
         {
             writeln!(out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
-            frames(out, comparison, line, layout)?;
+            frames(out.out, comparison, line, layout)?;
         }
     }
     claims(out, comparison, event, "streams")
@@ -145,27 +298,40 @@ fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &La
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
     }
-    let frame = |cells: &[Cell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
-    let all: Vec<(bool, Vec<String>)> =
-        line.frames(&comparison.keys).map(|cells| (false, frame(cells))).collect();
-    let titles: Vec<_> = comparison.keys.iter().map(|_| (String::new(), false)).collect();
-    for text in aligned(&titles, &all, 0, layout) {
+    let frame = |cells: &'_ [Cell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
+    let rows = line.frames(&comparison.keys).map(|cells| Row {
+        is_noise: false,
+        numbers: Vec::new(),
+        words: frame(cells),
+        cells,
+    });
+    let keys = comparison.keys.iter().map(|key| (*key, String::new())).collect();
+    let table = Table { titles: Vec::new(), keys, rows: rows.collect() };
+    let fitted = table.fitted(layout.width.map(|columns| columns.saturating_sub(4)), false);
+    for text in table.lines(comparison, layout, &fitted.widths).iter().skip(1) {
         writeln!(out, "    {text}")?;
     }
     Ok(())
 }
 
 fn word(comparison: &Comparison, cell: &Cell, layout: &Layout) -> String {
-    words(&comparison.texts, cell, Spelling::read(layout.reads_names))
+    words(&comparison.texts, cell, Spelling::read(layout.width.is_some()))
+}
+
+/// Where there is little room, shares that follow from the base and the difference are left out.
+fn has_shares(comparison: &Comparison, is_tight: bool) -> bool {
+    !is_tight || !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs)
 }
 
 /// What stands over the numbers, and whether it stands to the right.
-fn titles(comparison: &Comparison, layout: &Layout) -> Vec<(String, bool)> {
+fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
     let others = comparison.files.len() - 1;
     for number in 1..=others {
         let mark = if others > 1 { format!("[{number}]") } else { String::new() };
-        titles.push((if others > 1 { format!("{mark} share") } else { "New".into() }, true));
+        if has_shares(comparison, is_tight) {
+            titles.push((if others > 1 { format!("{mark} share") } else { "New".into() }, true));
+        }
         titles.push((format!("{}{mark}", heading(comparison.compute)), true));
         titles.push(("Verdict".into(), false));
         if layout.period {
@@ -181,36 +347,14 @@ fn titles(comparison: &Comparison, layout: &Layout) -> Vec<(String, bool)> {
     titles
 }
 
-/// Lines of cells, whether each is noise, in columns; those from `keys` on are cut where they are too wide.
-fn aligned(
-    titles: &[(String, bool)],
-    lines: &[(bool, Vec<String>)],
-    keys: usize,
-    layout: &Layout,
-) -> Vec<String> {
-    let widths: Vec<usize> = (0..titles.len())
-        .map(|at| {
-            let widest = lines.iter().map(|(_, line)| width(&line[at])).max().unwrap_or(0);
-            if at >= keys { widest.min(WIDEST) } else { widest }
-        })
-        .collect();
-    let shown = |(noise, line): &(bool, Vec<String>)| {
-        let (dim, plain) = if *noise && layout.colour { (DIM, PLAIN) } else { ("", "") };
-        let mut text = String::new();
-        for (at, cell) in line.iter().enumerate() {
-            let is_last = at + 1 == line.len();
-            let cell = if is_last { cell.clone() } else { crate::text::cut(cell, widths[at]) };
-            let pad = " ".repeat(widths[at].saturating_sub(width(&cell)));
-            text.push_str("  ");
-            text.push_str(&if titles[at].1 { format!("{pad}{cell}") } else { format!("{cell}{pad}") });
-        }
-        format!("{dim}{}{plain}", text.trim_end())
-    };
-    lines.iter().map(shown).collect()
-}
-
 /// The numbers of a line.
-fn cells(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -> Vec<String> {
+fn numbers(
+    comparison: &Comparison,
+    event: &Event,
+    line: &Line,
+    layout: &Layout,
+    is_tight: bool,
+) -> Vec<String> {
     let share = |file: usize| match line.values[file].samples {
         0 => "-".to_owned(),
         _ => format!("{:.1}%", event.part(file, &line.values[file]).share * 100.0),
@@ -221,13 +365,18 @@ fn cells(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -
     }
     for (number, change) in line.changes.iter().enumerate() {
         let file = number + 1;
-        cells.push(share(file));
+        if has_shares(comparison, is_tight) {
+            cells.push(share(file));
+        }
         match change {
             None => cells.extend(["-".to_owned(), "not recorded".to_owned()]),
             Some(change) => {
                 let error = error(comparison.compute, change);
                 cells.push(format!("{} {error}", value(comparison.compute, change)).trim_end().to_owned());
-                cells.push(change.verdict.word().to_owned());
+                cells.push(match change.verdict {
+                    Verdict::Noise if is_tight => "noise".to_owned(),
+                    verdict => verdict.word().to_owned(),
+                });
             }
         }
         if layout.period {
@@ -243,55 +392,123 @@ fn cells(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -
 /// The branches that differ by more than noise, or lead to one that does.
 fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
     let Some(tree) = &event.tree else { return Ok(()) };
+    let differs = |node: &Node| node.changes.iter().any(|change| !is_noise(change));
+    let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
+        .filter(|at| differs(&tree.nodes[*at as usize]) && is_large(event, &tree.nodes[*at as usize], layout))
+        .collect();
+    differing.sort_by(|one, other| {
+        size(&tree.nodes[*other as usize]).total_cmp(&size(&tree.nodes[*one as usize]))
+    });
+    // Nodes that say what their callers say share a line with them.
+    let passes_on = |at: u32| {
+        let node = &tree.nodes[at as usize];
+        let above = node.parent.map(|parent| &tree.nodes[parent as usize]);
+        let is_same =
+            |above: &Node| differs(above) == differs(node) && amounts(event, above) == amounts(event, node);
+        layout.width.is_some() && above.is_some_and(is_same)
+    };
     let mut leads = vec![false; tree.nodes.len()];
-    for (at, node) in tree.nodes.iter().enumerate().rev() {
-        leads[at] |= node.changes.iter().any(|change| !is_noise(change)) && is_large(event, node, layout);
-        if let (true, Some(parent)) = (leads[at], node.parent) {
-            leads[parent as usize] = true;
+    let (mut lines, mut smaller) = (0, 0usize);
+    for at in differing {
+        let way = std::iter::successors(Some(at), |at| tree.nodes[*at as usize].parent);
+        let new: Vec<u32> = way.take_while(|at| !leads[*at as usize]).collect();
+        let more = new.iter().filter(|at| !passes_on(**at)).count();
+        if layout.tree_lines.is_some_and(|most| lines > 0 && lines + more > most) {
+            smaller += 1;
+            continue;
         }
+        lines += more;
+        new.iter().for_each(|at| leads[*at as usize] = true);
     }
     writeln!(out, "\nCall tree, branches that differ by more than noise")?;
-    let mut open: Vec<u32> = tree.roots.iter().rev().copied().filter(|root| leads[*root as usize]).collect();
-    if open.is_empty() {
+    if lines == 0 {
         return writeln!(out, "  none");
     }
+    let shown = |all: &[u32]| -> Vec<u32> { all.iter().copied().filter(|at| leads[*at as usize]).collect() };
+    let mut open = shown(&tree.roots);
+    open.reverse();
     let others = comparison.files.len() - 1;
     let mut title = format!("  {:>6}", "Base");
     for number in 1..=others {
         title.push_str(&format!("  {:>6}  {:>12}", format!("[{number}]"), "Delta"));
     }
-    writeln!(out, "{title}")?;
+    writeln!(out, "{}", layout.paint.words(Role::Heading, &title))?;
     let mut hidden = 0usize;
     while let Some(number) = open.pop() {
-        let node = &tree.nodes[number as usize];
+        let mut node = &tree.nodes[number as usize];
         if node.depth > DEEPEST {
             hidden += 1;
             continue;
         }
-        let mut text = format!("  {:>6}", share(event, node, 0));
-        for (number, change) in node.changes.iter().enumerate() {
-            text.push_str(&format!(
-                "  {:>6}  {:>12}",
-                share(event, node, number + 1),
-                delta(change.as_ref())
-            ));
-        }
-        let noise = node.changes.iter().all(is_noise);
-        let (dim, plain) = if noise && layout.colour { (DIM, PLAIN) } else { ("", "") };
-        let inset = "  ".repeat(node.depth as usize);
-        let name = comparison.texts.get(node.symbol);
-        let name = match layout.reads_names {
-            true => DisplayName::new(name).text().into(),
-            false => clean(name),
+        let noise = !differs(node);
+        let numbers = amounts(event, node);
+        let before = width(&numbers) + 2;
+        // Deep branches leave half of the line to names.
+        let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
+        let inset = match 2 * node.depth as usize {
+            deep if deep > (room / 2).min(room.saturating_sub(NARROWEST)) => format!("{:>2}… ", node.depth),
+            deep => " ".repeat(deep),
         };
         let word = if noise { "  (within noise)" } else { "" };
-        writeln!(out, "{dim}{text}  {inset}{name}{word}{plain}")?;
-        open.extend(node.children.iter().rev().copied().filter(|child| leads[*child as usize]));
+        let room = room.saturating_sub(width(&inset) + word.len()).max(NARROWEST);
+        let name = |node: &Node, columns| name(comparison, node, layout, columns);
+        let mut names = vec![name(node, room)];
+        let mut below = shown(&node.children);
+        while let [only] = below[..]
+            && passes_on(only)
+            && names.len() < CHAIN
+        {
+            node = &tree.nodes[only as usize];
+            names.push(name(node, room.saturating_sub(4)));
+            below = shown(&node.children);
+        }
+        let role = if noise { Role::Quiet } else { Role::Plain };
+        let numbers = layout.paint.words(role, &numbers);
+        for (at, line) in chained(&names, room).into_iter().enumerate() {
+            let line = if noise { line.quiet() } else { line };
+            match at {
+                0 => write!(out, "{numbers}  {inset}{}", line.painted(layout.paint))?,
+                _ => write!(out, "\n{:1$}{2}", "", before + width(&inset), line.painted(layout.paint))?,
+            }
+        }
+        writeln!(out, "{}", layout.paint.words(role, word))?;
+        open.extend(below.iter().rev());
     }
     if hidden > 0 {
         writeln!(out, "  … and {} deeper branches (--json has them)", thousands(hidden as u64))?;
     }
+    if smaller > 0 {
+        let smaller = thousands(smaller as u64);
+        writeln!(out, "  … and {smaller} branches that differ less (--percent-limit 0 shows all)")?;
+    }
     Ok(())
+}
+
+/// The largest change of a branch.
+fn size(node: &Node) -> f64 {
+    node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max)
+}
+
+/// What stands before a branch.
+fn amounts(event: &Event, node: &Node) -> String {
+    let mut text = format!("  {:>6}", share(event, node, 0));
+    for (number, change) in node.changes.iter().enumerate() {
+        let (share, delta) = (share(event, node, number + 1), delta(change.as_ref()));
+        text.push_str(&format!("  {share:>6}  {delta:>12}"));
+    }
+    text
+}
+
+/// A function's name, to a person in at most so many columns.
+fn name(comparison: &Comparison, node: &Node, layout: &Layout, columns: usize) -> Words {
+    let symbol = comparison.texts.get(node.symbol);
+    match layout.width {
+        Some(_) => {
+            let kind = CodeKind::of(node.level, comparison.texts.get(node.dso));
+            Words::of_function(symbol, (kind, node.inlined), "", columns)
+        }
+        None => Words::new(Role::Plain, clean(symbol)),
+    }
 }
 
 fn is_large(event: &Event, node: &Node, layout: &Layout) -> bool {
@@ -314,7 +531,7 @@ fn delta(change: Option<&Change>) -> String {
     )
 }
 
-fn trust(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
     let said = match comparison.compute {
         Compute::Delta | Compute::DeltaAbs => {
             "Shares are parts of each recording's own total, so recordings of different length compare; delta is in points."
@@ -327,8 +544,8 @@ fn trust(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     writeln!(out, "{said}")?;
     writeln!(
         out,
-        "± is the 95% confidence interval of sampling. Within noise: sampling alone explains the difference (corrected for the \
-         number of rows);\nwhat changes from run to run is not in it: compare several recordings for that."
+        "± is the 95% confidence interval of sampling.\nWithin noise: sampling alone explains the difference (corrected \
+         for the number of rows); what changes from run to run is not in it: compare several recordings for that."
     )?;
     for file in comparison.files.iter().filter(|file| file.lost > 0) {
         writeln!(out, "{}: {} samples or records were lost.", clean(&file.path), thousands(file.lost))?;
@@ -337,4 +554,133 @@ fn trust(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
         writeln!(out, "{}.", clean(note))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::CpuMode;
+    use crate::profile::diff::{File, tree::Tree};
+    use crate::profile::statistics::proportions::Difference;
+    use crate::view::report::Form;
+
+    fn change(percent: f64, verdict: Verdict) -> Option<Change> {
+        let (value, low, high) = (percent / 100.0, percent / 100.0 - 0.01, percent / 100.0 + 0.01);
+        let share = Difference { value, low, high, p: 0.0 };
+        Some(Change { share, value: Some(value), interval: (low, high), adjusted: 0.0, verdict })
+    }
+
+    const NAMES: [&str; 2] = [
+        "std::_Rb_tree<std::string, int>::_M_emplace_hint_unique<std::piecewise_construct_t const&>(int)",
+        "shop::warehouse::shelves::Basket<shop::warehouse::Article>::price_of_all_of_them(int) const",
+    ];
+
+    /// Two kinds of rows with long names in two or three recordings, and a call chain of 60 of them, of
+    /// which six at a time say the same.
+    fn compared(files: usize, programs: &[&str]) -> Comparison {
+        let mut comparison =
+            Comparison { keys: vec![SortKey::Dso, SortKey::Symbol], ..Comparison::default() };
+        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        for file in 0..files {
+            let path = format!("/some/folder/{file}.data");
+            comparison.files.push(File { path, samples: 1000, lost: 0 });
+        }
+        let mut tree = Tree { roots: vec![0], ..Tree::default() };
+        let mut event = Event { name: "cycles".repeat(9), ..Event::default() };
+        event.totals = vec![Some(value(1000)); files];
+        for at in 0..60 {
+            let (dso, symbol) = (programs[at % programs.len()], NAMES[at % 2]);
+            let (dso, symbol) = (comparison.texts.add(dso), comparison.texts.add(symbol));
+            let verdict = if at < 30 { Verdict::More } else { Verdict::Noise };
+            event.lines.push(Line {
+                cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
+                values: vec![value(300); files],
+                changes: vec![change(30.0 - at as f64, verdict); files - 1],
+            });
+            tree.nodes.push(Node {
+                symbol,
+                dso,
+                level: CpuMode::User,
+                inlined: at % 2 == 1,
+                parent: at.checked_sub(1).map(|above| above as u32),
+                depth: at as u32,
+                values: vec![value(900); files],
+                changes: vec![change(70.0 - (at / 6) as f64, Verdict::More); files - 1],
+                children: if at < 59 { vec![at as u32 + 1] } else { Vec::new() },
+            });
+        }
+        event.tree = Some(tree);
+        comparison.events.push(event);
+        comparison
+    }
+
+    fn written(comparison: &Comparison, width: Option<usize>, tree_lines: Option<usize>) -> String {
+        let layout = Layout {
+            form: Form::Text,
+            rows: 40,
+            limit: 0.0,
+            period: false,
+            formula: false,
+            baseline_only: false,
+            width,
+            tree_lines,
+            paint: crate::terminal::Paint::default(),
+        };
+        let mut out = Vec::new();
+        write(&mut out, comparison, &layout).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_line_fits_the_terminal() {
+        let programs = ["a.out", "libfirst.so.1", "libsecond.so.22"];
+        for (files, columns) in [(2, 60), (2, 80), (3, 80), (2, 120), (3, 200)] {
+            let text = written(&compared(files, &programs), Some(columns), None);
+            let wide: Vec<&str> = text.lines().filter(|line| width(line) > columns).collect();
+            assert!(wide.is_empty(), "{files} {columns}: {wide:#?}");
+            // The function's own name is what is read, at least its beginning.
+            let count = |name: &str| text.matches(name).count();
+            let names = [count("_M_emplace_"), count("price_of_")];
+            assert!(names.iter().all(|names| *names >= 20) && !text.contains("[.]"), "{columns}: {text}");
+            let is_short = text.contains("  noise ");
+            assert_eq!(is_short, !text.contains("  within noise "), "{columns}: {text}");
+            assert_eq!(is_short, columns <= 80, "{files} {columns}: {text}");
+            assert_eq!(text.contains(" New ") || text.contains(" share "), !is_short, "{columns}: {text}");
+        }
+        // Half of a line of 80 columns is the name's, and programs have what is left.
+        let text = written(&compared(2, &programs), Some(80), None);
+        assert!(text.contains("  libfirs…    …Basket<…>::price_of_all_of_them\n"), "{text}");
+    }
+
+    #[test]
+    fn what_all_rows_say_is_said_once() {
+        let comparison = compared(2, &["a program"]);
+        let text = written(&comparison, Some(80), None);
+        assert!(text.contains("  Shared Object of all rows: a program\n"), "{text}");
+        assert_eq!(text.matches("a program").count(), 1, "{text}");
+        // A program that reads gets whole names in every row.
+        let text = written(&comparison, None, None);
+        assert!(text.matches("a program").count() == 40 && !text.contains("of all rows"), "{text}");
+        assert!(text.contains(&format!("[.] {}", NAMES[0])) && text.contains(NAMES[1]), "{text}");
+    }
+
+    #[test]
+    fn the_tree_is_folded_and_has_an_end() {
+        let comparison = compared(2, &["a.out"]);
+        let branches = |text: &str| {
+            let tree = text.split("Call tree").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
+            tree.lines().filter(|line| line.contains("90.0%")).count()
+        };
+        // Six functions that say the same are one branch.
+        let text = written(&comparison, Some(120), None);
+        assert_eq!(branches(&text), 10, "{text}");
+        assert!(text.contains("› ↳ shop::warehouse::shelves::Basket<…>::price_of_all_of_them"), "{text}");
+        let text = written(&comparison, Some(120), Some(4));
+        assert_eq!(branches(&text), 4, "{text}");
+        assert!(
+            text.contains("  … and 36 branches that differ less (--percent-limit 0 shows all)"),
+            "{text}"
+        );
+        assert_eq!(branches(&written(&comparison, None, None)), 60);
+    }
 }

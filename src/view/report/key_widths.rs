@@ -6,7 +6,8 @@ use crate::profile::sampled::SortKey;
 const NARROWEST: usize = 6;
 
 /// Makes `widths`, what the columns of `keys` would like, fit into `room`, with `gap` blanks behind each; the
-/// last gets what the others leave, and that is no less than its part if the widest can shrink. Names of
+/// last gets what the others leave, and that is no less than its part of what it would like if the widest can
+/// shrink. Names of
 /// functions, where they are last, get `half`, and columns that say the same in each row (`is_mute`) go for
 /// that first: their width becomes 0.
 pub fn fit_keys(
@@ -21,7 +22,7 @@ pub fn fit_keys(
         room.saturating_sub(used.sum::<usize>() + gap)
     };
     let has_names = keys.last() == Some(&SortKey::Symbol);
-    let wanted = if has_names { half } else { room / widths.len() };
+    let wanted = if has_names { half } else { widths[last].min(room / widths.len()) };
     for at in 0..last {
         if has_names && left(widths) < wanted && is_mute(at) {
             widths[at] = 0;
@@ -58,6 +59,9 @@ mod tests {
         let mut widths = [90, 90, 90];
         fit_keys(&mut widths, &[SortKey::Symbol, SortKey::Comm, SortKey::Dso], (60, 40, 1), |_| true);
         assert_eq!(widths, [19, 18, 20]);
+        let mut widths = [70, 12];
+        fit_keys(&mut widths, &[SortKey::Symbol, SortKey::SrcLine], (60, 40, 2), |_| false);
+        assert_eq!(widths, [44, 12], "and no more than it needs");
         fit_keys(&mut [], &[], (60, 40, 1), |_| true);
     }
 }

@@ -23,6 +23,8 @@ use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, Strin
 use crate::terminal::Paint;
 use crate::text::{DisplayName, clean};
 pub use key_widths::fit_keys;
+pub(super) use name::Words;
+pub(super) use tree::chained;
 
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]

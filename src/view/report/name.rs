@@ -8,16 +8,16 @@ use crate::text::{DisplayName, width};
 
 /// Words beside each other, each with what it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Words(Vec<(Role, String)>);
+pub(in crate::view) struct Words(Vec<(Role, String)>);
 
 impl Words {
     /// Words that are harmless.
-    pub(super) fn new(role: Role, words: impl Into<String>) -> Self {
+    pub(in crate::view) fn new(role: Role, words: impl Into<String>) -> Self {
         Self(vec![(role, words.into())])
     }
 
     /// A function of such code, in at most so many columns; `plain` is the sign of ordinary ones.
-    pub(super) fn of_function(
+    pub(in crate::view) fn of_function(
         name: &str,
         (kind, is_inlined): (CodeKind, bool),
         plain: &str,
@@ -39,17 +39,22 @@ impl Words {
     }
 
     /// Columns that they take.
-    pub(super) fn width(&self) -> usize {
+    pub(in crate::view) fn width(&self) -> usize {
         self.0.iter().map(|(_, words)| width(words)).sum()
     }
 
     /// Puts others behind them.
-    pub(super) fn push(&mut self, others: &Self) {
+    pub(in crate::view) fn push(&mut self, others: &Self) {
         self.0.extend_from_slice(&others.0);
     }
 
+    /// The same, less important.
+    pub(in crate::view) fn quiet(self) -> Self {
+        Self(self.0.into_iter().map(|(_, words)| (Role::Quiet, words)).collect())
+    }
+
     /// As they are printed.
-    pub(super) fn painted(&self, paint: Paint) -> String {
+    pub(in crate::view) fn painted(&self, paint: Paint) -> String {
         self.0.iter().map(|(role, words)| paint.words(*role, words)).collect()
     }
 }

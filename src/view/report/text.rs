@@ -16,72 +16,20 @@ use super::{
 };
 use crate::profile::sampled::{Cell, CodeKind, Event, ModuleQuality, Profile, Row, SortKey, is_clock};
 use crate::terminal::theme::Role;
-use crate::text::{clean, cut, width, wrap};
+use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
+use crate::view::remarks::Remarks;
 
 /// Text columns are cut at this width, except the last.
 const WIDEST: usize = 40;
 /// What the last column keeps where numbers take all there is.
 const NARROWEST: usize = 16;
-/// Lines that go on below themselves begin there at most.
-const DEEPEST: usize = 16;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     tables(out, profile, layout)?;
-    let mut out = Remarks::new(out, layout);
+    let mut out = Remarks::new(out, layout.width(), layout.is_piped);
     writeln!(out)?;
     trust(&mut out, profile, layout)
-}
-
-/// What is no row: for a person in lines as wide as they may be, for a program in comments.
-struct Remarks<'a> {
-    out: &'a mut dyn Write,
-    is_commented: bool,
-    width: usize,
-    /// A line that has not ended.
-    line: Vec<u8>,
-}
-
-impl<'a> Remarks<'a> {
-    fn new(out: &'a mut dyn Write, layout: &Layout) -> Self {
-        let width = layout.width().unwrap_or(usize::MAX);
-        Self { out, is_commented: layout.is_piped, width, line: Vec::new() }
-    }
-
-    fn end_line(&mut self) -> io::Result<()> {
-        let line = std::mem::take(&mut self.line);
-        if self.is_commented {
-            self.out.write_all(if line.is_empty() { b"#" } else { b"# " })?;
-        }
-        let text = String::from_utf8_lossy(&line);
-        // What is painted is no remark of many words: it fits.
-        if text.contains('\x1b') || width(&text) <= self.width {
-            self.out.write_all(&line)?;
-            return self.out.write_all(b"\n");
-        }
-        // It goes on below what stands behind its first words (`Trust: `, `try: `).
-        let indent = text.len() - text.trim_start().len();
-        let label = text.find(": ").map(|at| at + 2).filter(|begin| *begin <= DEEPEST);
-        let rest = " ".repeat(label.unwrap_or(indent).min(DEEPEST));
-        let lines = wrap(&" ".repeat(indent), &rest, text.trim_start(), self.width);
-        lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
-    }
-}
-
-impl Write for Remarks<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(part.strip_suffix(b"\n").unwrap_or(part));
-            if part.ends_with(b"\n") {
-                self.end_line()?;
-            }
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
 }
 
 /// Headline, table and tree of each event.
@@ -95,7 +43,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
         if events.is_empty() || samples == 0 && (is_dummy || profile.events.len() > 1) {
             continue;
         }
-        let mut remarks = Remarks::new(out, layout);
+        let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
         if !std::mem::take(&mut first) {
             writeln!(remarks)?;
         }
@@ -114,7 +62,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
         }
         for event in events {
             if let Some(of_event) = &event.tree {
-                let mut remarks = Remarks::new(out, layout);
+                let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
                 writeln!(remarks)?;
                 match layout.shape {
                     Shape::Tree | Shape::Fractal => {
@@ -126,7 +74,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
         }
     }
     if first {
-        writeln!(Remarks::new(out, layout), "No samples.")?;
+        writeln!(Remarks::new(out, layout.width(), layout.is_piped), "No samples.")?;
     }
     Ok(())
 }

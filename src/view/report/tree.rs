@@ -138,7 +138,7 @@ fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
 }
 
 /// The names of a chain in at most [`LINES`] lines of so many columns: what is left out is in the middle.
-fn chained(names: &[Words], room: usize) -> Vec<Words> {
+pub(in crate::view) fn chained(names: &[Words], room: usize) -> Vec<Words> {
     let whole = broken(names, room);
     let (Some(last), true) = (names.last(), whole.len() > LINES) else { return whole };
     let shortened = |kept: usize| {

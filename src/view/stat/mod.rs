@@ -39,6 +39,8 @@ pub struct StatStyle {
     pub summary: bool,
     /// Colours for alarming ratios and missing counts.
     pub colour: bool,
+    /// A line of the table has at most so many columns; `None`: perf's widths, whatever they take.
+    pub width: Option<usize>,
     /// Separator of CSV fields (`-x`).
     pub separator: String,
 }
@@ -51,6 +53,7 @@ impl Default for StatStyle {
             table: false,
             summary: false,
             colour: false,
+            width: None,
             separator: ",".into(),
         }
     }
@@ -183,6 +186,27 @@ fn missing(value: &Value) -> Option<&'static str> {
         value if value.number().is_none() => Some("<not counted>"),
         _ => None,
     }
+}
+
+/// Columns that a line takes, which may have colours.
+fn shown_width(line: &str) -> usize {
+    let after_colour = |part: &str| words::width(part.split_once('m').map_or("", |(_, text)| text));
+    let mut parts = line.split('\x1b');
+    parts.next().map_or(0, words::width) + parts.map(after_colour).sum::<usize>()
+}
+
+/// The first text whose lines are no wider than they may be, else the last; there is one.
+fn first_fitting<T: AsRef<str>>(texts: impl IntoIterator<Item = Vec<T>>, width: Option<usize>) -> Vec<T> {
+    let fits =
+        |lines: &[T]| lines.iter().all(|line| width.is_none_or(|most| shown_width(line.as_ref()) <= most));
+    let mut last = Vec::new();
+    for lines in texts {
+        last = lines;
+        if fits(&last) {
+            break;
+        }
+    }
+    last
 }
 
 /// A name from outside, safe to print.

@@ -5,10 +5,10 @@
 
 use std::io::{self, Write};
 
-use super::{StatStyle, decimals, mean_digits, precision, quantity, safe};
+use super::{StatStyle, decimals, first_fitting, mean_digits, precision, quantity, safe};
 use crate::profile::counts::Counts;
 use crate::profile::statistics::Summary;
-use crate::text;
+use crate::view::table::{self, left, right};
 
 /// Longest bar of a run in the table: a run of almost no time would have perf print millions of `#`.
 const LONGEST_BAR: usize = 60;
@@ -37,11 +37,13 @@ pub(super) fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) ->
         }
         writeln!(out, "\n{indent}# Final result:")?;
     }
-    write!(out, " {mean:17.digits$} +- {error:.digits$} seconds time elapsed")?;
-    match summary.error_percent() {
-        0.0 => writeln!(out, "\n"),
-        percent => writeln!(out, "  ( +-{percent:6.2}% )\n"),
-    }
+    let percent = match summary.error_percent() {
+        0.0 => String::new(),
+        percent => format!("  ( +-{percent:6.2}% )"),
+    };
+    let line = format!(" {mean:17.digits$} +- {error:.digits$} seconds time elapsed{percent}");
+    let narrow = format!("  {}", line.trim_start());
+    writeln!(out, "{}\n", first_fitting([vec![line], vec![narrow]], style.width).concat())
 }
 
 /// Mean, median, least, greatest and the 95 % interval of every measure; then the runs that stand out.
@@ -68,35 +70,46 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
         .into_iter()
         .filter_map(|(name, fractional, v)| Some((name, fractional, Summary::of(&v)?, v)))
         .collect();
-    let width = measures.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0).max(20);
-    let title = format!("Over {} runs:", counts.runs.len());
-    writeln!(
-        out,
-        " {title:width$}  {:>14} {:>14} {:>14} {:>14}   95% interval of the mean",
-        "mean", "median", "min", "max"
-    )?;
     let mut outliers = Vec::new();
+    let title = format!("Over {} runs:", counts.runs.len());
+    let interval = ["95% interval of the mean", "95% interval"];
+    let mut rows = vec![[&title, "mean", "median", "min", "max", interval[0]].map(str::to_owned)];
     for (name, fractional, s, values) in &measures {
         // Counts are whole, their means are not.
         let mean_digits = mean_digits(s, *fractional);
         let digits = if *fractional { mean_digits } else { 0 };
         let number = |v: f64, digits: usize| quantity(v, digits, style.big_num);
-        let interval = s
-            .interval
-            .map(|(low, high)| format!("   {} .. {}", number(low, mean_digits), number(high, mean_digits)));
-        let pad = " ".repeat(width - text::width(name).min(width));
-        writeln!(
-            out,
-            " {name}{pad}  {:>14} {:>14} {:>14} {:>14}{}",
+        let ends = |(low, high)| format!("{} .. {}", number(low, mean_digits), number(high, mean_digits));
+        rows.push([
+            name.clone(),
             number(s.mean, mean_digits),
             number(s.median, mean_digits),
             number(s.min, digits),
             number(s.max, digits),
-            interval.unwrap_or_default()
-        )?;
+            s.interval.map(ends).unwrap_or_default(),
+        ]);
         for &run in &s.outliers {
             outliers.push(format!("{name} in run {} ({})", run + 1, number(values[run], digits)));
         }
+    }
+    // Mean and error stand in the table above: where there is little room they are not said twice.
+    let texts = (0..4).map(|fit| {
+        let usual = [left(1, 20), right(2, 14), right(1, 14), right(1, 14), right(1, 14), left(3, 0)];
+        let narrow = [left(1, 0), right(2, 0), right(2, 0), right(2, 0), right(2, 0), left(2, 0)];
+        let kept = [0..6, 0..6, 0..5, 2..5][fit].clone();
+        let is_kept = |at: &usize| *at == 0 || kept.contains(at);
+        let shapes: Vec<_> = if fit == 0 { usual } else { narrow }
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| is_kept(at))
+            .map(|(_, shape)| shape)
+            .collect();
+        rows[0][5] = interval[fit.min(1)].to_owned();
+        let cells = |row: &[String; 6]| (0..6).filter(is_kept).map(|at| row[at].clone()).collect();
+        table::lines(&shapes, rows.iter().map(cells))
+    });
+    for line in first_fitting(texts, style.width) {
+        writeln!(out, "{line}")?;
     }
     writeln!(out)?;
     if !outliers.is_empty() {
@@ -108,7 +121,8 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
         writeln!(out, " Outliers: {}{more}.", outliers.join(", "))?;
         writeln!(
             out,
-            "   Something disturbed these runs: close other programs, or repeat more often; the median is safer than the mean.\n"
+            "   Something disturbed these runs: close other programs, or repeat more often; the median is safer than \
+             the mean.\n"
         )?;
     }
     Ok(())

@@ -19,13 +19,14 @@
 use std::io::{self, Write};
 
 use super::{
-    StatStyle, Subject, cells, decimals, metric_number, metric_table, missing, place, quantity, runs, safe,
-    variance,
+    StatStyle, Subject, cells, decimals, first_fitting, metric_number, metric_table, missing, place,
+    quantity, runs, safe, shown_width, variance,
 };
-use crate::profile::counts::{Counts, CpuTime, Reason, Role, Value};
+use crate::profile::counts::{Counts, CpuTime, Event, Reason, Role, Value};
 use crate::profile::metrics::{Concern, Metric, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
+use crate::view::remarks::Remarks;
 
 /// Intervals between two headlines, as perf has it.
 const HEADLINE_EVERY: usize = 25;
@@ -39,6 +40,7 @@ const MOST_NAMES: usize = 8;
 /// # Errors
 /// What `out` says.
 pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &StatStyle) -> io::Result<()> {
+    let out = &mut Remarks::new(out, style.width, false);
     let runs = counts.runs.len();
     let repeated = if runs > 1 { format!(" ({runs} runs)") } else { String::new() };
     writeln!(out, "\n Performance counter stats for {}{repeated}:\n", subject.words())?;
@@ -47,8 +49,9 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
         writeln!(out)?;
         return footer(out, counts, style);
     }
-    let mut table = CountTable::new(counts, style);
-    table.body(out, "", |_| None)?;
+    let mut table = CountTable::new(counts, None, style);
+    let lines = table.body(|_| None);
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     if !counts.events.is_empty() {
         writeln!(out)?;
     }
@@ -66,58 +69,92 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
     if style.metric_only {
         return metric_table::text(out, counts, headline);
     }
-    let mut table = CountTable::new(counts, style);
-    if headline {
-        let place = place::headline(counts.aggregation);
-        writeln!(out, "#           time{place}             counts {:>1$} events", "unit", table.unit)?;
-    }
     let time = counts.timestamp_ns.unwrap_or(counts.elapsed_ns);
-    let prefix = format!("{:6}.{:09} ", time / 1_000_000_000, time % 1_000_000_000);
+    let mut table = CountTable::new(counts, Some(time), style);
     // What the machine cannot count is explained once; what was not counted may change with each interval.
-    table.body(out, &prefix, |value| match value {
+    let lines = table.body(|value| match value {
         Value::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
         Value::NotCounted(reason) => Some(reason.cause.as_str()),
         _ => Some(""),
-    })
+    });
+    if headline {
+        let place = place::headline(counts.aggregation);
+        let (time, value, unit) = (table.time().len() - 2, table.widths.value, table.widths.unit);
+        let unit = if unit > 0 { format!(" {:>unit$}", "unit") } else { String::new() };
+        writeln!(out, "#{:>time$}{place} {:>value$}{unit} events", "time", "counts")?;
+    }
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// What is done so that lines fit, each with what stands before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// Nothing: perf's widths.
+    Perf,
+    /// Columns are as wide as what they hold.
+    Narrow,
+    /// The error of the mean is a short word.
+    Short,
+    /// Metrics stand in lines of their own.
+    Broken,
+}
+
+/// Columns of the terminal that each column takes.
+#[derive(Debug, Clone, Copy)]
+struct Widths {
+    value: usize,
+    unit: usize,
+    name: usize,
+    cgroup: usize,
+    /// The number of a metric.
+    number: usize,
+    /// All of a metric.
+    metric: usize,
 }
 
 /// Widths of the columns, and the notes that rows gave rise to.
 struct CountTable<'a> {
     counts: &'a Counts,
     style: &'a StatStyle,
-    unit: usize,
-    name: usize,
-    cgroup: usize,
+    /// When the interval ended, in nanoseconds; a whole run has none.
+    time: Option<u64>,
+    fit: Fit,
+    widths: Widths,
     notes: Notes,
 }
 
 impl<'a> CountTable<'a> {
-    fn new(counts: &'a Counts, style: &'a StatStyle) -> Self {
-        let widest = |texts: &mut dyn Iterator<Item = &str>, least| {
-            texts.map(|t| text::width(&safe(t))).max().unwrap_or(0).max(least)
-        };
-        let cgroups = &mut counts.events.iter().filter_map(|e| e.cgroup.as_deref());
-        Self {
-            unit: widest(&mut counts.events.iter().map(|e| e.unit.as_str()), 4),
-            name: widest(&mut counts.events.iter().map(|e| e.name.as_str()), 24),
-            cgroup: if counts.has_cgroups() { widest(cgroups, 16) } else { 0 },
-            counts,
-            style,
-            notes: Notes::default(),
-        }
+    fn new(counts: &'a Counts, time: Option<u64>, style: &'a StatStyle) -> Self {
+        let fit = Fit::Perf;
+        Self { counts, style, time, fit, widths: widths(counts, style, fit), notes: Notes::default() }
     }
 
     /// All lines. `why` gives the words for a missing count, or leaves them to a note.
-    fn body<'v>(
-        &mut self,
-        out: &mut dyn Write,
-        prefix: &str,
-        why: impl Fn(&'v Value) -> Option<&'v str>,
-    ) -> io::Result<()>
+    fn body<'v>(&mut self, why: impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
     where
         'a: 'v,
     {
-        let counts = self.counts;
+        let (counts, style) = (self.counts, self.style);
+        // Intervals should stand below each other, whatever each of them counts.
+        let Widths { value, unit, name, cgroup, metric, .. } = self.widths;
+        let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
+        let is_narrow = self.time.is_some() && style.width.is_some_and(|most| most < usual);
+        let fits = [Fit::Perf, Fit::Narrow, Fit::Short, Fit::Broken];
+        let texts = fits.into_iter().skip(is_narrow.into()).map(|fit| {
+            self.fit = fit;
+            self.widths = widths(counts, style, fit);
+            self.lines(&why)
+        });
+        first_fitting(texts, style.width)
+    }
+
+    /// The same with the widths as they are.
+    fn lines<'v>(&mut self, why: &impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
+    where
+        'a: 'v,
+    {
+        let (counts, style) = (self.counts, self.style);
+        let mut lines = Vec::new();
         let cells = cells(counts);
         let mut last = vec![usize::MAX; counts.rows.len()];
         for (at, (row, _)) in cells.iter().enumerate() {
@@ -125,75 +162,99 @@ impl<'a> CountTable<'a> {
         }
         for (at, &(row, event)) in cells.iter().enumerate() {
             let metrics = shadow(counts, row, event);
-            let line = self.line(row, event, &metrics, why(counts.value(row, event)));
-            writeln!(out, "{prefix}{line}")?;
-            for metric in metrics.iter().skip(1) {
-                let line = format!("{}{}", self.blank(row), self.metric(metric));
-                writeln!(out, "{prefix}{}", line.trim_end())?;
+            let (line, spread) = self.line(row, event, &metrics, why(counts.value(row, event)));
+            let width = shown_width(&line) + text::width(&spread);
+            let is_whole = self.fit < Fit::Broken || style.width.is_none_or(|most| width <= most);
+            lines.push(if is_whole { line + &spread } else { line });
+            let in_its_line = usize::from(self.fit < Fit::Broken || is_tool(&counts.events[event]));
+            for metric in metrics.iter().skip(in_its_line) {
+                lines.push(format!("{}{}", self.blank(row), self.metric(metric)));
+            }
+            if !is_whole {
+                lines.push(format!("{} {}", self.blank(row), spread.trim_start()));
             }
             if last[row] == at {
-                self.derived(out, row, prefix)?;
+                self.derived(&mut lines, row);
             }
         }
-        Ok(())
+        lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
+        lines
     }
 
-    /// One line of the table. `why` is shown in the line itself; without it a note below the table explains.
-    fn line(&mut self, row: usize, at: usize, metrics: &[Metric], why: Option<&str>) -> String {
-        let (counts, style) = (self.counts, self.style);
-        let (value, event) = (counts.value(row, at), &counts.events[at]);
-        let mut line = place::columns(counts, &counts.rows[row], Some(at));
-        match missing(value) {
-            Some(words) => {
-                line += &" ".repeat(VALUE - words.len());
-                line += &self.colour(words, "\x1b[33m");
-            }
-            None => {
-                let number = quantity(
-                    value.number().unwrap_or_default() * event.scale,
-                    decimals(event),
-                    style.big_num,
-                );
-                line += &format!("{number:>VALUE$}");
-            }
+    /// When an interval ended, and a blank; nothing for a whole run.
+    fn time(&self) -> String {
+        let Some(time) = self.time else { return String::new() };
+        let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
+        match self.fit {
+            Fit::Perf => format!("{seconds:6}.{ns:09} "),
+            _ => format!("{seconds:4}.{:06} ", ns / 1000),
         }
+    }
+
+    /// One line of the table, and how sure the count is, at its end. `why` is shown in the line itself;
+    /// without it a note below the table explains.
+    fn line(&mut self, row: usize, at: usize, metrics: &[Metric], why: Option<&str>) -> (String, String) {
+        let (counts, style, widths) = (self.counts, self.style, self.widths);
+        let (value, event) = (counts.value(row, at), &counts.events[at]);
+        let mut line = self.time() + &place::columns(counts, &counts.rows[row], Some(at));
+        let number = number(value, event, style);
+        line += &" ".repeat(widths.value.saturating_sub(number.len()));
+        line += &if missing(value).is_some() { self.colour(&number, "\x1b[33m") } else { number };
         line.push(' ');
-        line += &text::padded(&safe(&event.unit), self.unit);
-        line.push(' ');
-        line += &text::padded(&safe(&event.name), self.name);
-        if self.cgroup > 0 {
+        if widths.unit > 0 {
+            line += &text::padded(&safe(&event.unit), widths.unit);
             line.push(' ');
-            line += &text::padded(&safe(event.cgroup.as_deref().unwrap_or_default()), self.cgroup);
+        }
+        line += &text::padded(&safe(&event.name), widths.name);
+        if widths.cgroup > 0 {
+            line.push(' ');
+            line += &text::padded(&safe(event.cgroup.as_deref().unwrap_or_default()), widths.cgroup);
         }
         if let Some(words) = missing(value) {
-            line += &match (why, value.reason()) {
-                (Some(""), _) | (None, None) => String::new(),
-                (Some(why), _) => format!(" # {}", safe(why)),
-                (None, Some(reason)) => format!(" # [{}]", self.notes.number(words, reason, &event.name)),
+            let why = match (why, value.reason()) {
+                (Some(""), _) | (None, None) => return (line, String::new()),
+                (Some(why), _) => safe(why).into_owned(),
+                (None, Some(reason)) => format!("[{}]", self.notes.number(words, reason, &event.name)),
             };
-            return line.trim_end().to_owned();
+            let room = style.width.map(|most| most.saturating_sub(shown_width(&line) + 3));
+            let why = text::cut(&why, room.unwrap_or(usize::MAX));
+            return (format!("{line} # {why}"), String::new());
         }
-        let tool = matches!(event.role, Some(Role::DurationTime | Role::UserTime | Role::SystemTime));
-        let metric = metrics.first().filter(|_| !tool);
-        line += &metric.map_or_else(|| " ".repeat(METRIC), |metric| self.metric(metric));
+        let metric = metrics.first().filter(|_| !is_tool(event) && self.fit < Fit::Broken);
+        line += &metric.map_or_else(|| " ".repeat(widths.metric), |metric| self.metric(metric));
+        let mut spread = String::new();
         if let Some(percent) = variance(counts, value).filter(|p| *p != 0.0) {
-            line += &format!("  ( +-{percent:6.2}% )");
+            spread += &match self.fit {
+                Fit::Perf | Fit::Narrow => format!("  ( +-{percent:6.2}% )"),
+                Fit::Short | Fit::Broken => format!("  {:>6}%", format!("±{percent:.1}")),
+            };
         }
         if let Value::Counted { count, .. } = value
             && count.running_ns < count.enabled_ns
         {
             let error = relative_error(*count).map(|e| format!(" ±{:.1}%", 100.0 * e)).unwrap_or_default();
-            line += &format!("  ({:.1}%{error})", 100.0 * count.share());
+            spread += &format!("  ({:.1}%{error})", 100.0 * count.share());
             self.notes.shared = true;
         }
-        line.trim_end().to_owned()
+        (line, spread)
     }
 
-    /// The place, and blanks as far as the metric column.
+    /// Time and place, and blanks as far as the metric column.
     fn blank(&self, row: usize) -> String {
-        let cgroup = if self.cgroup > 0 { self.cgroup + 1 } else { 0 };
-        let width = VALUE + 1 + self.unit + 1 + self.name + cgroup;
-        format!("{}{:width$}", place::columns(self.counts, &self.counts.rows[row], None), "")
+        let Widths { value, unit, name, cgroup, .. } = self.widths;
+        let before = value + 1 + if unit > 0 { unit + 1 } else { 0 };
+        let width = match self.fit {
+            Fit::Broken => before,
+            _ => before + name + if cgroup > 0 { cgroup + 1 } else { 0 },
+        };
+        let before = self.time() + &place::columns(self.counts, &self.counts.rows[row], None);
+        match self.fit {
+            Fit::Broken => {
+                let most = self.style.width.map_or(usize::MAX, |most| most / 3);
+                " ".repeat((text::width(&before) + width).min(most))
+            }
+            _ => format!("{before}{:width$}", ""),
+        }
     }
 
     /// ` #    0.486 CPUs utilized`, as wide as perf has it; `~` marks a ratio whose parts were counted at
@@ -202,7 +263,11 @@ impl<'a> CountTable<'a> {
         self.notes.inexact |= metric.inexact;
         let mark = if metric.inexact { " #~" } else { " # " };
         let number = metric_number(metric);
-        let rest = METRIC.saturating_sub(3 + text::width(&number) + 1);
+        let number = match self.fit {
+            Fit::Perf => number,
+            _ => format!("{:>1$}", number.trim(), self.widths.number),
+        };
+        let rest = self.widths.metric.saturating_sub(3 + text::width(&number) + 1);
         let number = match metric.concern {
             Concern::None => number,
             Concern::Low => self.colour(&number, "\x1b[33m"),
@@ -213,7 +278,7 @@ impl<'a> CountTable<'a> {
     }
 
     /// Named and user-defined metrics of a row, a line each in the metric column.
-    fn derived(&mut self, out: &mut dyn Write, row: usize, prefix: &str) -> io::Result<()> {
+    fn derived(&mut self, lines: &mut Vec<String>, row: usize) {
         for metric in self.counts.derived.get(row).into_iter().flatten() {
             let name = match &metric.cgroup {
                 Some(cgroup) => format!("{} {}", safe(&metric.name), safe(cgroup)),
@@ -222,28 +287,69 @@ impl<'a> CountTable<'a> {
             let mark = if metric.inexact { " #~" } else { " # " };
             self.notes.inexact |= metric.inexact;
             let blank = self.blank(row);
-            match &metric.value {
+            let (line, help) = match &metric.value {
                 Ok(value) => {
                     let unit =
                         if metric.unit.is_empty() { String::new() } else { format!("{} ", metric.unit) };
-                    let help = if metric.help.is_empty() {
-                        String::new()
-                    } else {
-                        format!("  ({})", safe(&metric.help))
-                    };
-                    writeln!(out, "{prefix}{blank}{mark}{value:8.3} {unit}{name}{help}")?;
+                    (format!("{blank}{mark}{value:8.3} {unit}{name}"), safe(&metric.help))
                 }
-                Err(reason) => {
-                    writeln!(out, "{prefix}{blank}{mark}no value for {name}: {}", safe(&reason.cause))?;
-                }
-            }
+                Err(reason) => (format!("{blank}{mark}no value for {name}"), safe(&reason.cause)),
+            };
+            let help = match &metric.value {
+                _ if help.is_empty() => String::new(),
+                Ok(_) => format!("  ({help})"),
+                Err(_) => format!(": {help}"),
+            };
+            let room = self.style.width.map_or(usize::MAX, |most| most.saturating_sub(text::width(&line)));
+            lines.push(line + &text::cut(&help, room));
         }
-        Ok(())
     }
 
     fn colour(&self, text: &str, code: &str) -> String {
         if self.style.colour { format!("{code}{text}\x1b[0m") } else { text.to_owned() }
     }
+}
+
+/// A count as it is shown, or the words for a missing one.
+fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
+    let counted = || value.number().unwrap_or_default() * event.scale;
+    missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)
+}
+
+/// Times that pmc takes itself have no metrics in their lines.
+fn is_tool(event: &Event) -> bool {
+    matches!(event.role, Some(Role::DurationTime | Role::UserTime | Role::SystemTime))
+}
+
+fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
+    let widest = |texts: &mut dyn Iterator<Item = &str>, least| {
+        texts.map(|t| text::width(&safe(t))).max().unwrap_or(0).max(least)
+    };
+    let least = |width| if fit == Fit::Perf { width } else { 0 };
+    let cgroups = &mut counts.events.iter().filter_map(|e| e.cgroup.as_deref());
+    let mut widths = Widths {
+        value: VALUE,
+        unit: widest(&mut counts.events.iter().map(|e| e.unit.as_str()), least(4)),
+        name: widest(&mut counts.events.iter().map(|e| e.name.as_str()), least(24)),
+        cgroup: if counts.has_cgroups() { widest(cgroups, least(16)) } else { 0 },
+        number: 0,
+        metric: METRIC,
+    };
+    if fit == Fit::Perf {
+        return widths;
+    }
+    let cells = cells(counts);
+    let all = cells.iter().map(|&(row, at)| number(counts.value(row, at), &counts.events[at], style).len());
+    let (value, metric) = if counts.timestamp_ns.is_some() { (13, 8) } else { (7, 0) };
+    widths.value = 1 + all.max().unwrap_or(0).max(value);
+    let metrics: Vec<Metric> = cells.iter().flat_map(|&(row, at)| shadow(counts, row, at)).collect();
+    let number = |metric: &Metric| metric_number(metric).trim().len() + usize::from(metric.inexact);
+    widths.number = metrics.iter().map(number).max().unwrap_or(0).max(metric);
+    widths.metric = match fit {
+        Fit::Broken => 0,
+        _ => metrics.iter().map(|metric| 4 + widths.number + text::width(&metric.unit)).max().unwrap_or(0),
+    };
+    widths
 }
 
 /// What has to be said below the table, each reason once.

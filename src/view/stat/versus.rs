@@ -15,10 +15,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
-use super::{StatStyle, mean_digits, quantity, safe};
+use super::{StatStyle, first_fitting, mean_digits, quantity, safe};
 use crate::profile::statistics::{SIGNIFICANCE, Summary};
 use crate::profile::versus::{Comparison, Line, Side, Verdict};
 use crate::text as words;
+use crate::view::remarks::Remarks;
 use crate::view::table::{self, left, right};
 
 /// Writes the table, the answer in its last line.
@@ -26,6 +27,7 @@ use crate::view::table::{self, left, right};
 /// # Errors
 /// What `out` says.
 pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> io::Result<()> {
+    let out = &mut Remarks::new(out, style.width, false);
     writeln!(out)?;
     let runs = comparison
         .lines
@@ -37,6 +39,8 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
     }
     writeln!(out)?;
     let title = |line: &Line| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
+    let usual = [left(1, 20), left(2, 0), right(2, 18), left(0, 18), right(1, 8), left(2, 9), left(2, 0)];
+    let narrow = [left(1, 0), left(2, 0), right(2, 0), left(0, 0), right(2, 0), left(2, 0), left(2, 0)];
     let rows = comparison.lines.iter().flat_map(|line| {
         line.sides.iter().enumerate().map(move |(at, side)| {
             let mut row = vec![if at == 0 { title(line) } else { String::new() }, letter(at)];
@@ -44,8 +48,24 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
             row
         })
     });
-    let shapes = [left(1, 20), left(2, 0), right(2, 18), left(0, 18), right(1, 8), left(2, 9), left(2, 0)];
-    table::write(out, &shapes, None, rows)?;
+    let rows: Vec<Vec<String>> = rows.collect();
+    // Where there is little room measures stand in lines of their own, and at last the verdict without its p.
+    let texts = (0..4).map(|fit| {
+        let (mut rows, mut own_lines) = (rows.clone(), Vec::new());
+        for row in &mut rows {
+            own_lines
+                .push(Some(&mut row[0]).filter(|title| fit > 1 && !title.is_empty()).map(std::mem::take));
+            if fit == 3 {
+                row.remove(5);
+            }
+        }
+        let lines = table::lines(if fit == 0 { &usual } else { &narrow }, rows);
+        let with_own = own_lines.into_iter().zip(lines);
+        with_own.flat_map(|(own, line)| own.map(|own| format!(" {own}")).into_iter().chain([line])).collect()
+    });
+    for line in first_fitting(texts, style.width) {
+        writeln!(out, "{line}")?;
+    }
     writeln!(out)?;
     answer(out, comparison)?;
     writeln!(out)
@@ -67,9 +87,11 @@ fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
         "not counted".clone_into(&mut row[0]);
         return row;
     };
-    // One number of digits for all sides, so that they can be compared at a glance.
+    // One number of digits for all sides, so that they can be compared at a glance: of times what is certain
+    // of each, of counts what shows them all.
     let summaries = line.sides.iter().filter_map(|s| s.summary.as_ref());
-    let digits = summaries.map(|s| mean_digits(s, line.fractional)).min().unwrap_or(0);
+    let digits = summaries.map(|s| mean_digits(s, line.fractional));
+    let digits = if line.fractional { digits.min() } else { digits.max() }.unwrap_or(0);
     let mean = quantity(summary.mean, digits, style.big_num);
     let half = summary.interval.map(|(_, high)| high - summary.mean);
     let half = half.map(|h| format!(" ± {}", quantity(h, digits, style.big_num))).unwrap_or_default();

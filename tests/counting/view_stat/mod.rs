@@ -262,6 +262,15 @@ fn commands_are_compared() {
         [("sleep 0.1".to_owned(), &a), ("sleep 0.05".to_owned(), &b), ("sleep \u{1b}0.1".to_owned(), &c)];
     let comparison = compare(&commands);
     kit::golden("stat/versus.txt", &written(|out| versus::text(out, &comparison, &plain())));
+    for (columns, p, own_lines) in [(100, true, false), (80, true, true), (60, false, true)] {
+        let style = StatStyle { width: Some(columns), colour: true, ..plain() };
+        let text = uncoloured(&written(|out| versus::text(out, &comparison, &style)));
+        let wide: Vec<&str> = text.lines().filter(|line| pmc::text::width(line) > columns).collect();
+        assert!(wide.is_empty(), "{columns}: {wide:#?}\n{text}");
+        let has_own_line = text.lines().any(|line| line == " elapsed s");
+        assert_eq!((text.contains("p < 0.001"), has_own_line), (p, own_lines), "{columns}: {text}");
+        assert!(text.contains("faster") && text.contains("no difference shown"), "{text}");
+    }
     let got = written(|out| versus::json(out, &comparison));
     let value: serde_json::Value = serde_json::from_str(&got).unwrap();
     assert_eq!(value["measures"][0]["sides"][1]["verdict"], "faster");
@@ -272,6 +281,57 @@ fn commands_are_compared() {
     let comparison = compare(&[("a".to_owned(), &a), ("b".to_owned(), &disturbed)]);
     let got = written(|out| versus::text(out, &comparison, &plain()));
     assert!(got.contains(" Outliers: elapsed of B in run 3;"), "{got}");
+}
+
+#[test]
+fn lines_fit_the_terminal() {
+    let mut counted = vec![("software", software()), ("hardware", hardware()), ("repeated", repeated())];
+    let definitions = ["ipc", "branch_mpki"].map(|n| named::find(n).unwrap().definition().unwrap());
+    counted[1].1.derived = derive(&counted[1].1, &definitions);
+    for aggregation in [Aggregation::Cpu, Aggregation::Socket] {
+        counted.push(("placed", placed(aggregation, None)));
+    }
+    for colour in [false, true] {
+        for (what, counts) in &counted {
+            for columns in [60, 80, 100] {
+                let style = StatStyle { width: Some(columns), colour, ..plain() };
+                let mut text = written(|out| text::run(out, counts, &command(), &style));
+                let mut timed = (*counts).clone();
+                timed.timestamp_ns = Some(1_050_095_660);
+                text += &written(|out| text::interval(out, &timed, 0, &style));
+                let bare = uncoloured(&text);
+                let wide: Vec<&str> = bare.lines().filter(|l| pmc::text::width(l) > columns).collect();
+                assert!(wide.is_empty(), "{what} {columns}: {wide:#?}\n{text}");
+                assert!(*what != "hardware" || colour == text.contains('\u{1b}'), "{text}");
+                // Nothing that was counted is missing.
+                for event in &counts.events {
+                    assert!(bare.matches(&event.name).count() >= 2, "{what} {columns}: {bare}");
+                }
+                let ratios = |text: &str| text.matches(" # ").count() + text.matches(" #~").count();
+                let usual = written(|out| text::run(out, counts, &command(), &plain()));
+                assert!(ratios(&bare) >= ratios(&usual), "{what} {columns}: {bare}");
+            }
+        }
+    }
+    // What fits is perf's.
+    let style = StatStyle { width: Some(200), ..plain() };
+    for (_, counts) in &counted {
+        let written = |style: &StatStyle| written(|out| text::run(out, counts, &command(), style));
+        let table = |text: &str| text.split("\n\n").take(2).collect::<Vec<_>>().join("\n");
+        assert_eq!(table(&written(&style)), table(&written(&plain())));
+    }
+}
+
+#[test]
+fn what_the_table_says_is_not_said_twice_where_room_is_short() {
+    let block = |columns| {
+        let style = StatStyle { width: Some(columns), ..plain() };
+        let text = written(|out| text::run(out, &repeated(), &command(), &style));
+        text.lines().find(|line| line.contains("Over 5 runs:")).unwrap().trim_end().to_owned()
+    };
+    assert!(block(120).ends_with("max   95% interval of the mean"));
+    assert!(block(90).ends_with("max  95% interval") && block(90).contains(" mean "));
+    assert!(block(60).ends_with("median       min       max"), "{}", block(60));
 }
 
 #[test]

@@ -186,6 +186,12 @@ pub(crate) fn written(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) 
     String::from_utf8(out).unwrap()
 }
 
+pub(crate) fn uncoloured(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
 pub(crate) fn plain() -> StatStyle {
     StatStyle::default()
 }

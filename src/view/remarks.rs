@@ -1,0 +1,62 @@
+//! What stands around rows in a text: headlines, what data are worth, advice.
+//!
+//! Receives lines; hands them on wrapped for a person, as comments for a program.
+
+use std::io::{self, Write};
+
+use crate::text::{width, wrap};
+
+/// Lines that go on below themselves begin there at most.
+const DEEPEST: usize = 16;
+
+/// What is no row: for a person in lines as wide as they may be, for a program in comments.
+pub(super) struct Remarks<'a> {
+    /// Where rows go past the remarks.
+    pub(super) out: &'a mut dyn Write,
+    is_commented: bool,
+    width: usize,
+    /// A line that has not ended.
+    line: Vec<u8>,
+}
+
+impl<'a> Remarks<'a> {
+    /// Into `out`; `width`: columns of a line, as many as it takes where it is `None`.
+    pub(super) fn new(out: &'a mut dyn Write, width: Option<usize>, is_commented: bool) -> Self {
+        Self { out, is_commented, width: width.unwrap_or(usize::MAX), line: Vec::new() }
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        if self.is_commented {
+            self.out.write_all(if line.is_empty() { b"#" } else { b"# " })?;
+        }
+        let text = String::from_utf8_lossy(&line);
+        // What is painted is no remark of many words: it fits.
+        if text.contains('\x1b') || width(&text) <= self.width {
+            self.out.write_all(&line)?;
+            return self.out.write_all(b"\n");
+        }
+        // It goes on below what stands behind its first words (`Trust: `, `try: `).
+        let indent = text.len() - text.trim_start().len();
+        let label = text.find(": ").map(|at| at + 2).filter(|begin| *begin <= DEEPEST);
+        let rest = " ".repeat(label.unwrap_or(indent).min(DEEPEST));
+        let lines = wrap(&" ".repeat(indent), &rest, text.trim_start(), self.width);
+        lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
+    }
+}
+
+impl Write for Remarks<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part.strip_suffix(b"\n").unwrap_or(part));
+            if part.ends_with(b"\n") {
+                self.end_line()?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
