@@ -13,6 +13,7 @@
 //! Runs once over the text without recursion, so hostile text costs no more than its length.
 
 use super::error::{Fault, Result, Span};
+use super::freebsd_masks;
 
 /// A piece of the text and where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +97,7 @@ impl Term<'_> {
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.
-pub(super) const FLAGS: [&str; 16] = [
+pub(super) const FLAGS: [&str; 17] = [
     "usr",
     "os",
     "hv",
@@ -112,6 +113,7 @@ pub(super) const FLAGS: [&str; 16] = [
     "descendants",
     "log-exit",
     "log-cswitch",
+    "callchain",
     "retprobe",
 ];
 
@@ -135,7 +137,12 @@ pub(super) const VALUED: [&str; 15] = [
 ];
 
 /// Words that perf or FreeBSD have, and that nothing here would heed: why, and what does the job today.
-const NOT_YET: [(&str, &str, &str); 4] = [
+const NOT_YET: [(&str, &str, &str); 5] = [
+    (
+        "kgmon",
+        "FreeBSD has never had its PMC_F_KGMON either: no kernel profiles itself by it",
+        "pmc record -a -e EVENT:k",
+    ),
     ("percore", "no event is summed over the threads of a core by itself", "pmc stat -a --per-core sums all"),
     ("nr", "no event ends by itself after so many samples", "pmc record --timeout MS ends after a time"),
     ("aux-output", AUX, ""),
@@ -254,6 +261,7 @@ impl<'a> Reader<'a> {
         let known = match next {
             Some('=') => {
                 VALUED.contains(&name.text)
+                    || freebsd_masks::is_one(name.text)
                     || FLAGS.contains(&name.text)
                     || is_not_yet(name.text)
                     || numbered_word(name.text).is_some()
