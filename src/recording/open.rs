@@ -26,7 +26,7 @@ use crate::error::{Error, Result, Warning, kernel_words, say};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
-use crate::sys::credentials::{Credentials, LinuxCapability};
+use crate::sys::credentials::{Credentials, Limits, LinuxCapability};
 use crate::sys::page_size;
 use crate::sys::process::{self, Held};
 use crate::units;
@@ -267,8 +267,9 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
         return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
     }
     let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
-    let allowed = (each << 10).saturating_mul(host.online_cpus().len() as u64) / rings;
-    let allowed = allowed.saturating_sub(page).clamp(page, useful);
+    let shared = (each << 10).saturating_mul(host.online_cpus().len() as u64);
+    let own = Limits::own().locked_memory.unwrap_or(u64::MAX);
+    let allowed = (shared.saturating_add(own) / rings).saturating_sub(page).clamp(page, useful);
     // The largest power of two of pages that fits with its header page.
     1 << allowed.ilog2()
 }
