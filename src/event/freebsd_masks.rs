@@ -1,15 +1,18 @@
 //! FreeBSD's qualifiers that name bits of a processor's counters: `cachestate=m+e`, `core=this`, `mask=…`.
 //!
 //! Receives such a qualifier; hands on the field of the PMU and the number that it stands for. The bits of
-//! Intel's Core and Core2 (`core`, `agent`, `prefetch`, `cachestate`) and of AMD's K7 (`unitmask`) are the same
-//! for all their events. Those of `mask`, `rsp` and the others are another event's or model's each time:
+//! Intel's Core and Core2 (`core`, `agent`, `prefetch`, `cachestate`) and of AMD's K7 (`unitmask`) are the
+//! same for all their events. Those of `mask`, `rsp` and the others are another event's or model's each time:
 //! numbers are taken, names are refused with the reason.
 
 use super::error::{Fault, Result};
-use super::syntax::{Term, number};
+use super::syntax::{MASKS as NAMES, Term, number};
+
+/// What words stand for.
+type Bits = &'static [(&'static str, u64)];
 
 /// Each with the field that it sets and the bits that words stand for.
-const MASKS: [(&str, &str, &[(&str, u64)]); 10] = [
+const MASKS: [(&str, &str, Bits); NAMES.len()] = [
     ("core", "umask", &[("this", 0x40), ("all", 0xc0)]),
     ("agent", "umask", &[("this", 0), ("any", 0x20)]),
     ("prefetch", "umask", &[("exclude", 0), ("only", 0x10), ("both", 0x30)]),
@@ -21,11 +24,6 @@ const MASKS: [(&str, &str, &[(&str, u64)]); 10] = [
     ("snooptype", "umask", &[]),
     ("trans", "umask", &[]),
 ];
-
-/// Whether it is one of them.
-pub(super) fn is_one(name: &str) -> bool {
-    MASKS.iter().any(|(own, ..)| *own == name)
-}
 
 /// The field and its number. Words are joined by `+`; `unitmask` has letters in a row.
 pub(super) fn read(qualifier: &Term<'_>) -> Result<(&'static str, String)> {

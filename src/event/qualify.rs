@@ -224,7 +224,7 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
         // FreeBSD's word for the threshold on AMD; its `anythread` is Intel's field `any`.
         "count" => field(host, spec, "cmask", qualifier)?,
         "anythread" => field(host, spec, "any", qualifier)?,
-        name if freebsd_masks::is_one(name) => {
+        name if syntax::MASKS.contains(&name) => {
             let (name, number) = freebsd_masks::read(qualifier)?;
             let value = qualifier.value.map(|value| Word { text: &number, at: value.at });
             field(host, spec, name, &Term { value, ..*qualifier })?;

@@ -13,7 +13,6 @@
 //! Runs once over the text without recursion, so hostile text costs no more than its length.
 
 use super::error::{Fault, Result, Span};
-use super::freebsd_masks;
 
 /// A piece of the text and where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -134,6 +133,20 @@ pub(super) const VALUED: [&str; 15] = [
     "config4",
     "call-graph",
     "stack-size",
+];
+
+/// FreeBSD's qualifiers that name bits of a counter.
+pub(super) const MASKS: [&str; 10] = [
+    "core",
+    "agent",
+    "prefetch",
+    "cachestate",
+    "unitmask",
+    "mask",
+    "rsp",
+    "snoopresponse",
+    "snooptype",
+    "trans",
 ];
 
 /// Words that perf or FreeBSD have, and that nothing here would heed: why, and what does the job today.
@@ -261,7 +274,7 @@ impl<'a> Reader<'a> {
         let known = match next {
             Some('=') => {
                 VALUED.contains(&name.text)
-                    || freebsd_masks::is_one(name.text)
+                    || MASKS.contains(&name.text)
                     || FLAGS.contains(&name.text)
                     || is_not_yet(name.text)
                     || numbered_word(name.text).is_some()
