@@ -151,7 +151,7 @@ impl Resolver {
     }
 
     /// The number of the stack that a chain of raw addresses is. Outermost callers of a process where nothing
-    /// was mapped are false ones, to which something led that is no frame pointer: they are cut off, and leave
+    /// was mapped are false ones, to which something led that is no frame pointer: they are cut off, and have
     /// no location, since each is another one.
     pub fn stack(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
         let (mut addresses, mut list) = std::mem::take(&mut self.scratch);
