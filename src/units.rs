@@ -43,6 +43,16 @@ impl Count {
     }
 }
 
+impl Count {
+    /// Adds a counter that takes turns with it on the same task (on another CPU, or kind of core): the time
+    /// that both were enabled is the same time.
+    pub fn take_turns(&mut self, other: Self) {
+        let enabled_ns = self.enabled_ns.max(other.enabled_ns);
+        *self += other;
+        self.enabled_ns = enabled_ns;
+    }
+}
+
 impl std::ops::AddAssign for Count {
     fn add_assign(&mut self, other: Self) {
         self.value = self.value.wrapping_add(other.value);

@@ -119,6 +119,10 @@ pub mod kind {
     pub const FIRST_DYNAMIC: u32 = 6;
 }
 
+/// Bytes of a stack that one sample may ask for: a multiple of 8 below `USHRT_MAX` (`perf_copy_attr` in the
+/// kernel's `kernel/events/core.c`).
+pub const LARGEST_STACK_COPY: u32 = 65_528;
+
 /// A request to the kernel for one event.
 ///
 /// Words are indexed as in the table above. The size field is filled in when the request is made.
@@ -266,7 +270,7 @@ impl Attr {
     pub fn sample_regs_user(&self) -> u64 {
         self.words[10]
     }
-    /// Sets `sample_stack_user`: bytes of user stack in a sample.
+    /// Sets `sample_stack_user`: bytes of user stack in a sample, at most [`LARGEST_STACK_COPY`].
     pub fn set_sample_stack_user(&mut self, bytes: u32) {
         self.set_low(11, bytes);
     }

@@ -13,8 +13,8 @@ use crate::host::CpuList;
 use crate::host::cpu::{Seat, Topology};
 use crate::perfdata::Features;
 use crate::profile::counts::Aggregation;
-use crate::record::{CpuMap, Record, StatRound, Update, kind};
-use crate::session::Session;
+use crate::record::{CpuMap, Record, StatRound, Thread, Update, kind};
+use crate::session::{Session, ThreadCount};
 use crate::units::Count;
 
 /// What a recording says of its counts.
@@ -64,6 +64,105 @@ pub struct Total {
     pub count: Count,
 }
 
+/// What a thread counted in a part of its life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadCounts {
+    /// The thread.
+    pub thread: Thread,
+    /// The end of that part: nanoseconds since the recording began.
+    pub at_ns: u64,
+    /// By event.
+    pub counts: BTreeMap<usize, Count>,
+}
+
+/// What each thread had counted when it ended, in the order of the ends (`log-exit`, `record -s`); what was
+/// opened on a thread that outlived its counters stands at the end.
+pub fn at_exits(session: &Session) -> Vec<ThreadCounts> {
+    let (begin, end) = span(session);
+    let mut threads: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
+    for &ThreadCount { thread, read, timestamp } in &session.reads {
+        let of = threads.entry(thread).or_insert_with(|| ThreadCounts {
+            thread,
+            at_ns: 0,
+            counts: BTreeMap::new(),
+        });
+        of.counts.entry(read.event).or_default().take_turns(read.count);
+        of.at_ns = of.at_ns.max(at(timestamp, begin, end));
+    }
+    in_order(threads.into_values().collect())
+}
+
+/// What each thread counted from one context switch to the next, and until it ended (`log-cswitch`), in the
+/// order of their ends. Each is as it was counted, not scaled: the times that events share counters in are
+/// not known by slice.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
+    let (begin, end) = span(session);
+    let layouts = session.reader.layouts();
+    let mut before: FxHashMap<(Thread, u64), u64> = FxHashMap::default();
+    let mut slices = Vec::new();
+    session.reader.scan(|raw| {
+        if raw.kind != kind::SAMPLE {
+            return;
+        }
+        let Some((_, sample)) = layouts.sample(raw) else { return };
+        let values = sample.parts().and_then(|parts| parts.read);
+        let (Some(values), Some(thread), Some(time)) = (values, sample.thread(), sample.time()) else {
+            return;
+        };
+        let mut counts = BTreeMap::new();
+        for value in values.iter() {
+            let Some(event) = value.id.and_then(|id| layouts.event_of(id)) else { continue };
+            let before = before.insert((thread, value.id.unwrap_or(0)), value.value).unwrap_or(0);
+            // One that counts from the start again is another thread that has got the number.
+            let value = value.value.checked_sub(before).unwrap_or(value.value);
+            counts.insert(event, whole(value));
+        }
+        slices.push(ThreadCounts { thread, at_ns: at(time.0, begin, end), counts });
+    })?;
+    let mut last: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
+    for &ThreadCount { thread, read, timestamp } in &session.reads {
+        let before = before.remove(&(thread, read.id)).unwrap_or(0);
+        let value = read.count.value.saturating_sub(before);
+        let of =
+            last.entry(thread).or_insert_with(|| ThreadCounts { thread, at_ns: 0, counts: BTreeMap::new() });
+        *of.counts.entry(read.event).or_default() += whole(value);
+        of.at_ns = of.at_ns.max(at(timestamp, begin, end));
+    }
+    slices.extend(last.into_values());
+    Ok(in_order(slices))
+}
+
+/// A count that nothing is to be scaled of.
+fn whole(value: u64) -> Count {
+    Count { value, enabled_ns: 1, running_ns: 1 }
+}
+
+fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
+    threads.sort_by_key(|of| (of.at_ns, of.thread.pid, of.thread.tid));
+    threads
+}
+
+/// The first and the last timestamp.
+fn span(session: &Session) -> (u64, u64) {
+    let (mut first, mut last) = (u64::MAX, 0);
+    let scanned = session.reader.scan(|raw| {
+        let time = session.reader.layouts().time(raw).map_or(0, |time| time.0);
+        if time > 0 {
+            (first, last) = (first.min(time), last.max(time));
+        }
+    });
+    // Nothing was found where nothing can be read: whoever reads the records says so.
+    scanned.map_or((0, 0), |_| (first.min(last), last))
+}
+
+/// Since the beginning; what has no time was said at the end.
+fn at(timestamp: u64, begin: u64, end: u64) -> u64 {
+    (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin)
+}
+
 /// The end of an interval, or of everything.
 #[derive(Debug)]
 pub struct Round<'a> {
@@ -82,23 +181,32 @@ pub fn holds_counts(session: &Session) -> bool {
     count(kind::SAMPLE) == 0 && count(kind::STAT) + count(kind::STAT_ROUND) + count(kind::STAT_CONFIG) > 0
 }
 
+/// Refuses a recording without rounds of counts.
+///
+/// # Errors
+/// That there are none, or none yet.
+pub fn check_rounds(session: &Session) -> Result<()> {
+    if session.index.count(kind::STAT_ROUND) > 0 {
+        return Ok(());
+    }
+    let path = session.reader.path().display();
+    if !holds_counts(session) {
+        return Err(Error::new(format!("{path} has no counts"))
+            .why("it is no recording of stat record")
+            .try_this(format!("pmc report -i {path}")));
+    }
+    Err(Error::new(format!("{path} holds no count yet"))
+        .why("its recorder was ended before the first counts were read: at the end, or with -I")
+        .try_this("pmc stat record -I 1000, which reads them every second"))
+}
+
 impl Recorded {
     /// Reads what stands before the counts.
     ///
     /// # Errors
-    /// When the file cannot be read, or holds no counts.
+    /// When the file cannot be read.
     pub fn load(session: &Session) -> Result<Self> {
-        let (reader, path) = (&session.reader, session.reader.path().display());
-        if !holds_counts(session) {
-            return Err(Error::new(format!("{path} has no counts"))
-                .why("it is no recording of stat record")
-                .try_this(format!("pmc report -i {path}")));
-        }
-        if session.index.count(kind::STAT_ROUND) == 0 {
-            return Err(Error::new(format!("{path} holds no count yet"))
-                .why("its recorder was ended before the first counts were read: at the end, or with -I")
-                .try_this("pmc stat record -I 1000, which reads them every second"));
-        }
+        let reader = &session.reader;
         let features = reader.features();
         let mut recorded = Self { topology: topology(features), events: events(session), ..Self::default() };
         let of_id = of_ids(session);

@@ -4,6 +4,7 @@
 //! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
 
 use super::symbols::Symbols;
+use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::error::{Warning, say};
 use crate::profile::sampled::quality::{Ends, StackCounts};
 use crate::profile::sampled::{self, ModuleQuality};
@@ -91,20 +92,20 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     }
 }
 
-/// How stacks were unwound while recording, by the command line.
-fn unwound_live(typed: &[String]) -> Option<&'static str> {
-    let is_asked = |mode: &str| {
-        let is_it = |value: &str| value.split(',').next() == Some(mode);
-        let equals = typed.iter().filter_map(|word| word.strip_prefix("--call-graph="));
-        let apart = typed.iter().zip(typed.iter().skip(1)).filter(|(word, _)| *word == "--call-graph");
-        equals.chain(apart.map(|(_, value)| value.as_str())).any(is_it)
-    };
+/// What `pmc profile` takes without `--call-graph`.
+const OF_PROFILE: &str = "auto,65528";
+
+/// How stacks were unwound while recording, by the command line; and whether copies were as large as they
+/// can be.
+fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
+    let equals = typed.iter().filter_map(|word| word.strip_prefix("--call-graph="));
+    let pairs = typed.iter().zip(typed.iter().skip(1));
+    let apart = pairs.filter(|(word, _)| *word == "--call-graph").map(|(_, value)| value.as_str());
     let is_profile = typed.get(1).is_some_and(|command| command == "profile");
-    match (is_asked("dwarf"), is_asked("auto")) {
-        (true, _) => Some("dwarf"),
-        (_, true) => Some("auto"),
-        _ => (is_profile && !is_asked("fp") && !is_asked("lbr")).then_some("auto"),
-    }
+    let asked = equals.chain(apart).next().or(is_profile.then_some(OF_PROFILE)).unwrap_or_default();
+    let (mode, bytes) = asked.split_once(',').unwrap_or((asked, ""));
+    let mode = ["dwarf", "auto"].into_iter().find(|known| *known == mode);
+    (mode, mode.is_some() && bytes.parse() == Ok(LARGEST_STACK_COPY))
 }
 
 /// The facts of the trust line.
@@ -125,8 +126,11 @@ pub(super) fn trust(
     broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
+    let (unwound_live, largest_live) = unwound_live(typed);
+    let copied = session.reader.events().iter().map(|event| event.attr.sample_stack_user()).max();
     sampled::DataQuality {
-        unwound_live: unwound_live(typed).filter(|_| ends.copied == 0),
+        unwound_live: unwound_live.filter(|_| ends.copied == 0),
+        largest_copies: largest_live || copied == Some(LARGEST_STACK_COPY),
         samples: samples.totals.iter().map(|total| total.samples).sum(),
         // The same losses told in two ways: by records, and by the counters themselves.
         lost_samples: session
@@ -155,10 +159,11 @@ mod tests {
     #[test]
     fn the_command_line_says_how_stacks_were_unwound() {
         let how = |line: &str| unwound_live(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(how("pmc record --call-graph dwarf,16384 ls"), Some("dwarf"));
-        assert_eq!(how("pmc record --call-graph=auto -- ls"), Some("auto"));
-        assert_eq!(how("pmc profile -- ls dwarf"), Some("auto"));
-        assert_eq!(how("pmc profile --call-graph fp -- ls"), None);
-        assert_eq!(how("pmc record -g ls"), None);
+        assert_eq!(how("pmc record --call-graph dwarf,16384 ls"), (Some("dwarf"), false));
+        assert_eq!(how("pmc record --call-graph=auto -- ls"), (Some("auto"), false));
+        assert_eq!(how("pmc record --call-graph dwarf,65528 ls"), (Some("dwarf"), true));
+        assert_eq!(how("pmc profile -- ls dwarf"), (Some("auto"), true));
+        assert_eq!(how("pmc profile --call-graph fp -- ls"), (None, false));
+        assert_eq!(how("pmc record -g ls"), (None, false));
     }
 }

@@ -62,8 +62,8 @@ pub fn counts(session: &Session) -> Vec<Count> {
     let count = |read: &crate::session::ThreadCount| Count {
         pid: read.thread.pid,
         tid: read.thread.tid,
-        event: name(read.event),
-        value: read.value,
+        event: name(read.read.event),
+        value: read.read.count.value,
     };
     session.reads.iter().map(count).collect()
 }

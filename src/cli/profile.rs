@@ -18,7 +18,7 @@ Examples:
   pmc profile -a --duration 10s         the whole machine
   pmc profile -- make | less            in a pipe: a page of text
   pmc profile --html make.html -- make  a page for a colleague
-It is pmc record --call-graph auto,32768 -F 999, then pmc report or pmc export; these have more options."
+It is pmc record --call-graph auto,65528 -F 999, then pmc report or pmc export; these have more options."
 )]
 pub struct Profile {
     /// Profile these running processes, by number or name
@@ -42,7 +42,7 @@ pub struct Profile {
     pub event: Option<String>,
 
     /// Where call chains come from: auto, fp, dwarf or lbr; with the bytes of each stack that are copied
-    #[arg(long, value_name = "MODE", default_value = "auto,32768")]
+    #[arg(long, value_name = "MODE", default_value = "auto,65528")]
     pub call_graph: String,
 
     /// The recording, which pmc report and perf report read

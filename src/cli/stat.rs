@@ -36,6 +36,7 @@ pub struct Stat {
 Examples:
   pmc stat record -- make -j4                   the counts are printed, and kept in perf.data
   pmc stat record -a -I 1000 -o day.data        the whole machine, every second, until Ctrl-C
+  pmc stat record --log-exit -o make.data make  what each process and thread counted, for stat report --log-exit
   pmc stat report -i day.data -A                each CPU by itself
   pmc stat record -o - -a sleep 1 | pmc stat report --per-socket"
 )]
@@ -68,6 +69,14 @@ pub struct StatReport {
     /// Where the text goes.
     #[command(flatten)]
     pub to: ToFile,
+
+    /// Show what each thread had counted when it ended (recorded by stat --log-exit or record -s)
+    #[arg(long, conflicts_with_all = ["aggregation", "log_cswitch"])]
+    pub log_exit: bool,
+
+    /// Show what each thread counted from one context switch to the next (recorded by stat --log-cswitch)
+    #[arg(long, conflicts_with = "aggregation")]
+    pub log_cswitch: bool,
 
     /// How it is shown.
     #[command(flatten)]
@@ -324,6 +333,14 @@ pub struct Counted {
     /// first
     #[arg(long)]
     pub show_output: bool,
+
+    /// Record what each thread has counted when it ends (into perf.data, or with `stat record` into -o FILE)
+    #[arg(long)]
+    pub log_exit: bool,
+
+    /// Record what each thread counts from one context switch to the next, and until it ends
+    #[arg(long)]
+    pub log_cswitch: bool,
 
     /// Serve OpenMetrics over HTTP at this address (with -I)
     #[arg(long, value_name = "ADDR", requires = "interval")]

@@ -4,6 +4,7 @@
 //! Receives what was typed, option by option; hands on the parts of a plan. What makes no sense is a usage
 //! error (status 2).
 
+use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
 use crate::counter::rings::pages_of;
 use crate::counter::target;
@@ -69,7 +70,7 @@ fn number(word: &str) -> Option<u32> {
 }
 
 /// A process by its number, or all processes of a name, as `pgrep -x` finds them.
-fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
+pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     /// The kernel keeps no more of a name (`TASK_COMM_LEN`).
     const MOST: usize = 15;
     let is_name = !word.trim().is_empty() && !word.bytes().all(|byte| byte.is_ascii_digit());
@@ -134,7 +135,7 @@ pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<Call
             // The kernel takes a multiple of 8 that fits into a record with everything else.
             let bytes: u32 = size.map_or(Ok(DEFAULT_STACK), str::parse).map_err(|_| wrong())?;
             let rounded = bytes.next_multiple_of(8);
-            match (mode, bytes == 0 || rounded > 65528) {
+            match (mode, bytes == 0 || rounded > LARGEST_STACK_COPY) {
                 (_, true) => Err(wrong()),
                 ("auto", false) => Ok(Some(CallGraph::Auto(rounded))),
                 (_, false) => Ok(Some(CallGraph::Dwarf(rounded))),

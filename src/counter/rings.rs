@@ -12,6 +12,7 @@
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
@@ -29,9 +30,10 @@ use crate::abi::{Attr, read_format};
 use crate::error::Error;
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
-use crate::sys::perf::{EventFd, OpenTarget};
+use crate::sys::perf::{EventFd, OpenTarget, Paused};
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
+use crate::units::Count;
 
 /// What is opened once for all slots.
 #[derive(Debug)]
@@ -82,12 +84,20 @@ pub struct Instance {
 pub struct Reading {
     /// Which.
     pub instance: Instance,
-    /// Occurrences, those of children that inherited it among them (nanoseconds for clocks).
-    pub value: u64,
-    /// Nanoseconds enabled and on a counter, theirs too; 0 where they are not read.
-    pub times: [u64; 2],
+    /// Its count, those of children that inherited it included; times are 0 where they are not read.
+    pub count: Count,
     /// Records that the kernel could not put into the ring.
     pub lost: u64,
+}
+
+/// What each event has come to on each thread: its instances there, one a CPU, take turns.
+pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> {
+    let mut counts = BTreeMap::<_, Count>::new();
+    for Reading { instance, count, .. } in readings {
+        counts.entry((instance.event, instance.slot.tid)).or_default().take_turns(*count);
+    }
+    counts.values_mut().for_each(|count| count.enabled_ns = count.enabled_ns.max(count.running_ns));
+    counts
 }
 
 /// Sampling events and their rings.
@@ -100,6 +110,7 @@ pub struct Rings {
     rings: Vec<MappedRing>,
     on_exec: bool,
     has_tracker: bool,
+    tracks_apart: bool,
     keeps_contexts: bool,
     per_thread: bool,
     /// See [`RingOptions::keeps_contexts`].
@@ -121,10 +132,13 @@ pub struct RingOptions {
     pub per_thread: bool,
     /// An event of its own tells of mappings, names and tasks, from the moment that it is open.
     pub tracker: bool,
+    /// What that one tells of goes into rings of its own, which keep the newest: however many tasks come and
+    /// go, they take no room from samples.
+    pub tracks_apart: bool,
     /// Threads keep their events. Where all events of a thread are inherited, the kernel swaps them with a
     /// child's at a context switch instead of taking both off the counters, so that any of them may end with
-    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents it
-    /// (before Linux 6.2 for software events only).
+    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents
+    /// it; before Linux 6.2, where events of hardware have a context of their own, one of each sort.
     pub keeps_contexts: bool,
 }
 
@@ -149,6 +163,7 @@ impl Rings {
             rings: Vec::new(),
             on_exec: setting.on_exec,
             has_tracker: setting.tracker,
+            tracks_apart: setting.tracker && setting.tracks_apart,
             keeps_contexts: setting.keeps_contexts,
             per_thread: setting.per_thread,
             guards: Vec::new(),
@@ -178,7 +193,8 @@ impl Rings {
             }
         }
         if setting.tracker {
-            let (spec, request) = sampling::tracker(options, base)?;
+            let (spec, mut request) = sampling::tracker(options, base)?;
+            request.change(|attr| attr.set(Flag::WriteBackward, setting.tracks_apart));
             rings.groups.push(vec![rings.events.len()]);
             rings.add(spec, None, request, true);
         }
@@ -211,7 +227,7 @@ impl Rings {
 
     /// Descriptors that opening in this many slots takes.
     pub fn descriptors(&self, slots: usize) -> u64 {
-        ((self.events.len() + usize::from(self.keeps_contexts)) * slots) as u64
+        ((self.events.len() + 2 * usize::from(self.keeps_contexts)) * slots) as u64
     }
 
     /// Opens every event in this slot; `false` when the thread or CPU has gone.
@@ -251,12 +267,17 @@ impl Rings {
         if self.guards.last().is_some_and(|(last, _)| *last == tid) {
             return;
         }
-        let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
-        for flag in [Flag::Disabled, Flag::ExcludeKernel, Flag::ExcludeHv] {
-            attr.set(flag, true);
+        // Never enabled, it takes no counter of the hardware.
+        let hardware = self.events.iter().find(|event| event.spec.takes_counter());
+        let hardware = hardware.map(|event| event.request.attr()).map(|attr| (attr.kind(), attr.config()));
+        for (kind, config) in [(kind::SOFTWARE, DUMMY)].into_iter().chain(hardware) {
+            let mut attr = Attr::new(kind, config);
+            for flag in [Flag::Disabled, Flag::ExcludeKernel, Flag::ExcludeHv] {
+                attr.set(flag, true);
+            }
+            let guard = EventFd::open(&attr, OpenTarget::Task(tid), None);
+            self.guards.extend(guard.ok().map(|guard| (tid, guard)));
         }
-        let guard = EventFd::open(&attr, OpenTarget::Task(tid), None);
-        self.guards.extend(guard.ok().map(|guard| (tid, guard)));
     }
 
     /// Maps the rings, of `pages` each or as many as the kernel lets us lock, and leads every event into its
@@ -290,9 +311,11 @@ impl Rings {
         for at in first..self.open.len() {
             let direction = self.events[self.open[at].event].direction();
             let slot = self.open[at].slot;
+            let is_apart = |at: usize| self.tracks_apart && self.open[at].event + 1 == self.events.len();
             // The newest rings are the likeliest: slots come thread by thread, CPU by CPU.
             let same = |mapped: &MappedRing| {
                 mapped.direction == direction
+                    && is_apart(mapped.open) == is_apart(at)
                     && mapped.slot.cpu == slot.cpu
                     && (slot.cpu.is_some() || mapped.slot.tid == slot.tid)
             };
@@ -342,6 +365,11 @@ impl Rings {
             mapped.ring = Some(Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?);
         }
         self.lead(first)
+    }
+
+    /// Bytes of a ring.
+    pub fn ring_bytes(&self) -> u64 {
+        self.rings.iter().find_map(|mapped| mapped.ring.as_ref()).map_or(0, Ring::size)
     }
 
     /// Shows what waits in the forward rings, and leaves it there: one or two slices a ring.
@@ -448,11 +476,33 @@ impl Rings {
                 continue;
             }
             let Some(ring) = &mut mapped.ring else { continue };
-            let paused = open[mapped.open].fd.pause();
-            let paused = paused.map_err(|error| Error::io("pausing a ring to take a snapshot", error))?;
-            bytes += ring.snapshot(&paused, |slices| take(index, slices))?;
+            bytes += ring.snapshot(&pause(&open[mapped.open].fd)?, |slices| take(index, slices))?;
         }
         Ok(bytes)
+    }
+
+    /// Shows everything that the backward rings hold, as often as it is asked for, and takes out what waits
+    /// in the forward ones: the ring's index, its direction, and one or two slices.
+    ///
+    /// # Errors
+    /// As [`Rings::snapshot`].
+    pub fn copy<E>(
+        &mut self,
+        mut take: impl FnMut(usize, Direction, &[&[u8]]) -> Result<(), E>,
+    ) -> Result<(), Error>
+    where
+        Error: From<E>,
+    {
+        let Self { rings, open, .. } = self;
+        for (index, MappedRing { open: at, direction, ring, .. }) in rings.iter_mut().enumerate() {
+            let Some(ring) = ring else { continue };
+            let take = |slices: &[&[u8]]| take(index, *direction, slices);
+            match direction {
+                Direction::Forward => ring.drain(take)?,
+                Direction::Backward => ring.copy(&pause(&open[*at].fd)?, take)?,
+            };
+        }
+        Ok(())
     }
 
     /// Whether any ring keeps the newest records until a snapshot is taken.
@@ -550,12 +600,11 @@ impl Rings {
             };
             let instance = Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot };
             let both = if times == 2 { words[..got].get(1..3) } else { None };
-            let times = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
+            let [enabled_ns, running_ns] = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
             // Before Linux 6.0 the kernel does not say.
             Some(Reading {
                 instance,
-                value: *value,
-                times,
+                count: Count { value: *value, enabled_ns, running_ns },
                 lost: lost.filter(|_| has_lost).copied().unwrap_or(0),
             })
         };
@@ -600,6 +649,10 @@ impl SampledEvent {
             }
         }
     }
+}
+
+fn pause(event: &EventFd) -> Result<Paused<'_>, Error> {
+    event.pause().map_err(|error| Error::io("pausing a ring to take a snapshot", error))
 }
 
 /// The pages of a ring of about so many bytes: a power of two, at least one.

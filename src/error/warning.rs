@@ -49,7 +49,7 @@ pub enum Warning {
     SizeReached,
     RuntimeNameless { why: &'static str },
     CopiesKept { samples: String },
-    StacksCut { percent: f64 },
+    StacksCut { percent: f64, are_largest: bool },
     RecordsLost,
     FilesNotKept { why: String },
     SettingLeftOut { what: String },
@@ -156,7 +156,7 @@ impl Warning {
                 "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \
                  to do it, or their process is of 32-bit Arm"
             ),
-            Self::StacksCut { percent } => {
+            Self::StacksCut { percent, .. } => {
                 format!("{percent:.1}% of the stacks are cut off where their copy ends")
             }
             Self::RecordsLost => "records were lost since the rings were full".to_owned(),
@@ -183,7 +183,10 @@ impl Warning {
             Self::FrequencyLowered { .. } => "kernel.perf_event_max_sample_rate decides",
             Self::RingsSmaller { .. } => "raise kernel.perf_event_mlock_kb, or ulimit -l",
             Self::NoSamples { remedy, .. } => remedy,
-            Self::StacksCut { .. } => "--call-graph dwarf,65528 copies more of each",
+            Self::StacksCut { are_largest: false, .. } => "--call-graph dwarf,65528 copies more of each",
+            Self::StacksCut { are_largest: true, .. } => {
+                "code built with -fno-omit-frame-pointer needs no copies, which cannot be larger"
+            }
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
             Self::TargetOverridden { .. } => "leave out one of them",
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",

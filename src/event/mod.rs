@@ -24,6 +24,8 @@ mod resolve;
 mod syntax;
 mod terms;
 
+use std::path::PathBuf;
+
 use crate::abi::Attr;
 use crate::abi::attr::kind;
 use crate::abi::generic::CPU_CLOCK;
@@ -79,9 +81,6 @@ pub struct EventSpec {
     /// The CPUs that have this PMU, where the machine's cores differ: elsewhere the event cannot be opened
     /// for a CPU, and a task is counted only while it runs on one of them.
     pub core_cpus: Option<CpuList>,
-    /// The event is one of the persistent PMU: its request is understood by pmc's own holder process only and
-    /// must never be given to the kernel, for which the same bits mean something else.
-    pub persistent: bool,
     /// `G`, `H`, `guest` or `host` chose between host and guests.
     pub exclusion_chosen: bool,
     /// `S`: in a sample, the values of the group are read too.
@@ -100,6 +99,18 @@ pub enum Source {
     Kernel(Attr),
     /// pmc itself measures it.
     Tool(Tool),
+    /// A holder keeps it open: who wants its counts or records asks there.
+    Held(PersistentEvent),
+}
+
+/// An event that a holder keeps open (`persistent/NAME/`). Its request is the holder's own and must never be
+/// given to the kernel, for which the same bits mean something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersistentEvent {
+    /// Where the holder publishes it.
+    pub run_directory: PathBuf,
+    /// The holder's number for it.
+    pub id: u64,
 }
 
 /// Events that need no counter (perf's tool events).
@@ -145,6 +156,19 @@ pub struct Qualifiers {
     pub time: Option<bool>,
     /// `branch_type=WORDS`: bits of `branch_sample_type`.
     pub branch_type: Option<u64>,
+    /// `log-exit`: each thread's count is recorded when it ends.
+    pub log_exit: bool,
+    /// `log-cswitch`: each thread's count is recorded at its context switches, and when it ends.
+    pub log_cswitch: bool,
+    /// It leads such a group: context switches, each sampled with the counts of the group.
+    pub leads_slices: bool,
+}
+
+impl Qualifiers {
+    /// Whether counts of threads are recorded.
+    pub fn logs(&self) -> bool {
+        self.log_exit || self.log_cswitch
+    }
 }
 
 impl EventSpec {
@@ -164,7 +188,6 @@ impl EventSpec {
             merge: None,
             uncore: false,
             core_cpus: None,
-            persistent: false,
             exclusion_chosen: false,
             sample_read: false,
             filter: None,
@@ -238,7 +261,7 @@ impl EventSpec {
     pub fn attr(&self) -> Option<&Attr> {
         match &self.source {
             Source::Kernel(attr) => Some(attr),
-            Source::Tool(_) => None,
+            Source::Tool(_) | Source::Held(_) => None,
         }
     }
 }

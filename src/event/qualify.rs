@@ -191,6 +191,8 @@ pub(super) fn qualify(host: &Host, specs: &mut [EventSpec], qualifiers: &[Term<'
 fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
     match qualifier.name.text {
         "descendants" => spec.qualifiers.inherit = Some(on),
+        "log-exit" => spec.qualifiers.log_exit = on,
+        "log-cswitch" => spec.qualifiers.log_cswitch = on,
         "usr" | "os" | "hv" | "guest" | "host" | "idle" | "pinned" | "exclusive" => {}
         "retprobe" if on => {
             let probe = spec.attr().is_some_and(|attr| attr.config1_text().is_some());

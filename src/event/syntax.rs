@@ -96,7 +96,7 @@ impl Term<'_> {
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.
-pub(super) const FLAGS: [&str; 14] = [
+pub(super) const FLAGS: [&str; 16] = [
     "usr",
     "os",
     "hv",
@@ -110,6 +110,8 @@ pub(super) const FLAGS: [&str; 14] = [
     "any",
     "anythread",
     "descendants",
+    "log-exit",
+    "log-cswitch",
     "retprobe",
 ];
 
@@ -133,17 +135,7 @@ pub(super) const VALUED: [&str; 15] = [
 ];
 
 /// Words that perf or FreeBSD have, and that nothing here would heed: why, and what does the job today.
-const NOT_YET: [(&str, &str, &str); 6] = [
-    (
-        "log-cswitch",
-        "pmc writes no log of counts at context switches",
-        "pmc record -c 1 -e '{context-switches,EVENT}:S' reads the counts at each switch",
-    ),
-    (
-        "log-exit",
-        "pmc writes no log of counts at exits",
-        "pmc record --stat notes each thread's counts when it ends; pmc stat --per-thread shows those that run",
-    ),
+const NOT_YET: [(&str, &str, &str); 4] = [
     ("percore", "no event is summed over the threads of a core by itself", "pmc stat -a --per-core sums all"),
     ("nr", "no event ends by itself after so many samples", "pmc record --timeout MS ends after a time"),
     ("aux-output", AUX, ""),

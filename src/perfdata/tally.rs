@@ -18,7 +18,7 @@ use super::feature::BuildIdEntry;
 use super::{Error, Reader};
 use crate::abi::{CpuMode, context, misc};
 use crate::record::{FileId, Layouts, Mmap, RawRecord, Record, kind};
-use crate::units::PerfTime;
+use crate::units::{Count, PerfTime};
 
 /// Bytes of the smallest page of any machine: mappings begin and end at multiples of it.
 const PAGE_BITS: u32 = 12;
@@ -43,7 +43,7 @@ pub struct RecordTally {
     /// Samples with an id that is no event's of the recording.
     pub strangers: u64,
     /// Sums of what threads counted, by the id of the event (`READ` records).
-    pub reads: FxHashMap<u64, u64>,
+    pub reads: FxHashMap<u64, Count>,
     /// Time of the earliest and the latest sample.
     pub times: Option<(PerfTime, PerfTime)>,
     wants_hits: bool,
@@ -116,8 +116,8 @@ impl RecordTally {
             },
             kind::THROTTLE => self.throttled += 1,
             kind::READ => {
-                for value in layouts.read(raw).into_iter().flat_map(|(_, values)| values.iter()) {
-                    *self.reads.entry(value.id.unwrap_or(0)).or_default() += value.value;
+                if let Some(read) = layouts.counter_read(raw) {
+                    *self.reads.entry(read.id).or_default() += read.count;
                 }
             }
             kind::MMAP | kind::MMAP2 | kind::FORK => self.task(raw),

@@ -52,10 +52,9 @@ impl Tally {
     pub fn add(&mut self, place: PlaceLabel, spot: u64, event: usize, count: Option<Count>, join: Join) {
         let (Some(cell), Some(count)) = (self.cell(place, spot, event), count) else { return };
         let sum = cell.count.get_or_insert_default();
-        let enabled = sum.enabled_ns.max(count.enabled_ns);
-        *sum += count;
-        if join == Join::Turns {
-            sum.enabled_ns = enabled;
+        match join {
+            Join::Parts => *sum += count,
+            Join::Turns => sum.take_turns(count),
         }
     }
 

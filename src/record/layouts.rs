@@ -6,11 +6,24 @@
 
 use rustc_hash::FxHashMap;
 
-use super::sample::{ReadValues, Sample};
+use super::sample::{ReadValue, ReadValues, Sample};
 use super::sample_layout::{Front, NONE, SampleId, SampleLayout};
 use super::{Cursor, RawRecord, kind};
 use crate::abi::Attr;
-use crate::units::PerfTime;
+use crate::units::{Count, PerfTime};
+
+/// What a counter said when its thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterRead {
+    /// Index of its event.
+    pub event: usize,
+    /// The id of its instance; 0 where records name none.
+    pub id: u64,
+    /// What it has counted; times are 0 where they are not recorded.
+    pub count: Count,
+    /// Samples that it says it lost.
+    pub lost: u64,
+}
 
 /// The bit that makes an instance's id its twin's. The kernel counts ids up from 1.
 const TWIN: u64 = 1 << 62;
@@ -147,6 +160,26 @@ impl Layouts {
         // The thread stands before them.
         values.u64()?;
         Some((event, ReadValues::parse(&mut values, self.layouts.get(event)?.read_format)?))
+    }
+
+    /// What a `READ` record says of the counter that it is about. In a group each member has a record of its
+    /// own, and each record holds the values of all.
+    pub fn counter_read(&self, raw: &RawRecord<'_>) -> Option<CounterRead> {
+        let (event, values) = self.read(raw)?;
+        let own = self.sample_id(raw).id;
+        let is_own = |value: &ReadValue| own.is_none() || value.id.is_none_or(|id| Some(id) == own);
+        let value = values.iter().find(is_own)?;
+        let id = value.id.or(own).unwrap_or(0);
+        Some(CounterRead {
+            event: self.event_of(id).unwrap_or(event),
+            id,
+            count: Count {
+                value: value.value,
+                enabled_ns: values.enabled_ns().unwrap_or(0),
+                running_ns: values.running_ns().unwrap_or(0),
+            },
+            lost: value.lost.unwrap_or(0),
+        })
     }
 
     /// When a record was written: from the sample or the `sample_id`.

@@ -165,6 +165,15 @@ impl<'a> Sampling<'a> {
         follower: Follower,
     ) -> Result<(Self, Prepared)> {
         let groups = open::groups(&plan.sample, host)?;
+        if let Some(spec) =
+            groups.iter().flat_map(|(group, _)| &group.events).find(|spec| spec.qualifiers.logs())
+        {
+            return Err(Error::usage(format!(
+                "{}: counts are logged into a file, and top has none",
+                spec.name
+            ))
+            .try_this("pmc stat, or pmc record, with the same events"));
+        }
         let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
         let (rings, threads) = open::open(&plan.sample, host, groups, held)?;
         let mut leaders: Vec<usize> = (0..rings.events().count()).collect();

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
 use super::targets::{explain, make_room_for_events, slots, threads};
-use super::{filters, launch, new_threads};
+use super::{filters, launch, new_threads, time_slices};
 use crate::abi::attr::kind;
 use crate::abi::generic::CPU_CYCLES;
 use crate::counter::Mode;
@@ -26,7 +26,7 @@ use crate::error::{Error, Result, Warning, kernel_words, say};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
-use crate::sys::credentials::{Credentials, LinuxCapability};
+use crate::sys::credentials::{Credentials, Limits, LinuxCapability};
 use crate::sys::page_size;
 use crate::sys::process::{self, Held};
 use crate::units;
@@ -38,6 +38,7 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
     }
+    groups = time_slices::lead(groups);
     if plan.excludes_self {
         filters::exclude_self(&mut groups)?;
     }
@@ -115,13 +116,15 @@ pub(crate) fn open(
     let on_exec = matches!(plan.scope, Scope::Command)
         && plan.course.delay == Delay::None
         && plan.reserve != Policy::Yield;
+    let events = || groups.iter().flat_map(|(group, _)| &group.events);
     let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
+        tracks_apart: plan.tracks_apart,
         with_id: plan.with_id || unwinds(plan, &groups),
-        keeps_contexts: plan.options.stat,
+        keeps_contexts: plan.options.stat || events().any(|spec| spec.qualifiers.logs()),
         per_thread: plan.per_thread,
     };
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
@@ -174,6 +177,7 @@ pub(crate) fn open(
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
     rings.set_filters().map_err(filters::refused)?;
+    check_slices(&rings)?;
     say_fallbacks(&rings);
     Ok((rings, threads))
 }
@@ -264,10 +268,30 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
         return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
     }
     let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
-    let allowed = (each << 10).saturating_mul(host.online_cpus().len() as u64) / rings;
-    let allowed = allowed.saturating_sub(page).clamp(page, useful);
+    let shared = (each << 10).saturating_mul(host.online_cpus().len() as u64);
+    let own = Limits::own().locked_memory.unwrap_or(u64::MAX);
+    let allowed = (shared.saturating_add(own) / rings).saturating_sub(page).clamp(page, useful);
     // The largest power of two of pages that fits with its header page.
     1 << allowed.ilog2()
+}
+
+/// Counts by time slice need leaders that children inherit and that see context switches.
+fn check_slices(rings: &Rings) -> Result<()> {
+    let leaders = || rings.given_up().filter(|(spec, _)| spec.qualifiers.leads_slices);
+    let error = Error::new("log-cswitch: the counts of time slices cannot be had");
+    if leaders().any(|(_, given_up)| given_up.has(Fallback::InheritedReads)) {
+        return Err(error
+            .why("this kernel does not let children inherit a group that samples read (Linux 6.13 does)")
+            .try_this("-i, which counts the command or the threads alone")
+            .try_this("log-exit, which counts each thread to its end"));
+    }
+    if leaders().any(|(_, given_up)| given_up.has(Fallback::UserOnly)) {
+        return Err(error
+            .why("context switches happen in the kernel, which this user may not measure")
+            .try_this("log-exit, which counts each thread to its end")
+            .try_this("kernel.perf_event_paranoid=1, or CAP_PERFMON"));
+    }
+    Ok(())
 }
 
 /// What the user should know of what could not be had.

@@ -103,6 +103,8 @@ pub(crate) struct SamplePlan {
     pub(crate) joins: bool,
     /// A ring for each thread, not for each CPU.
     pub(crate) per_thread: bool,
+    /// What tells of mappings and tasks has rings of its own, which keep the newest.
+    pub(crate) tracks_apart: bool,
     /// Pages of a ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
     /// What to do about other people's use of the hardware counters.
@@ -131,6 +133,7 @@ impl SamplePlan {
             unwinds: false,
             joins: true,
             per_thread: false,
+            tracks_apart: false,
             ring_pages: None,
             reserve: Policy::default(),
             course: Course::default(),
@@ -173,12 +176,33 @@ pub(crate) struct FilePlan {
     pub(crate) build_ids: BuildIdChoice,
     /// Their files are kept in the cache by build-id.
     pub(crate) keeps_files: bool,
+    /// What `STAT_CONFIG` says, where the totals stand at the end as `stat record` keeps them.
+    pub(crate) stat_config: Vec<[u64; 2]>,
 }
 
 impl FilePlan {
     /// Whether the records go to standard output.
     pub(crate) fn is_stream(&self) -> bool {
         self.path.as_os_str() == "-"
+    }
+}
+
+impl FilePlan {
+    /// One plain file.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        Self {
+            path,
+            is_stamped: false,
+            compress: None,
+            rotation: None,
+            rotates_at: None,
+            most_files: None,
+            max_size: None,
+            snapshots: false,
+            build_ids: BuildIdChoice::None,
+            keeps_files: false,
+            stat_config: Vec::new(),
+        }
     }
 }
 

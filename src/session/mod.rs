@@ -42,6 +42,7 @@ pub use samples::{SampleQuery, Samples, Value};
 use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};
 use crate::record::Thread;
+use crate::record::layouts::CounterRead;
 
 /// What the side-band says about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,10 +64,10 @@ pub struct Facts {
 pub struct ThreadCount {
     /// The thread.
     pub thread: Thread,
-    /// Index of the event.
-    pub event: usize,
-    /// Occurrences.
-    pub value: u64,
+    /// What it said.
+    pub read: CounterRead,
+    /// When it was said; 0 of what the recorder says at the end.
+    pub timestamp: Timestamp,
 }
 
 /// A recording whose side-band was read.

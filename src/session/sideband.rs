@@ -95,13 +95,10 @@ impl Sideband {
                 self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
             }
             Some(Record::Read(read)) => {
-                let Some((event, values)) = layouts.read(raw) else { return };
-                for value in values.iter() {
-                    let event = value.id.and_then(|id| layouts.event_of(id)).unwrap_or(event);
-                    self.reads.push(ThreadCount { thread: read.thread, event, value: value.value });
-                    let lost = value.lost.unwrap_or(0);
-                    self.facts.lost_by_events = self.facts.lost_by_events.saturating_add(lost);
-                }
+                let Some(said) = layouts.counter_read(raw) else { return };
+                let timestamp = layouts.sample_id(raw).time.map_or(0, |time| time.0);
+                self.reads.push(ThreadCount { thread: read.thread, read: said, timestamp });
+                self.facts.lost_by_events = self.facts.lost_by_events.saturating_add(said.lost);
             }
             Some(Record::CallchainDeferred(part)) => {
                 let tid = layouts.sample_id(raw).thread.map_or(0, |thread| thread.tid);

@@ -127,7 +127,7 @@ fn open_events_are_seen_in_the_process_that_has_them() {
         let info = json(run(&["info", "--json"]));
         let processes = info["holders"]["processes"].as_array().unwrap().clone();
         seen = processes.into_iter().find(|process| process["pid"].as_u64() == Some(pid));
-        if seen.is_some() {
+        if seen.as_ref().is_some_and(|seen| seen["events"] == 2) {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(20));

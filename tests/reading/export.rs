@@ -1,7 +1,7 @@
 //! What `pmc export` and `pmc flamegraph` write, read by programs that we did not write.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -310,6 +310,90 @@ fn firefox_has_threads_categories_and_marks() {
     let samples = |event: usize| report["events"][event]["samples"].as_u64().unwrap() as usize;
     assert_eq!((sum("samples"), sum("markers")), (samples(0), samples(1)));
     assert!(text.contains("prev_comm=") && text.contains("\"sched:sched_switch\""));
+}
+
+/// The Firefox profiler's own code with a profile open (<https://www.npmjs.com/package/@firefox-devtools/profiler-cli>
+/// 0.10.0, as its makers built it): a process that stays, asked by others.
+struct FirefoxProfiler<'a> {
+    lab: &'a Lab,
+    program: PathBuf,
+}
+
+impl<'a> FirefoxProfiler<'a> {
+    fn open(lab: &'a Lab, profile: &str) -> Self {
+        let packed = std::fs::File::open(kit::data("export/firefox/profiler-cli.js.xz")).unwrap();
+        let program = lab.path("profiler-cli.js");
+        let unpacked = std::fs::File::create(&program).unwrap();
+        let xz = Command::new("xz").arg("-dc").stdin(packed).stdout(unpacked).status().unwrap();
+        assert!(xz.success());
+        let profiler = Self { lab, program };
+        // It gives up waiting for the one that stays after half a second: that goes on all the same.
+        let loaded = profiler.run(&["load", lab.path(profile).to_str().unwrap()]);
+        assert!(loaded.status == Some(0) || loaded.stderr.contains("did not become ready"), "{loaded:?}");
+        kit::wait_for("Firefox's profiler", || profiler.run(&["thread", "list"]).status == Some(0));
+        profiler
+    }
+
+    fn run(&self, words: &[&str]) -> kit::Ran {
+        let mut node = Command::new("node");
+        node.arg(&self.program).args(words).env("PROFILER_CLI_SESSION_DIR", self.lab.path("sessions"));
+        node.output().unwrap().into()
+    }
+
+    fn ask(&self, words: &[&str]) -> serde_json::Value {
+        let ran = self.run(&[words, &["--json"]].concat()).expect(0);
+        serde_json::from_str(&ran.stdout).unwrap()
+    }
+}
+
+impl Drop for FirefoxProfiler<'_> {
+    fn drop(&mut self) {
+        self.run(&["stop", "--all"]);
+    }
+}
+
+#[test]
+fn the_firefox_profiler_counts_what_was_recorded() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("node") || !kit::need_program("xz") {
+        return;
+    }
+    let flags = ["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE"];
+    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &flags);
+    let options = ["-e", "cpu-clock", "-e", "sched:sched_switch", "-F", "2000", "-g"];
+    let file = lab.record("perf.data", &options, &program);
+    export(&lab, &file, "a.firefox.json", &[]);
+    let firefox = FirefoxProfiler::open(&lab, "a.firefox.json");
+    let mut theirs: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let threads = firefox.ask(&["thread", "list"]);
+    let threads = threads["threads"].as_array().unwrap();
+    assert!(threads.iter().any(|thread| thread["name"] == "a worker"), "{threads:?}");
+    for thread in threads {
+        let handle = thread["threadHandle"].as_str().unwrap();
+        let all = ["thread", "functions", "--include-idle", "--limit", "0", "--thread", handle];
+        for row in firefox.ask(&all)["functions"].as_array().unwrap() {
+            let name = row["name"].as_str().unwrap().trim_end_matches(" (inlined)");
+            let [own, total] = ["selfSamples", "totalSamples"].map(|count| row[count].as_u64().unwrap());
+            let count = theirs.entry(name.to_owned()).or_default();
+            *count = (count.0 + own, count.1 + total);
+        }
+    }
+    // Stacks, each a name behind a name; a sample is half a millisecond.
+    let mut ours: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (stack, period) in counts(&export(&lab, &file, "a.folded", &[])) {
+        let calls: Vec<&str> = stack.split(';').skip(1).collect();
+        ours.entry((*calls.last().unwrap()).to_owned()).or_default().0 += period / 500_000;
+        for name in BTreeSet::from_iter(calls) {
+            ours.entry(name.to_owned()).or_default().1 += period / 500_000;
+        }
+    }
+    assert!(ours["leaf"].1 > 0 && ours["main"].1 > 0, "{ours:#?}");
+    assert_eq!(theirs, ours);
+    let words = ["report", "--json", "--no-cache", file.to_str().unwrap()];
+    let report: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).unwrap();
+    let marks = firefox.ask(&["profile", "markers", "--search", "sched:sched_switch", "--limit", "1"]);
+    assert_eq!(marks["totalCount"], report["events"][1]["samples"], "{marks}");
+    assert!(marks["markers"][0]["label"].as_str().unwrap().contains("prev_comm="), "{marks}");
 }
 
 /// Opens a page in a browser without a network, has a script work with it, and hands back what that found.

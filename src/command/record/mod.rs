@@ -13,6 +13,8 @@ use std::io::Write;
 
 pub(super) use self::plan::Plan;
 use self::status::Status;
+use crate::abi::attr::LARGEST_STACK_COPY;
+use crate::counter::request::sampling::CallGraph;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::RecordedEvent;
@@ -58,7 +60,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if plan.dry_run {
         return Ok(Exit::Done);
     }
-    let features = features::at_the_start(&host, &plan.sample, &rings, &events.written);
+    let features = features::at_the_start(&host, plan.sample.options.clock, rings.groups(), &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
     // The command, its gate passed, and the thread that unwinds run as they would.
@@ -118,7 +120,9 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
         say::warn(&Warning::CopiesKept { samples: units::thousands(run.kept) });
     }
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
-        say::warn(&Warning::StacksCut { percent: run.ends.cut as f64 / run.ends.walked as f64 * 100.0 });
+        let percent = run.ends.cut as f64 / run.ends.walked as f64 * 100.0;
+        let copied = plan.sample.options.call_graph.map_or(0, CallGraph::copied_bytes);
+        say::warn(&Warning::StacksCut { percent, are_largest: copied == LARGEST_STACK_COPY });
     }
     if lost > 0 {
         say::warn(&Warning::RecordsLost);

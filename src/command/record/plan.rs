@@ -134,6 +134,7 @@ impl Plan {
             unwinds: typed.unwind != "deferred" && !backward,
             joins: !typed.no_join,
             per_thread: typed.per_thread,
+            tracks_apart: false,
             ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
             reserve: typed.reserve.parse()?,
             course: Course {
@@ -161,6 +162,7 @@ impl Plan {
                 _ => BuildIdChoice::Hit,
             },
             keeps_files: !(typed.no_buildid_cache || typed.buildid_mmap || is_stream),
+            stat_config: Vec::new(),
         };
         Ok(Self {
             sample,

@@ -75,7 +75,7 @@ pub(super) fn document(
     let totals = &run.totals;
     let event = |(at, event): (usize, &RecordedEvent)| {
         let own = || run.readings.iter().filter(|reading| reading.instance.event == at);
-        let [count, lost] = [own().map(|one| one.value).sum::<u64>(), own().map(|one| one.lost).sum()];
+        let [count, lost] = [own().map(|one| one.count.value).sum::<u64>(), own().map(|one| one.lost).sum()];
         json!({"name": event.name(), "count": count, "lost": lost})
     };
     let ended_by = match (&run.failed, run.is_full, run.timed_out, run.interrupted, run.outcome) {

@@ -9,7 +9,7 @@ use super::pager::Output;
 use super::progress::Bars;
 use super::{recording_screen, screen};
 use crate::analysis::script::{self, DumpOrder, ScriptLine};
-use crate::analysis::{Analysis, header, quality, tasks};
+use crate::analysis::{Analysis, counts, header, quality, tasks};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Profile, StringTable};
@@ -34,7 +34,9 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     }
     if plan.header != HeaderChoice::Only {
         let session = Arc::new(Session::open(reader)?);
-        if let Some(listing) = plan.listing {
+        if plan.thread_counts && counts::holds_counts(&session) {
+            view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
+        } else if let Some(listing) = plan.listing {
             list(&mut out, &session, listing)?;
             quality::warn(&session);
         } else {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::pager::Output;
 use super::progress::Bars;
-use crate::analysis::counts::{self, Recorded, Total};
+use crate::analysis::counts::{self, Recorded, ThreadCounts, Total};
 use crate::analysis::script::{ScriptLine, Transcript};
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
@@ -66,16 +66,25 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 
 /// The counts of `stat record`, round by round.
 fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
+    counts::check_rounds(session)?;
     let recorded = Recorded::load(session)?;
     let written = |error| Error::output("the counts", error);
     if !is_json {
         view::script::counts::titles(out).map_err(written)?;
     }
     let print = if is_json { view::script::counts::json } else { view::script::counts::line };
+    let mut line = |tid, at_ns, event: usize, cpu, count| {
+        let event = &recorded.events[event].name;
+        print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
+    };
+    for ThreadCounts { thread, at_ns, counts } in counts::at_exits(session) {
+        for (event, count) in counts {
+            line(Some(thread.tid as u32), at_ns, event, None, count)?;
+        }
+    }
     recorded.rounds(session, &mut |round| {
         for &Total { event, tid, cpu, count } in round.totals {
-            let event = &recorded.events[event].name;
-            print(out, &CountLine { cpu, tid, count, at_ns: round.at_ns, event }).map_err(written)?;
+            line(tid, round.at_ns, event, cpu, count)?;
         }
         Ok(())
     })

@@ -9,6 +9,7 @@
 
 mod collect;
 mod events;
+mod log;
 mod plan;
 mod print;
 mod report;
@@ -58,7 +59,8 @@ const MOST_LEFT_OPEN: usize = 20_000;
 /// Runs the command.
 pub(super) fn run(plan: Plan) -> Result<Exit> {
     let host = Host::live();
-    let wanted = events::wanted(&plan, &host)?;
+    let mut wanted = events::wanted(&plan, &host)?;
+    let is_logged = log::settle(&plan, &mut wanted)?;
     let machine = Machine::new(&host);
     if plan.output.takes_stderr() && plan.verbose == 0 {
         say::be_quiet(true);
@@ -74,6 +76,9 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
         printer.warn(Warning::TimeShared { times });
+    }
+    if is_logged {
+        return log::run(&plan, wanted, &machine, printer, prepared.watcher.take());
     }
     // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored.
     // It is how a measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays

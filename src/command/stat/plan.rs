@@ -41,6 +41,10 @@ pub(in crate::command) struct Plan {
     pub(super) output: Output,
     /// Where the counts are kept, too.
     pub(super) recording: Option<PathBuf>,
+    /// Every event's counts are logged when threads end (`log-exit`), at context switches (`log-cswitch`).
+    pub(super) logs: [bool; 2],
+    /// An option that no log goes with.
+    pub(super) no_log: Option<&'static str>,
 }
 
 /// What to count.
@@ -265,6 +269,14 @@ impl Plan {
                 .try_this("-p PID, -t TID, -u USER, -a, or --per-thread alone for all threads"));
         }
         let runs = typed.repeat.unwrap_or(1);
+        let no_log = [
+            (typed.repeat.is_some(), "-r"),
+            (typed.exact, "--exact"),
+            (!typed.vs.is_empty(), "--vs"),
+            (typed.interval.is_some(), "-I"),
+            (typed.null, "-n"),
+            (matches!(scope, Scope::Cpus(_) | Scope::AllThreads), "-a, -C and --per-thread"),
+        ];
         if no_command && (typed.repeat.is_some() || typed.exact) {
             let option = if typed.exact { "--exact" } else { "-r" };
             return Err(Error::usage(format!("{option} runs a command again, but there is none")));
@@ -341,6 +353,8 @@ impl Plan {
                 ..Output::new(shown, to)?
             },
             recording,
+            logs: [typed.log_exit, typed.log_cswitch],
+            no_log: no_log.into_iter().find_map(|(is_asked, option)| is_asked.then_some(option)),
         })
     }
 }
@@ -350,6 +364,8 @@ pub(in crate::command) struct ReportPlan {
     pub(super) input: PathBuf,
     /// `None`: as it was counted.
     pub(super) aggregation: Option<Aggregation>,
+    /// Threads at their ends are shown, or time slices.
+    pub(super) log: Option<Log>,
     pub(super) no_merge: bool,
     pub(super) metrics: Metrics,
     pub(super) output: Output,
@@ -358,8 +374,13 @@ pub(in crate::command) struct ReportPlan {
 impl ReportPlan {
     /// Makes the plan.
     pub(in crate::command) fn new(typed: StatReport) -> Result<Self> {
-        let StatReport { file, input, to, shown } = typed;
+        let StatReport { file, input, to, shown, log_exit, log_cswitch } = typed;
         Ok(Self {
+            log: match (log_exit, log_cswitch) {
+                (true, _) => Some(Log::Exits),
+                (_, true) => Some(Log::Slices),
+                _ => None,
+            },
             input: plan::input(input.as_ref().or(file.as_ref())),
             aggregation: Some(aggregation(&shown)?).filter(|asked| *asked != Aggregation::Global),
             no_merge: shown.no_merge,
@@ -367,6 +388,13 @@ impl ReportPlan {
             output: Output::new(shown, to)?,
         })
     }
+}
+
+/// What is shown of a log of counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    Exits,
+    Slices,
 }
 
 fn whom(typed: &Counted) -> Whom<'_> {

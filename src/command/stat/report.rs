@@ -4,15 +4,16 @@
 //! printer that live counters feed.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::collect::{Column, Machine, Shown, Span, since};
 use super::events;
-use super::plan::ReportPlan;
+use super::plan::{Log, ReportPlan};
 use super::print::Printer;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
-use crate::analysis::counts::{CountedEvent, Recorded, Total};
-use crate::analysis::quality;
+use crate::analysis::counts::{CountedEvent, Recorded, ThreadCounts, Total};
+use crate::analysis::{counts, quality};
 use crate::counter::counter_set::Reading;
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Exit, Result};
@@ -21,7 +22,8 @@ use crate::host::Host;
 use crate::host::process::Thread;
 use crate::perfdata::{self, Reader};
 use crate::profile::counts::{Aggregation, Reason};
-use crate::session::Session;
+use crate::record::Thread as RecordedThread;
+use crate::session::{Session, Timestamp};
 use crate::view::stat::Subject;
 
 /// Runs it.
@@ -30,6 +32,9 @@ use crate::view::stat::Subject;
 /// When there are no counts in the recording, or not those that were asked for.
 pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     let session = Session::open(Reader::open(&plan.input)?)?;
+    if plan.log.is_none() {
+        counts::check_rounds(&session)?;
+    }
     let recorded = Recorded::load(&session)?;
     quality::warn(&session);
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
@@ -42,6 +47,9 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     let shown = Shown::new(&columns, aggregation, plan.no_merge, scale);
     let thread = |(tid, comm): &(u32, String)| Thread { tid: *tid, pid: *tid, comm: comm.clone() };
     let threads: Vec<Thread> = recorded.threads.iter().map(thread).collect();
+    if let Some(log) = plan.log {
+        return show_log(log, plan, &session, &recorded, &machine);
+    }
     let refused = refused(&recorded);
     let table = |readings: &[Reading], timestamp_ns, elapsed_ns| {
         let span =
@@ -67,6 +75,68 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     if has_rounds {
         printer.whole(&table(&last.0, None, last.1))?;
     }
+    Ok(Exit::Done)
+}
+
+/// The counts of threads: a row each at its end, or an interval each time slice.
+fn show_log(
+    log: Log,
+    plan: &ReportPlan,
+    session: &Session,
+    recorded: &Recorded,
+    machine: &Machine<'_>,
+) -> Result<Exit> {
+    let path = session.reader.path().display();
+    let (logged, option) = match log {
+        Log::Exits => (counts::at_exits(session), "--log-exit"),
+        Log::Slices => (counts::slices(session)?, "--log-cswitch"),
+    };
+    if logged.is_empty() {
+        return Err(Error::new(format!("{path} has no counts of threads"))
+            .why(format!("it was recorded without {option}"))
+            .try_this(format!("pmc stat record {option} -- COMMAND")));
+    }
+    let comm = |thread: RecordedThread| {
+        let comm = session.history.comm(thread.pid, thread.tid, Timestamp::MAX);
+        comm.and_then(|comm| session.history.comms().nth(comm.0 as usize))
+    };
+    let mut names: BTreeMap<u32, Thread> = BTreeMap::new();
+    for ThreadCounts { thread, .. } in &logged {
+        let tid = thread.tid as u32;
+        names.entry(tid).or_insert_with(|| {
+            let comm = String::from_utf8_lossy(comm(*thread).unwrap_or_default()).into_owned();
+            Thread { tid, pid: thread.pid as u32, comm }
+        });
+    }
+    let columns = columns(&recorded.events);
+    let scale = recorded.scale && plan.output.scale;
+    let shown = Shown::new(&columns, Aggregation::Thread, plan.no_merge, scale);
+    let table = |threads: &[ThreadCounts], timestamp_ns: Option<u64>, elapsed_ns| {
+        let reading = |of: &ThreadCounts| {
+            let slot = TargetSlot { tid: Some(of.thread.tid as u32), cpu: None };
+            let reading = |(&event, &count)| Reading { event, slot, count: Some(count) };
+            of.counts.iter().map(reading).collect::<Vec<_>>()
+        };
+        let readings: Vec<Reading> = threads.iter().flat_map(reading).collect();
+        let named: Vec<Thread> = match threads {
+            [one] => names.get(&(one.thread.tid as u32)).into_iter().cloned().collect(),
+            _ => names.values().cloned().collect(),
+        };
+        let span =
+            Span { threads: &named, timestamp_ns, elapsed_ns, cpu_time: None, yielded: false, off: false };
+        shown.counts(&readings, &span, machine)
+    };
+    let mut printer = Printer::new(plan.output.clone(), subject(session, recorded))?;
+    let end = logged.last().map_or(0, |of| of.at_ns);
+    if log == Log::Exits {
+        printer.whole(&table(&logged, None, end))?;
+        return Ok(Exit::Done);
+    }
+    for slice in &logged {
+        // How long it was, nobody says: rates per time of the clock would be of something else.
+        printer.interval(&table(std::slice::from_ref(slice), Some(slice.at_ns), 0))?;
+    }
+    printer.whole(&table(&logged, None, end))?;
     Ok(Exit::Done)
 }
 

@@ -45,9 +45,9 @@ impl Mode {
 pub struct Flags {
     /// Children started later are counted too (`inherit`).
     pub descendants: bool,
-    /// The increment is logged at each context switch; counting tasks only. Not done yet: refused.
+    /// The count is logged at each context switch: the group's leader samples those and reads it. Tasks only.
     pub log_cswitch: bool,
-    /// The sum is logged when a process exits; counting tasks only. Not done yet: refused.
+    /// A thread's count is logged when it ends (`inherit_stat`). Tasks only.
     pub log_exit: bool,
     /// Samples carry call chains; sampling only.
     pub callchain: bool,
@@ -99,8 +99,7 @@ pub struct Request {
 ///
 /// # Errors
 /// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not
-/// the kernel's; `EOPNOTSUPP` for the two logs of FreeBSD, which nobody writes yet; `ENXIO` for the
-/// persistent PMU of 2013, whose flag bit means something else to a mainline kernel. What only the kernel
+/// the kernel's; `ENXIO` for an event that a holder keeps open, which is asked there. What only the kernel
 /// knows (hardware, privilege) is refused when it is opened.
 pub fn allocate(
     spec: &EventSpec,
@@ -113,32 +112,34 @@ pub fn allocate(
         Err(Box::new(Refusal::before_the_kernel(&spec.name, attr, errno, (kind, cause, remedy))))
     };
     let bad = |cause: &str, remedy: &str| refuse(errno::EINVAL, RefusalKind::BadRequest, cause, remedy);
-    let Source::Kernel(attr) = &spec.source else {
-        return bad("pmc itself measures it: no kernel event stands behind it", "count it: pmc stat -e …");
+    let attr = match &spec.source {
+        Source::Kernel(attr) => attr,
+        Source::Tool(_) => {
+            return bad(
+                "pmc itself measures it: no kernel event stands behind it",
+                "count it: pmc stat -e …",
+            );
+        }
+        Source::Held(_) => {
+            let cause = "a holder keeps it open, with rings of its own";
+            return refuse(errno::ENXIO, RefusalKind::NoHardware, cause, "pmc persist snapshot NAME -o FILE");
+        }
     };
-    if spec.persistent {
-        return refuse(
-            errno::ENXIO,
-            RefusalKind::NoHardware,
-            "pmc cannot hold persistent events yet, and no mainline kernel has them",
-            "",
-        );
-    }
     let logs = flags.log_cswitch || flags.log_exit;
     match (mode.is_system(), cpu) {
         (true, None) => return bad("counting a whole CPU needs the CPU's number", ""),
         (false, Some(_)) => return bad("a counter of a task follows it to any CPU, and takes no number", ""),
         _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", ""),
-        _ if logs && mode != Mode::TaskCounting => return bad("only counts of tasks can be logged", ""),
-        _ if logs => {
-            let cause = "pmc writes no log of counts at context switches or exits yet";
-            return refuse(errno::EOPNOTSUPP, RefusalKind::NoCapability, cause, "");
+        _ if logs && mode.is_system() => {
+            let remedy = "log a command's or a process's: -p PID, or -- COMMAND";
+            return bad("only counts of tasks can be logged at their ends and switches", remedy);
         }
         _ => {}
     }
     let mut attr = attr.clone();
     attr.set(Flag::Disabled, true);
     attr.set(Flag::Inherit, spec.qualifiers.inherit.unwrap_or(flags.descendants));
+    attr.set(Flag::InheritStat, logs);
     if mode.samples() {
         attr.set_sample_type(if flags.callchain { sample_type::CALLCHAIN } else { 0 });
     } else {
@@ -247,6 +248,7 @@ fn set_start(attr: &mut Attr, start: Start) {
 mod tests {
     use super::*;
     use crate::abi::attr::kind;
+    use crate::event::PersistentEvent;
 
     fn task_clock() -> EventSpec {
         EventSpec::new("task-clock", Source::Kernel(Attr::new(kind::SOFTWARE, 1)))
@@ -270,10 +272,13 @@ mod tests {
         assert_eq!(refused(Mode::TaskSampling, callchain, None), None);
         for log in [Flags { log_exit: true, ..none }, Flags { log_cswitch: true, ..none }] {
             assert_eq!(refused(Mode::SystemCounting, log, Some(0)), Some(errno::EINVAL));
-            assert_eq!(refused(Mode::TaskCounting, log, None), Some(errno::EOPNOTSUPP));
+            assert_eq!(refused(Mode::TaskCounting, log, None), None);
+            let request = allocate(&spec, Mode::TaskCounting, log, None).unwrap();
+            assert!(request.attr().get(Flag::InheritStat));
         }
-        let persistent = EventSpec { persistent: true, ..task_clock() };
-        let refusal = allocate(&persistent, Mode::TaskCounting, none, None).err().unwrap();
+        let held = PersistentEvent { run_directory: "/run/pmc/persistent".into(), id: 1 };
+        let held = EventSpec::new("persistent/x/", Source::Held(held));
+        let refusal = allocate(&held, Mode::TaskCounting, none, None).err().unwrap();
         assert_eq!(
             (refusal.errno, refusal.explain(&Default::default()).kind),
             (Some(errno::ENXIO), RefusalKind::NoHardware)

@@ -175,7 +175,13 @@ pub struct SampleRole {
 pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> Result<Request, Box<Refusal>> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
     let stacks = stacks(spec, options);
-    let flags = Flags { descendants: options.inherit, callchain: stacks.is_some(), ..Flags::default() };
+    let leads_slices = spec.qualifiers.leads_slices;
+    let flags = Flags {
+        descendants: options.inherit,
+        callchain: stacks.is_some(),
+        log_exit: spec.qualifiers.log_exit,
+        log_cswitch: spec.qualifiers.log_cswitch,
+    };
     // Which CPU is known when it is opened: the request is the same for all.
     let mut request = allocate(spec, mode, flags, role.system.then_some(0))?;
     let attr = &mut request.whole;
@@ -193,7 +199,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
     let mut reads = read_format::ID | read_format::LOST;
     rate(options, attr, &mut fields);
-    if options.no_samples {
+    if options.no_samples && !leads_slices {
         attr.set_freq(0);
     }
     if role.system {
@@ -223,11 +229,9 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     }
     branches(spec, options, attr, &mut fields);
     registers(options, attr, &mut fields);
-    if options.stat {
-        reads |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
-        attr.set(Flag::InheritStat, true);
-    }
-    if options.running_time {
+    let logs = (options.stat || spec.qualifiers.logs()) && !leads_slices;
+    attr.set(Flag::InheritStat, logs);
+    if options.running_time || logs || leads_slices {
         reads |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
     }
     if options.cgroups {

@@ -38,6 +38,8 @@ pub struct DataQuality {
     /// Stacks were copied and unwound while recording, in this way (`dwarf` or `auto`): why they end was said
     /// there.
     pub unwound_live: Option<&'static str>,
+    /// Copies of stacks were as large as the kernel makes them.
+    pub largest_copies: bool,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
 }
@@ -84,7 +86,7 @@ pub struct ModuleQuality {
     pub binary: Option<String>,
     /// The separate debug file.
     pub debug: Option<String>,
-    /// Functions in its symbol tables.
+    /// Entries of its symbol tables.
     pub symbols: usize,
     /// Whether it has lines.
     pub lines: bool,

@@ -16,25 +16,27 @@ use std::path::PathBuf;
 use super::features::Identified;
 use super::output::{Output, Totals};
 use super::rotation::Schedule;
+use crate::abi::attr::Flag;
 use crate::abi::{Attr, read_format, sample_type};
 use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
-use crate::counter::rings::{Instance, Reading, Rings};
+use crate::counter::rings::{Instance, Reading, Rings, by_thread};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
-use crate::record::encode::Encoder;
-use crate::record::{Task, Thread, kind, walk};
+use crate::record::encode::{Encoder, MOST_THREADS};
+use crate::record::{Stat, StatRound, Task, Thread, kind, walk};
 use crate::recording::control::Control;
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
-use crate::recording::open;
 use crate::recording::plan::{FilePlan, SamplePlan, Scope};
 use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
+use crate::recording::{launch, open};
 use crate::sys::process::{self, Held, Outcome};
 use crate::sys::signal::Signals;
+use crate::units::Count;
 
 /// Rings are drained at least so often, so that a killed recorder has written everything but the last moment.
 const DRAIN_NS: u64 = 400_000_000;
@@ -45,6 +47,11 @@ const DRAIN_UNWINDING_NS: u64 = 200_000_000;
 pub(crate) trait StatusLine {
     /// So much has been recorded by `now`, in nanoseconds of the monotonic clock.
     fn show(&mut self, now: u64, totals: &Totals);
+}
+
+/// Nobody is told.
+impl StatusLine for () {
+    fn show(&mut self, _: u64, _: &Totals) {}
 }
 
 /// What is recorded, ready to start.
@@ -251,13 +258,20 @@ impl Driven for Recorder<'_> {
     }
 
     /// Takes what is left, ends the file.
-    fn finish(&mut self, _: &mut Measurement) -> Result<()> {
+    fn finish(&mut self, measurement: &mut Measurement) -> Result<()> {
         if self.failed.is_none() {
             self.failed = self.take_rest().err();
         }
         self.readings = self.rings.read();
+        for Reading { instance, count, .. } in &mut self.readings {
+            // Of children the kernel adds to it only the time that they had on this instance's CPU.
+            let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
+            count.enabled_ns = count.enabled_ns.max(told);
+        }
         if self.failed.is_none() {
-            self.failed = self.write_own_counts().and_then(|()| self.write_lost()).err();
+            let elapsed_ns = measurement.now - measurement.start;
+            let written = self.write_own_counts().and_then(|()| self.write_lost());
+            self.failed = written.and_then(|()| self.write_totals(elapsed_ns)).err();
         }
         let finished = self.output.finish();
         if self.failed.is_none() {
@@ -293,31 +307,58 @@ impl Recorder<'_> {
         output.settle(true)
     }
 
-    /// With `-s` the kernel tells what each thread has counted when it ends, but not of those on which the
-    /// events were opened: theirs is what is left of the sum, with what children count that still run.
+    /// Where counts are logged (`-s`, `log-exit`), the kernel tells what each thread has counted at its end,
+    /// but not of those on which the events were opened: theirs is what is left of the sum, with what
+    /// children count that still run.
     fn write_own_counts(&mut self) -> Result<()> {
-        const ALONE: u64 =
-            read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING | read_format::ID;
-        if !self.plan.options.stat {
-            return Ok(());
-        }
         let attrs: Vec<&Attr> = self.rings.events().map(|(_, attr, _)| attr).collect();
         let mut record = Encoder::new(self.output.trailer());
         for reading in &self.readings {
-            let (Instance { event, id, slot, .. }, [enabled, running]) = (reading.instance, reading.times);
-            let told = self.output.tally.reads.get(&id).copied().unwrap_or(0);
-            let own = reading.value.saturating_sub(told);
-            let format = attrs[event].read_format();
-            let (Some(tid), true) = (slot.tid, own > 0 && format & !read_format::LOST == ALONE) else {
+            let Instance { event, id, slot, .. } = reading.instance;
+            let attr = attrs[event];
+            let Some(tid) = slot.tid.filter(|_| attr.get(Flag::InheritStat)) else { continue };
+            let told = self.output.tally.reads.get(&id).copied().unwrap_or_default();
+            let Count { value, enabled_ns, running_ns } = reading.count.since(told);
+            if value == 0 && running_ns == 0 {
                 continue;
+            }
+            let has_lost = attr.read_format() & read_format::LOST != 0;
+            let has_id = attr.sample_type() & sample_type::IDENTIFIER != 0;
+            let is_group = attr.read_format() & read_format::GROUP != 0;
+            // One member of its group, or itself: see perf_event_open(2).
+            let words = match is_group {
+                true => [1, enabled_ns, running_ns, value, id, reading.lost],
+                false => [value, enabled_ns, running_ns, id, reading.lost, 0],
             };
-            let words = [own, enabled, running, id, reading.lost];
-            let has_lost = format & read_format::LOST != 0;
-            let has_id = attrs[event].sample_type() & sample_type::IDENTIFIER != 0;
+            let count = 4 + usize::from(is_group) + usize::from(has_lost);
             let pid = self.roots.get(&tid).copied().unwrap_or(tid);
             let thread = Thread { pid: pid as i32, tid: tid as i32 };
-            record.read(thread, &words[..4 + usize::from(has_lost)], has_id.then_some(id));
+            record.read(thread, &words[..count], has_id.then_some(id));
         }
+        Ok(self.output.take(&[record.bytes()])?)
+    }
+
+    /// The totals, as `stat record` keeps them: of each event a sum over all on whom it was opened.
+    fn write_totals(&mut self, elapsed_ns: u64) -> Result<()> {
+        if self.file.stat_config.is_empty() {
+            return Ok(());
+        }
+        let mut record = Encoder::new(0);
+        let command = self.command.map(|pid| (i64::from(pid), launch::comm(&self.plan.course.command)));
+        let mut roots: Vec<(i64, String)> =
+            self.roots.keys().map(|&tid| (i64::from(tid), String::new())).chain(command).collect();
+        roots.truncate(MOST_THREADS);
+        record.thread_map(roots.iter().map(|(tid, comm)| (*tid, comm.as_str())));
+        record.cpu_map(&[]);
+        record.stat_config(&self.file.stat_config);
+        let ids: Vec<Option<u64>> = self.rings.events().map(|(.., ids)| ids.first().copied()).collect();
+        let mut totals = vec![Count::default(); ids.len()];
+        by_thread(&self.readings).into_iter().for_each(|((event, _), count)| totals[event] += count);
+        for (id, Count { value, enabled_ns: enabled, running_ns: running }) in ids.into_iter().zip(totals) {
+            let Some(id) = id else { continue };
+            record.stat(&Stat { id, cpu: u32::MAX, thread: 0, value, enabled, running });
+        }
+        record.stat_round(StatRound { is_final: true, time: elapsed_ns });
         Ok(self.output.take(&[record.bytes()])?)
     }
 

@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 
+use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::profile::sampled::DataQuality;
 use crate::text::clean;
 
@@ -70,7 +71,7 @@ fn copied(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
         words.join(", ")
     )?;
     if of_all(ends.cut) >= WORTH {
-        writeln!(out, "         try: copy more of each stack (--call-graph dwarf,65528)")?;
+        writeln!(out, "         try: {}", more_of_each("dwarf", trust.largest_copies))?;
     }
     Ok(())
 }
@@ -90,10 +91,18 @@ fn chains(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     }
     writeln!(out, "       {:.1}% end early: {}.", share(broken, trust.stacks), words.join(", "))?;
     let advice = match trust.unwound_live {
-        Some(how) => format!("copy more of each stack (--call-graph {how},65528)"),
+        Some(how) => more_of_each(how, trust.largest_copies),
         None => "record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned(),
     };
     writeln!(out, "         try: {advice}")
+}
+
+/// What helps where copies are too small.
+fn more_of_each(how: &str, are_largest: bool) -> String {
+    match are_largest {
+        true => "build that code with -fno-omit-frame-pointer: copies cannot be larger".to_owned(),
+        false => format!("copy more of each stack (--call-graph {how},{LARGEST_STACK_COPY})"),
+    }
 }
 
 #[cfg(test)]

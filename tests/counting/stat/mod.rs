@@ -10,6 +10,7 @@ use crate::kit::{self, wait_for, wait_for_counters};
 mod counted;
 mod ends;
 mod forms;
+mod logged;
 mod openmetrics;
 mod places;
 mod probes;

@@ -62,6 +62,7 @@ fn a_copy_that_is_too_small_is_said() {
     let ends = &document["trust"]["ends"];
     assert!(ends["cut"].as_u64().unwrap() * 20 < ends["copied"].as_u64().unwrap(), "{ends}");
     assert!(!text.contains("where the copy of the stack ends"), "{text}");
+    assert!(!text.contains("copy more of each stack"), "{text}");
 
     // Unwound while recording: the recorder says it, and the report does not advise what was done.
     let file = lab.record(&["--call-graph", "dwarf,8192"], &[&program]);

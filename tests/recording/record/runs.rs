@@ -369,6 +369,27 @@ fn a_user_without_rights_records_own_programs() {
     assert!(our_samples(&file) > 10);
     // More than may be locked: smaller rings, and it is said.
     user(&["-m", "64M", "--", "true"]).expect(0).says(&["rings of", "instead of"]);
+    // Memory that a user may lock besides is used for copies of stacks. (One user's rings share what the kernel
+    // gives: this one is nobody else's.)
+    let text = |file: &str| std::fs::read_to_string(file).expect("the kernel tells");
+    let kb: u64 = text("/proc/sys/kernel/perf_event_mlock_kb").trim().parse().expect("a number");
+    let cpus = std::thread::available_parallelism().expect("some").get() as u64;
+    for locked in [0, 4096] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -l $0 && exec \"$@\"", &locked.to_string(), "setpriv", "--reuid=61999"]);
+        command.args(["--regid=61999", "--clear-groups", "--"]).arg(&binary).args(["record", "-v", "-o"]);
+        command.arg(folder.join("rings.data")).args([
+            "-e",
+            "cpu-clock",
+            "--call-graph",
+            "dwarf,65528",
+            "--",
+            "true",
+        ]);
+        let each = (((kb * cpus + locked) << 10) / cpus - 4096).ilog2();
+        let ran: kit::Ran = command.current_dir(&folder).output().expect("sh starts").into();
+        ran.expect(0).says(&[&format!("{cpus} rings of {}", pmc::units::bytes(1 << each))]);
+    }
     user(&["-a", "--", "true"]).expect(1).says(&["EACCES", "perf_event_paranoid"]);
 }
 

@@ -1,0 +1,209 @@
+//! `pmc stat --log-exit` and `--log-cswitch`: counts of each thread by itself, in a recording.
+//!
+//! Receives the plan and its events; wires them to the recorder ([`Recording`]), which has the rings that the
+//! kernel tells of threads in, and prints the sums of the same counters. [`report`](super::report) shows the
+//! log.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use super::collect::{self, Column, Machine, Shown, Span};
+use super::events::Wanted;
+use super::plan::Plan;
+use super::print::Printer;
+use crate::abi::attr::Flag;
+use crate::analysis::counts;
+use crate::counter::counter_set;
+use crate::counter::request::given_up::Fallback;
+use crate::counter::request::sampling::SampleOptions;
+use crate::counter::reservation::Watcher;
+use crate::counter::rings::{Rings, by_thread};
+use crate::counter::target::TargetSlot;
+use crate::error::{Error, Exit, Result, Warning, say};
+use crate::event::{EventGroup, EventSpec};
+use crate::perfdata::RecordedEvent;
+use crate::perfdata::feature::Raw;
+use crate::profile::counts::CpuTime;
+use crate::recording::control::Control;
+use crate::recording::file::features;
+use crate::recording::file::output::{Events, Output};
+use crate::recording::file::recorder::Recording;
+use crate::recording::plan::{Course, FilePlan, SamplePlan, Synthesis};
+use crate::recording::{launch, open, time_slices};
+use crate::sys::process::Streams;
+use crate::sys::signal::{self, Signals};
+use crate::units;
+
+/// Puts the options into the events. Whether any event is logged.
+///
+/// # Errors
+/// A log of what has none, or beside what it does not go with.
+pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
+    let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
+    let is_logged = plan.logs.contains(&true) || events().any(|event| event.qualifiers.logs());
+    if !is_logged {
+        return Ok(false);
+    }
+    if let Some(option) = plan.no_log {
+        return Err(Error::usage(format!("counts are not logged with {option}"))
+            .why("a log is of one run, and of the threads of a command or of processes")
+            .try_this("pmc stat --log-exit -- COMMAND, or -p PID"));
+    }
+    let no_hardware = wanted.no_hardware.is_some();
+    wanted.groups.retain(|(group, _)| !(no_hardware && group.events.iter().any(EventSpec::takes_counter)));
+    let [exits, slices] = plan.logs;
+    for event in wanted.groups.iter_mut().flat_map(|(group, _)| &mut group.events) {
+        event.qualifiers.log_exit |= exits;
+        event.qualifiers.log_cswitch |= slices;
+    }
+    Ok(true)
+}
+
+/// Counts, and records what threads say.
+pub(super) fn run(
+    plan: &Plan,
+    wanted: Wanted,
+    machine: &Machine<'_>,
+    mut printer: Printer,
+    mut watcher: Option<Watcher>,
+) -> Result<Exit> {
+    let host = machine.host;
+    let path = plan.recording.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
+    let (groups, tools) = apart(wanted.groups.into_iter().map(|(group, _)| group));
+    let groups = time_slices::lead(groups);
+    if groups.is_empty() {
+        return Err(Error::usage("no event is left whose counts could be logged").try_this("-e page-faults"));
+    }
+    let sample = SamplePlan {
+        synthesis: Synthesis { tasks: true, mappings: false, cgroups: false },
+        reserve: plan.reserve,
+        strict: true,
+        course: Course {
+            command: plan.command.clone(),
+            delay: plan.when.delay,
+            timeout_ns: plan.when.timeout_ns,
+            ..Course::default()
+        },
+        verbose: plan.verbose > 0,
+        ..SamplePlan::on(
+            plan.scope.clone(),
+            SampleOptions {
+                no_samples: true,
+                running_time: true,
+                inherit: plan.inherit,
+                levels: plan.levels,
+                ..SampleOptions::default()
+            },
+        )
+    };
+    let file = FilePlan {
+        stat_config: counts::config(plan.aggregation, 0, plan.output.scale),
+        ..FilePlan::of(path.clone())
+    };
+    signal::heed(&[signal::INT, signal::TERM]);
+    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
+        .map_err(|error| Error::io("catching signals", error))?;
+    let mut control = plan.control.as_deref().map(Control::open).transpose()?;
+    let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };
+    let held = launch::hold_for(&sample.course, streams)?;
+    let groups = groups.into_iter().map(|group| (group, None)).collect();
+    let (rings, threads) = open::open(&sample, host, groups, held.as_ref())?;
+    let recorded = rings.events().map(|(spec, attr, ids)| {
+        let name = Some(spec.name.clone());
+        RecordedEvent { attr: attr.clone(), ids, name }
+    });
+    let events = Events::new(&sample, recorded.collect());
+    let features = features::at_the_start(host, sample.options.clock, rings.groups(), &events.written);
+    let features = crate::perfdata::Features { stat: Some(Raw::default()), ..features };
+    let columns = columns(&rings, tools);
+    let shown = Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
+    let output = Output::create(&file, None, events, features, rings.passed_on())?;
+    let run = Recording {
+        host,
+        plan: &sample,
+        file: &file,
+        rings,
+        triggers: None,
+        threads: threads.clone(),
+        output,
+        held,
+        signals: &signals,
+        control: control.as_mut(),
+        watcher: watcher.as_mut(),
+        status: &mut (),
+    }
+    .run()?;
+    drop(signals);
+    let readings = by_thread(&run.readings).into_iter().map(|((event, tid), count)| {
+        let slot = TargetSlot { tid, cpu: None };
+        counter_set::Reading { event, slot, count: Some(count) }
+    });
+    let span = Span {
+        threads: &threads,
+        timestamp_ns: None,
+        elapsed_ns: run.elapsed_ns,
+        cpu_time: run.outcome.map(|end| CpuTime { user_ns: end.user_ns, system_ns: end.system_ns }),
+        yielded: false,
+        off: !run.was_ever_on,
+    };
+    let mut counts = shown.counts(&readings.collect::<Vec<_>>(), &span, machine);
+    super::derive(&mut counts, &wanted.metrics, wanted.topdown);
+    printer.whole(&counts)?;
+    if run.totals.lost > 0 {
+        say::warn(&Warning::RecordsLost);
+    }
+    if let Some(error) = run.failed {
+        return Err(error);
+    }
+    if !file.is_stream() {
+        say::note(written(&path, run.totals.bytes, &columns));
+    }
+    Ok(match (run.interrupted, run.outcome) {
+        (Some(signal), _) => Exit::Interrupted(signal),
+        (None, Some(outcome)) if !run.timed_out => launch::exit_of(outcome.ended),
+        _ => Exit::Done,
+    })
+}
+
+/// What the kernel counts, and what pmc itself measures.
+fn apart(groups: impl Iterator<Item = EventGroup>) -> (Vec<EventGroup>, Vec<EventSpec>) {
+    let mut tools = Vec::new();
+    let mut kernel = Vec::new();
+    for mut group in groups {
+        let (own, others) = group.events.into_iter().partition(|event| event.attr().is_some());
+        group.events = own;
+        tools.extend::<Vec<EventSpec>>(others);
+        kernel.extend((!group.events.is_empty()).then_some(group));
+    }
+    (kernel, tools)
+}
+
+/// The events of the rings in order, then those that pmc measures.
+fn columns(rings: &Rings, tools: Vec<EventSpec>) -> Vec<Column<'static>> {
+    let column = |spec: EventSpec, group, user_only, sees_kernel| Column {
+        spec: Cow::Owned(spec),
+        group,
+        cgroup: None,
+        refused: None,
+        user_only,
+        sees_kernel,
+    };
+    let group_of = |event| rings.groups().iter().position(|group| group.contains(&event)).unwrap_or(event);
+    let given_up = rings.given_up().map(|(_, given_up)| given_up.has(Fallback::UserOnly));
+    let events = rings.events().zip(given_up).take(rings.sampled_events()).enumerate();
+    let mut columns: Vec<_> = events
+        .map(|(event, ((spec, attr, _), user_only))| {
+            column(spec.clone(), group_of(event), user_only, !attr.get(Flag::ExcludeKernel))
+        })
+        .collect();
+    let first = columns.len();
+    columns.extend(tools.into_iter().zip(first..).map(|(tool, group)| column(tool, group, false, true)));
+    columns
+}
+
+fn written(path: &Path, bytes: u64, columns: &[collect::Column<'_>]) -> String {
+    let slices = columns.iter().any(|column| column.spec.qualifiers.leads_slices);
+    let option = if slices { "--log-cswitch (or --log-exit)" } else { "--log-exit" };
+    let (path, bytes) = (path.display(), units::bytes(bytes));
+    format!("{path}: {bytes} of each thread's counts; shown by pmc stat report {option} -i {path}")
+}

@@ -1,0 +1,65 @@
+//! Counts by time slice (`log-cswitch`).
+//!
+//! Receives groups of events; gives those whose counts are logged at context switches a leader that samples
+//! every switch and reads the group with it. What a thread counted in a slice is then the difference of two
+//! such samples; after its last one, what it says when it ends (`READ`).
+//!
+//! ```text
+//!   page-faults,task-clock   ─►  {context-switches, page-faults, task-clock}:S     one sample a switch
+//!   {cycles,instructions}    ─►  {context-switches, cycles, instructions}:S
+//! ```
+
+use crate::abi::attr::kind;
+use crate::abi::generic::CONTEXT_SWITCHES;
+use crate::event::{EventGroup, EventSpec, Source};
+
+/// Gives leaders to the groups with events whose slices are logged. Single events share one if that is said
+/// of all of them; they keep their order.
+pub(crate) fn lead(mut groups: Vec<EventGroup>) -> Vec<EventGroup> {
+    let logs = |group: &EventGroup| group.events.iter().any(|event| event.qualifiers.log_cswitch);
+    if groups.iter().all(|group| !group.braces && logs(group)) {
+        let events: Vec<EventSpec> = groups.drain(..).flat_map(|group| group.events).collect();
+        groups.extend((!events.is_empty()).then(|| led(events)));
+        return groups;
+    }
+    groups.into_iter().map(|group| if logs(&group) { led(group.events) } else { group }).collect()
+}
+
+fn led(mut events: Vec<EventSpec>) -> EventGroup {
+    let mut leader = EventSpec::generic(kind::SOFTWARE, CONTEXT_SWITCHES);
+    if let Source::Kernel(attr) = &mut leader.source {
+        attr.set_period(1);
+    }
+    leader.qualifiers.log_cswitch = true;
+    leader.qualifiers.leads_slices = true;
+    leader.qualifiers.inherit = events.iter().find_map(|event| event.qualifiers.inherit);
+    events.insert(0, leader);
+    EventGroup { events, braces: true, weak: false, leader_sampling: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::parse;
+    use crate::host::Host;
+
+    #[test]
+    fn groups_get_leaders() {
+        let led = |text: &str| {
+            let names = |group: EventGroup| {
+                let all: Vec<String> = group.events.into_iter().map(|event| event.name).collect();
+                format!("{}{}", all.join(" "), if group.leader_sampling { ":S" } else { "" })
+            };
+            lead(parse(text, &Host::live()).unwrap()).into_iter().map(names).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            led("page-faults,log-cswitch,cpu-clock,log-cswitch"),
+            ["context-switches page-faults cpu-clock:S"]
+        );
+        assert_eq!(
+            led("page-faults,{cpu-clock,minor-faults},log-cswitch"),
+            ["page-faults", "context-switches cpu-clock minor-faults:S"]
+        );
+        assert_eq!(led("page-faults,log-exit"), ["page-faults"]);
+    }
+}

@@ -1,0 +1,193 @@
+//! `log-exit` and `log-cswitch`: what each thread has counted, held against the total and against what is known of the
+//! programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Document, kit};
+use crate::kit::oracle;
+
+/// A tree of 1 + 20 + 20 × 9 processes.
+const TREE: &str = "i=0; while [ $i -lt 20 ]; do
+    sh -c 'j=0; while [ $j -lt 9 ]; do /bin/true; j=$((j+1)); done; exit 0' & i=$((i+1)); done; wait";
+const PROCESSES: usize = 1 + 20 + 20 * 9;
+
+/// Counts a command into `DIR/perf.data`; what was printed meanwhile.
+#[track_caller]
+fn log(dir: &tempfile::TempDir, args: &[&str]) -> Document {
+    let file = dir.path().join("perf.data");
+    let all = [&["stat", "record", "--json=2", "-o", file.to_str().unwrap()], args].concat();
+    Document(serde_json::from_str(&kit::run(&all).expect(0).stderr).unwrap())
+}
+
+/// What `stat report` says of it.
+#[track_caller]
+fn report(dir: &tempfile::TempDir, option: &str) -> Document {
+    let [file, shown] = ["perf.data", "shown"].map(|name| dir.path().join(name));
+    let [file, out] = [&file, &shown].map(|path| path.to_str().unwrap());
+    let all = ["stat", "report", "--json=2", "-o", out, "-i", file];
+    kit::run(&all.into_iter().chain((!option.is_empty()).then_some(option)).collect::<Vec<_>>()).expect(0);
+    Document::read(&shown)
+}
+
+/// The raw count of each event on each thread, by name and tid.
+fn by_thread(rows: &serde_json::Value, document: &Document) -> BTreeMap<(String, u64), u64> {
+    let mut counts = BTreeMap::new();
+    for row in rows.as_array().unwrap() {
+        let tid = row["place"]["thread"]["tid"].as_u64().unwrap();
+        for value in row["values"].as_array().unwrap() {
+            let Some(raw) = value["count"]["raw"].as_u64() else { continue };
+            let event = document.0["events"][value["event"].as_u64().unwrap() as usize]["name"].as_str();
+            *counts.entry((event.unwrap().to_owned(), tid)).or_default() += raw;
+        }
+    }
+    counts
+}
+
+fn sum(counts: &BTreeMap<(String, u64), u64>, event: &str) -> u64 {
+    counts.iter().filter(|((own, _), _)| own == event).map(|(_, count)| count).sum()
+}
+
+/// The total of an event, raw.
+#[track_caller]
+fn total(document: &Document, event: &str) -> u64 {
+    let events = document.0["events"].as_array().unwrap();
+    let index = events.iter().position(|own| own["name"] == event).unwrap();
+    let values = document.rows()[0]["values"].as_array().unwrap();
+    values.iter().find(|value| value["event"] == index).unwrap()["count"]["raw"].as_u64().unwrap()
+}
+
+#[test]
+fn counts_at_the_ends_of_two_hundred_processes_add_up() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let printed = log(&dir, &["--log-exit", "-e", "page-faults:u,task-clock:u", "sh", "-c", TREE]);
+    let ends = report(&dir, "--log-exit");
+    let counts = by_thread(&ends.0["total"]["rows"], &ends);
+    let threads: BTreeSet<u64> = counts.keys().map(|(_, tid)| *tid).collect();
+    // Contexts that are swapped would leave one of them out, and give its count to another.
+    assert_eq!(threads.len(), PROCESSES);
+    for event in ["page-faults:u", "task-clock:u"] {
+        assert_eq!(sum(&counts, event), total(&printed, event), "{event}");
+        assert!(counts.iter().filter(|((own, _), _)| own == event).all(|(_, count)| *count > 0), "{event}");
+    }
+    let names: Vec<&str> =
+        ends.rows().iter().map(|row| row["place"]["thread"]["comm"].as_str().unwrap()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "true").count(), 180);
+    assert_eq!(names.iter().filter(|name| **name == "sh").count(), 21);
+    // Without the log it is a recording of counts like any other.
+    assert_eq!(total(&report(&dir, ""), "page-faults:u"), total(&printed, "page-faults:u"));
+    let file = dir.path().join("perf.data");
+    let file = file.to_str().unwrap();
+    for tool in ["report", "script"] {
+        let all = [&[tool, "-i", file][..], if tool == "report" { &["-T"] } else { &[] }].concat();
+        let said = kit::run(&all).expect(0).stdout;
+        let some = threads.iter().next().unwrap().to_string();
+        assert!(said.split_whitespace().any(|word| word == some), "{tool}:\n{said}");
+    }
+    let faults = total(&printed, "page-faults:u").to_string();
+    for perf in oracle::perfs() {
+        let said = oracle::ask(&perf, &["stat", "report", "-i", file]);
+        let said = String::from_utf8_lossy(&said.stderr).replace(',', "");
+        assert!(said.split_whitespace().any(|word| word == faults), "{perf:?}:\n{said}");
+    }
+}
+
+#[test]
+fn the_qualifier_chooses_the_events_that_are_logged() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let events = "page-faults:u,log-exit,minor-faults:u";
+    let printed = log(&dir, &["-e", events, "sh", "-c", "/bin/true; /bin/true"]);
+    let ends = report(&dir, "--log-exit");
+    let counts = by_thread(&ends.0["total"]["rows"], &ends);
+    assert_eq!(sum(&counts, "page-faults:u"), total(&printed, "page-faults:u"));
+    assert!(total(&printed, "minor-faults:u") > 0);
+    assert_eq!(counts.keys().filter(|(event, _)| event == "minor-faults:u").count(), 0);
+}
+
+#[test]
+fn time_slices_add_up() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // Threads that do one thing after the other, and so are switched.
+    let script = "for i in 1 2 3 4 5; do /bin/true | cat; done";
+    let args = ["--log-cswitch", "-e", "page-faults,task-clock", "sh", "-c", script];
+    let file = dir.path().join("perf.data");
+    let ran = kit::run(&[&["stat", "record", "-x,", "-o", file.to_str().unwrap()], &args[..]].concat());
+    let too_old = ran.stderr.contains("Linux 6.13");
+    if !kit::need("time slices", !too_old, "this kernel has no inherited groups that samples read") {
+        return;
+    }
+    let printed = log(&dir, &args);
+    let slices = report(&dir, "--log-cswitch");
+    let mut in_slices: BTreeMap<(String, u64), u64> = BTreeMap::new();
+    let intervals = slices.0["intervals"].as_array().unwrap();
+    for interval in intervals {
+        for (key, count) in by_thread(&interval["rows"], &slices) {
+            *in_slices.entry(key).or_default() += count;
+        }
+    }
+    for event in ["page-faults", "task-clock"] {
+        assert_eq!(sum(&in_slices, event), total(&printed, event), "{event}");
+    }
+    assert!(intervals.len() as u64 > total(&printed, "context-switches"), "the last of each thread, too");
+    let ends = report(&dir, "--log-exit");
+    let at_ends = by_thread(&ends.0["total"]["rows"], &ends);
+    assert_eq!(at_ends.keys().filter(|(event, _)| event == "page-faults").count(), 11);
+    for (key, count) in &at_ends {
+        assert_eq!(in_slices.get(key), Some(count), "{key:?}");
+    }
+}
+
+#[test]
+fn a_group_that_is_read_whole_is_logged_once() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("perf.data");
+    let file = file.to_str().unwrap();
+    let events = "{page-faults:u,minor-faults:u}:S";
+    let all = ["record", "--json", "-s", "-n", "-e", events, "-o", file, "sh", "-c", "/bin/true; /bin/true"];
+    let ran = kit::run(&all).expect(0);
+    let counted: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let text = kit::run(&["report", "-T", "-i", file]).expect(0).stdout;
+    let rows = text.lines().skip_while(|line| !line.contains("PID")).skip(1);
+    let rows: Vec<Vec<u64>> =
+        rows.map(|row| row.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    for event in counted["events"].as_array().unwrap().iter().take(2) {
+        let sum: u64 =
+            rows.iter().map(|row| if event["name"] == "minor-faults:u" { row[2] } else { row[3] }).sum();
+        assert_eq!(Some(sum), event["count"].as_u64(), "{event}\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_logged_is_said() {
+    let tree = ["true"];
+    for (options, words) in [
+        (&["--log-exit", "-a"][..], "-a, -C and --per-thread"),
+        (&["--log-exit", "-r", "2"], "not logged with -r"),
+        (&["-e", "page-faults,log-exit", "-I", "100"], "not logged with -I"),
+        (&["--log-exit", "-e", "duration_time"], "no event is left"),
+    ] {
+        let all = [&["stat"], options, &tree[..]].concat();
+        kit::run(&all).expect(2).says(&[words]);
+    }
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("perf.data");
+    let file = file.to_str().unwrap();
+    kit::run(&["stat", "record", "-o", file, "-e", "page-faults:u", "true"]).expect(0);
+    let ran = kit::run(&["stat", "report", "--log-exit", "-i", file]).expect(1);
+    ran.says(&["no counts of threads", "recorded without --log-exit"]);
+}
