@@ -341,8 +341,8 @@ impl Snapshot {
         sums
     }
 
-    /// The samples taken in a function: where, of which event, what they cost. Of an inlined function those of
-    /// the function that it is inlined into, the one where it costs most.
+    /// The samples taken in a function: where, of which event, what they cost. Of an inlined function those
+    /// of the function that it is inlined into, the one where it costs most.
     pub fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();

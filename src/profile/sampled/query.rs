@@ -36,8 +36,8 @@ pub struct Query {
     pub totals: bool,
     /// They have their own by the CPU's mode.
     pub by_mode: bool,
-    /// A row's own are samples whose innermost function it is, inlined or not; else those in its code, that of
-    /// inlined functions with it, as perf has it.
+    /// A row's own are samples whose innermost function it is, inlined or not; else those in its code, that
+    /// of inlined functions with it, as perf has it.
     pub innermost: bool,
     /// What rows are ordered by, the first first; where that says nothing, by their totals.
     pub ranks: Vec<Rank>,

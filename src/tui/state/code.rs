@@ -64,8 +64,8 @@ impl Code {
         }
     }
 
-    /// The cursor is to go to the costliest line of this function, which is inlined into the one that is here, or
-    /// will be.
+    /// The cursor is to go to the costliest line of this function, which is inlined into the one that is
+    /// here, or will be.
     pub fn look_for(&mut self, inlined: String, event: usize, height: usize) {
         match self.rows() {
             Some(_) => drop(self.hottest_inlined(&inlined, event, height)),
@@ -73,7 +73,8 @@ impl Code {
         }
     }
 
-    /// It came. The cursor goes to the costliest line, of the inlined function that was chosen, unless this function was there already.
+    /// It came. The cursor goes to the costliest line, of the inlined function that was chosen, unless this
+    /// function was there already.
     pub fn set(
         &mut self,
         function: FunctionRef,
