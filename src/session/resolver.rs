@@ -154,16 +154,18 @@ impl Resolver {
     pub fn stack(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        let mut end = 0;
+        // Behind it are callers of a process only.
+        let mut certain = 0;
         walk(chain, self.most, |level, address, is_caller| {
             let address = SampledAddress::code(epoch, level, address).returned_to(is_caller);
-            let number = self.location(history, address);
-            scratch.extend(number.to_ne_bytes());
-            let is_mapped = self.locations()[number as usize].module().is_some();
-            if is_mapped || !is_caller || level != CpuMode::User {
-                end = scratch.len();
+            scratch.extend(self.location(history, address).to_ne_bytes());
+            if !is_caller || level != CpuMode::User {
+                certain = scratch.len();
             }
         });
+        let is_false = |number: u32| self.locations()[number as usize].module().is_none();
+        let false_ones = numbers(&scratch[certain..]).rev().take_while(|number| is_false(*number)).count();
+        let end = scratch.len() - 4 * false_ones;
         let cut = if end < scratch.len() { CUT } else { 0 };
         let tag = cut | if is_joined(chain) { JOINED } else { 0 };
         let number = Arc::make_mut(&mut self.stacks).add(tag, &scratch[..end]);

@@ -24,11 +24,11 @@ pub struct Options {
     pub vmlinux: Option<PathBuf>,
     /// Where results are kept from one run to the next; `None` keeps nothing (`--no-cache`).
     pub cache: Option<PathBuf>,
-    /// Keep no symbol tables of files: names are looked up as they are asked for, and nothing else is
-    /// ([`Depth::Names`]).
+    /// Who asks for names ([`Depth::Names`]) finds them himself: a few at a time, for ever, and to wake other
+    /// threads for them would cost more than the names.
     ///
     /// [`Depth::Names`]: super::Depth::Names
-    pub sparse: bool,
+    pub alone: bool,
     /// Code that no symbol names is called by its module and the start of its function, or by its section;
     /// otherwise it has no name, as in `perf script`.
     pub placeholders: bool,
@@ -80,7 +80,7 @@ impl Options {
             kallsyms: None,
             vmlinux: None,
             cache: cache_home.map(|cache| cache.join("pmc")),
-            sparse: false,
+            alone: false,
             placeholders: true,
             live: true,
         }

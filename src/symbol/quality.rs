@@ -16,7 +16,7 @@ pub struct DataQuality {
     pub binary: Option<PathBuf>,
     /// The separate file that gave symbols or lines.
     pub debug: Option<PathBuf>,
-    /// Functions that its symbol tables name.
+    /// Entries of its symbol tables.
     pub symbols: usize,
     /// Whether it has line information and inlined functions.
     pub lines: bool,
@@ -125,8 +125,13 @@ impl Missing {
 }
 
 /// Debian's package with the debug file of an installed file; `None` elsewhere, and for files of no package.
+/// The package manager takes long, and is not asked about places that its packages keep out of.
 fn debug_package(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
+    let is_packaged = ["/usr", "/opt", "/lib", "/bin", "/sbin"].iter().any(|root| real.starts_with(root));
+    if !is_packaged || real.starts_with("/usr/local") {
+        return None;
+    }
     // The package manager knows a file by the name it was shipped under: on merged-/usr systems with or
     // without /usr. It is asked for both at once, since it reads the lists of all packages each time.
     let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));

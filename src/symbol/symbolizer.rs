@@ -230,8 +230,7 @@ impl Symbolizer {
             let name = self.shared.options.placeholders.then(|| self.placeholder_name(request.module));
             resolve_one(self.sources(request.module), request, depth, name.as_deref(), &done)
         };
-        // A few names at a time, for ever: to wake other threads for them would cost more than the names.
-        let alone = self.shared.options.sparse && depth == Depth::Names;
+        let alone = self.shared.options.alone && depth == Depth::Names;
         let resolved: Vec<Vec<Resolved>> = match alone {
             true => requests.iter().map(one).collect(),
             false => self.pool.install(|| requests.par_iter().map(one).collect()),
@@ -240,12 +239,10 @@ impl Symbolizer {
         let answers = requests.iter().zip(resolved).map(|(request, all)| self.merge(request.module, all));
         let answers = answers.collect();
         match alone {
-            true => {
-                self.names.demangle_from_alone(first);
-                self.shared.release();
-            }
+            true => self.names.demangle_from_alone(first),
             false => self.pool.install(|| self.names.demangle_from(first)),
         }
+        self.shared.release();
         answers
     }
 

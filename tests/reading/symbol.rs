@@ -119,7 +119,7 @@ fn plain() -> Options {
         kallsyms: None,
         vmlinux: None,
         cache: None,
-        sparse: false,
+        alone: false,
         live: true,
     }
 }

@@ -69,7 +69,7 @@ impl Lister {
     /// # Errors
     /// As [`Symbols::none`].
     pub fn new(options: Options, how: ListingOptions) -> Result<Self> {
-        Ok(Self { symbols: Symbols::none(Options { sparse: false, ..options })?, how, modules: 0 })
+        Ok(Self { symbols: Symbols::none(Options { alone: false, ..options })?, how, modules: 0 })
     }
 
     /// The listing of a function.

@@ -162,8 +162,7 @@ impl Plan {
                 kallsyms: typed.kallsyms.clone(),
                 vmlinux: typed.vmlinux.clone(),
                 live: true,
-                // Lines and inlined functions need everything.
-                sparse: !lines,
+                alone: !lines,
                 ..Symbols::from_environment()
             },
             depth: if lines { Depth::Inlines } else { Depth::Names },

@@ -5,10 +5,12 @@
 
 use std::num::NonZeroU64;
 
+use rustc_hash::FxHashMap;
+
 use super::{StringId, StringTable};
 use crate::abi::CpuMode;
 use crate::session::{Kind, Location, Module};
-use crate::symbol::{Frame, Names};
+use crate::symbol::{Frame, FunctionId, Names};
 
 /// One function at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,6 +51,9 @@ pub struct Code {
     modules: Vec<Option<u32>>,
     /// Names are shown as the compiler wrote them.
     pub raw_names: bool,
+    /// Words that many locations share: a module's name and the placeholder for its code, and a function's.
+    of_module: FxHashMap<Option<u32>, (StringId, Option<StringId>)>,
+    of_function: FxHashMap<FunctionId, StringId>,
 }
 
 /// Stands for a module that is not known.
@@ -68,9 +73,12 @@ impl Code {
         self.calls.clear();
         self.ranges.clear();
         self.modules.clear();
+        self.of_module.clear();
+        self.of_function.clear();
     }
 
-    /// Writes down one location after the other. `frames` are the symbolizer's, innermost first; `address` is
+    /// Writes down one location after the other, of one list of modules, one of names and one of words.
+    /// `frames` are the symbolizer's, innermost first; `address` is
     /// the location's in the module's own numbering, as functions' starts are.
     pub fn add(
         &mut self,
@@ -81,7 +89,9 @@ impl Code {
         texts: &mut StringTable,
     ) {
         let start = self.calls.len() as u32;
-        let dso = texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name));
+        let dso = || (texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name)), None);
+        let (dso, unnamed) = self.of_module.entry(location.module()).or_insert_with(dso);
+        let dso = *dso;
         let level = location.level;
         match names {
             Some(names) if !frames.is_empty() => {
@@ -92,9 +102,10 @@ impl Code {
                     let into = into.and_then(|(address, start)| address.checked_sub(start));
                     let start = into.and_then(|into| location.offset.checked_sub(into));
                     let file = frame.source.map(|source| texts.add(names.file(source.file)));
+                    let symbol = self.of_function.entry(frame.function).or_insert_with(|| texts.add(name));
                     self.calls.push(Call {
                         dso,
-                        symbol: texts.add(name),
+                        symbol: *symbol,
                         file,
                         line: frame.source.map_or(0, |source| source.line),
                         size: u32::try_from(function.size).unwrap_or(u32::MAX),
@@ -106,8 +117,8 @@ impl Code {
                 }
             }
             _ => {
-                let symbol = texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
-                self.calls.push(Call::new(dso, symbol, level, false));
+                let word = || texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
+                self.calls.push(Call::new(dso, *unnamed.get_or_insert_with(word), level, false));
             }
         }
         self.ranges.push((start, self.calls.len() as u32));

@@ -86,7 +86,7 @@ pub struct ModuleQuality {
     pub binary: Option<String>,
     /// The separate debug file.
     pub debug: Option<String>,
-    /// Functions in its symbol tables.
+    /// Entries of its symbol tables.
     pub symbols: usize,
     /// Whether it has lines.
     pub lines: bool,

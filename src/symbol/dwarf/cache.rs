@@ -34,31 +34,37 @@ pub struct Cache {
     path: PathBuf,
     /// Size and time of change of the debug file.
     fingerprint: String,
-    entries: FxHashMap<u64, Vec<LineFrame>>,
+    /// Once somebody asked.
+    entries: Option<FxHashMap<u64, Vec<LineFrame>>>,
 }
 
 impl Cache {
-    /// Reads what is kept, if it is sound and comes from the same debug file.
+    /// What is kept, if it is sound and comes from the same debug file; it is read when it is looked at.
     pub fn open(folder: &Path, build_id: BuildId, source: &Path) -> Self {
         let path = folder.join("symbols").join(build_id.path());
         let meta = fs::metadata(source).ok();
         let stamp = meta.map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
         // Not its path: the same file is reached through the roots of many processes.
         let fingerprint = format!("{}:{}:{}", stamp.0, stamp.1, stamp.2);
-        let kept = cache_file::open(&path, MAGIC, MOST_FILE + BODY as u64);
-        let entries = kept.and_then(|image| decode(&image[BODY..], &fingerprint)).unwrap_or_default();
-        Self { path, fingerprint, entries }
+        Self { path, fingerprint, entries: None }
+    }
+
+    fn entries(&mut self) -> &mut FxHashMap<u64, Vec<LineFrame>> {
+        self.entries.get_or_insert_with(|| {
+            let kept = cache_file::open(&self.path, MAGIC, MOST_FILE + BODY as u64);
+            kept.and_then(|image| decode(&image[BODY..], &self.fingerprint)).unwrap_or_default()
+        })
     }
 
     /// The frames at an address of the file; an empty list means that there are none.
-    pub fn get(&self, address: u64) -> Option<Vec<LineFrame>> {
-        self.entries.get(&address).cloned()
+    pub fn get(&mut self, address: u64) -> Option<Vec<LineFrame>> {
+        self.entries().get(&address).cloned()
     }
 
     /// Adds entries and writes the file anew, all or nothing.
     pub fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
-        self.entries.extend(entries.map(|(address, frames)| (address, frames.clone())));
-        let body = encode(&self.entries, &self.fingerprint);
+        self.entries().extend(entries.map(|(address, frames)| (address, frames.clone())));
+        let body = encode(self.entries.get_or_insert_default(), &self.fingerprint);
         if body.len() as u64 <= MOST_FILE
             && cache_file::write(&self.path, MAGIC, &body).is_ok()
             && let Some(all) = self.path.parent().and_then(Path::parent)
@@ -182,7 +188,7 @@ mod tests {
         let id = BuildId::parse("aabbccdd").unwrap();
         let frames = [vec![frame("inner", 7), frame("outer", 0)], Vec::new()];
         Cache::open(folder.path(), id, &source).add([0x10, u64::MAX].into_iter().zip(&frames));
-        let again = Cache::open(folder.path(), id, &source);
+        let mut again = Cache::open(folder.path(), id, &source);
         assert_eq!(again.get(0x10).as_ref(), Some(&frames[0]));
         assert_eq!(again.get(u64::MAX).as_ref(), Some(&frames[1]));
         assert_eq!(again.get(0x11), None);

@@ -4,7 +4,9 @@
 //! way. Decides which sources are asked and in which order.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use object::read::Object;
 
 use super::{LiveMemory, ModuleSources, Numbering, SharedSources};
 use crate::address::{Avma, IntervalMap};
@@ -16,8 +18,7 @@ use crate::symbol::jit::jitdump::Jitdump;
 use crate::symbol::jit::perf_map;
 use crate::symbol::kernel::{self, Kallsyms, KallsymsError};
 use crate::symbol::tables::sparse::SparseTable;
-use crate::symbol::tables::table::{Builder, Table};
-use crate::symbol::tables::{elf_symbols, plt};
+use crate::symbol::tables::table::Table;
 use crate::symbol::{BuildId, Kind, Missing, Module};
 
 impl ModuleSources {
@@ -30,9 +31,8 @@ impl ModuleSources {
             Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
             Kind::Bpf => Self::bpf(shared),
         };
-        let is_here = loaded.sparse.is_some() && loaded.files.images().next().is_some();
-        let has_names = !loaded.table.is_empty() || loaded.kallsyms.is_some() || is_here;
-        if let Some(recorded) = shared.recorded.get(&module.path).filter(|_| !has_names) {
+        let has_names = |loaded: &Self| loaded.kallsyms.is_some() || !loaded.table().is_empty();
+        if let Some(recorded) = shared.recorded.get(&module.path).filter(|_| !has_names(&loaded)) {
             if let Numbering::Offset(_) = loaded.numbering {
                 loaded.numbering = Numbering::default();
             }
@@ -43,7 +43,9 @@ impl ModuleSources {
             loaded.recorded = Some(recorded.clone());
             return loaded;
         }
-        loaded.quality.symbols = loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.len()));
+        let (kernel, own) = (loaded.kallsyms.as_ref(), loaded.table.get());
+        let (kernel, own) = (kernel.map_or(0, |(kallsyms, _)| kallsyms.len()), own.map_or(0, Table::len));
+        loaded.quality.symbols = loaded.quality.symbols.max(kernel).max(own);
         loaded
     }
 
@@ -57,28 +59,20 @@ impl ModuleSources {
         loaded
     }
 
-    /// Reads the tables of the files that were found, and notes what they lack.
+    /// Looks into the files that were found, and notes what they lack.
     fn read_files(&mut self, module: &Module, shared: &SharedSources) {
-        if shared.options.sparse {
-            self.sparse = Some(SparseTable::default());
-            return;
-        }
-        let mut builder = Builder::default();
-        let mut full = false;
-        let (mut lines, mut build_id) = (false, module.build_id);
-        for image in self.files.images() {
-            let Ok(file) = image.elf() else { continue };
-            builder.leave_names_in(image);
-            full |= elf_symbols::add_symbols_in_steps(&file, &mut builder, &|| image.release()) > 0;
+        let sparse = SparseTable::default();
+        let (mut full, mut dynamic, mut lines, mut build_id) = (0, 0, false, module.build_id);
+        for file in self.files.images().filter_map(|image| image.elf().ok()) {
+            full += file.symbols().count();
+            dynamic += file.dynamic_symbols().count();
             lines |= elf::has_lines(&file);
             build_id = build_id.or(elf::build_id(&file));
-            plt::add_stubs(&file, &mut builder);
-            if let Some(mini) = elf::mini_debug(&file).map(|bytes| Image::held(".gnu_debugdata", bytes)) {
-                full |= mini.elf().is_ok_and(|file| elf_symbols::add_symbols(&file, &mut builder) > 0);
-            }
         }
-        self.table = builder.finish();
-        self.files.images().for_each(Image::release);
+        let mini = sparse.mini(&self.files).iter().filter_map(|mini| mini.elf().ok());
+        full += mini.map(|file| file.symbols().count()).sum::<usize>();
+        self.quality.symbols = full + dynamic;
+        self.sparse = Some(sparse);
         // People know a file by the name that its process used, not by the way through /proc.
         let shown = |image: &Image| {
             let path = if image.path.starts_with("/proc") {
@@ -93,7 +87,7 @@ impl ModuleSources {
         self.quality.lines = lines;
         self.quality.missing.append(&mut self.files.missing);
         if let Some(path) = self.quality.binary.clone() {
-            if !full && module.kind != Kind::Vdso {
+            if full == 0 && module.kind != Kind::Vdso {
                 self.quality.missing.push(Missing::Stripped { path, build_id });
             } else if !lines && module.kind != Kind::Vdso {
                 self.quality.missing.push(Missing::Lines { path, build_id });
@@ -164,7 +158,7 @@ impl ModuleSources {
             self.files.binary = Some(image);
             locate::complete(module, &shared.options, &mut self.files);
             self.read_files(module, shared);
-            if !self.table.is_empty() {
+            if self.quality.symbols > 0 {
                 self.quality.missing.retain(|m| {
                     !matches!(m, Missing::OtherKernel { .. } | Missing::KernelAddressesHidden { .. })
                 });
@@ -175,7 +169,7 @@ impl ModuleSources {
 
     /// How much higher the recorded kernel lay than its file says.
     fn kernel_slide(&self, file: &object::File<'_>, reference: Option<&(String, Avma)>) -> Option<u64> {
-        use object::read::{Object, ObjectSymbol};
+        use object::read::ObjectSymbol;
         let stated = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.address());
         match (reference, &self.kallsyms) {
             (Some((name, recorded)), _) => Some(recorded.0.wrapping_sub(stated(name)?)),
@@ -257,13 +251,15 @@ impl ModuleSources {
         for (range, name) in dumped.iter() {
             names.replace(range, name.clone());
         }
-        loaded.table = Table::of(names.iter().map(|(range, name)| (range, name.into())));
+        loaded.table = OnceLock::from(Table::of(names.iter().map(|(range, name)| (range, name.into()))));
         loaded
     }
 
     fn bpf(shared: &SharedSources) -> Self {
         let mut loaded = Self {
-            table: Table::of(shared.ksymbols.iter().map(|(range, name)| (range, name.into()))),
+            table: OnceLock::from(Table::of(
+                shared.ksymbols.iter().map(|(range, name)| (range, name.into())),
+            )),
             ..Self::default()
         };
         if shared.options.live || shared.options.kallsyms.is_some() {
@@ -272,7 +268,7 @@ impl ModuleSources {
                 loaded.memory = LiveMemory::Kernel(0);
             }
         }
-        if loaded.table.is_empty() && loaded.kallsyms.is_none() {
+        if loaded.table().is_empty() && loaded.kallsyms.is_none() {
             loaded.quality.missing.push(Missing::Unknown);
         }
         loaded

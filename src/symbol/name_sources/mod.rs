@@ -96,8 +96,9 @@ pub(super) struct ModuleSources {
     remedy: OnceLock<Option<String>>,
     files: ModuleFiles,
     numbering: Numbering,
-    /// Functions by the file's addresses, or by memory addresses where there is no file.
-    table: Table,
+    /// Functions by the file's addresses, which are read when somebody wants all of them, or by memory
+    /// addresses where there is no file.
+    table: OnceLock<Table>,
     /// What the recording holds, in the numbering of queries; it stands in where there is nothing else.
     recorded: Option<Arc<Table>>,
     /// Variables, read when first asked for.
@@ -105,7 +106,7 @@ pub(super) struct ModuleSources {
     /// The kernel's functions, and by how much it lies higher now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
     cache: Option<Mutex<Cache>>,
-    /// Stands in for `table` where that would be too large to keep.
+    /// Functions at single addresses of the files, where there may be files.
     sparse: Option<SparseTable>,
     /// Where the code may be read while it runs.
     memory: LiveMemory,
@@ -197,17 +198,35 @@ impl ModuleSources {
         }
     }
 
-    /// The function at a query, in the numbering of [`ModuleSources::address`].
+    /// The function at a query, in the numbering of [`ModuleSources::address`]. Whole tables are read for it:
+    /// whoever asks for one asks for more.
     pub(super) fn find(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
+        if let Some(symbol) = self.find_known(query) {
+            return Some(symbol);
+        }
+        self.table();
+        self.find_known(query)
+    }
+
+    /// The same out of what needs no file to be read.
+    fn find_known(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         if let Some(recorded) = &self.recorded {
-            let by = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
+            let by = self.slide();
             return recorded.find(query.0.wrapping_sub(by)).map(|symbol| moved(symbol, by));
         }
         self.in_kernel(query).or_else(|| {
-            let symbol = self.table.find(self.file_address(query)?)?;
-            let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
-            Some(moved(symbol, slide))
+            let symbol = self.table.get()?.find(self.file_address(query)?)?;
+            Some(moved(symbol, self.slide()))
         })
+    }
+
+    fn table(&self) -> &Table {
+        let read = || self.sparse.as_ref().map(|sparse| sparse.whole(&self.files)).unwrap_or_default();
+        self.table.get_or_init(read)
+    }
+
+    fn slide(&self) -> u64 {
+        if let Numbering::Slide(slide) = self.numbering { slide } else { 0 }
     }
 
     fn in_kernel(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
@@ -234,7 +253,8 @@ impl ModuleSources {
     /// Whether an answer costs no walk through a symbol table.
     pub(super) fn knows(&self, query: SymbolQuery) -> bool {
         let Some(sparse) = &self.sparse else { return true };
-        self.file_address(query).is_none_or(|address| sparse.knows(address)) || self.find(query).is_some()
+        self.file_address(query).is_none_or(|address| sparse.knows(address))
+            || self.find_known(query).is_some()
     }
 
     /// The queries around this one that [`ModuleSources::find_all`] names as it does this one, first and
@@ -273,14 +293,14 @@ impl ModuleSources {
             _ => last.insert(symbol.into()).clone(),
         };
         let mut all: Vec<Option<OwnedSymbol>> =
-            queries.iter().map(|query| self.find(*query).map(&mut owned)).collect();
+            queries.iter().map(|query| self.find_known(*query).map(&mut owned)).collect();
         let Some(sparse) = &self.sparse else { return all };
         let lacking = |(query, named): (&SymbolQuery, &Option<OwnedSymbol>)| match named {
             None => self.file_address(*query),
             Some(_) => None,
         };
         let addresses: Vec<Option<u64>> = queries.iter().zip(&all).map(lacking).collect();
-        let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
+        let slide = self.slide();
         for (named, found) in all.iter_mut().zip(sparse.find(&addresses, &self.files)) {
             if let Some(OwnedSymbol { start, end, name }) = found {
                 *named = Some(OwnedSymbol {
@@ -310,7 +330,7 @@ impl ModuleSources {
     /// All functions by start, in the numbering of the table.
     pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
         let kernel = self.kallsyms.as_ref().map(|(kallsyms, _)| kallsyms.iter());
-        let own = kernel.is_none().then(|| self.table.iter());
+        let own = kernel.is_none().then(|| self.table().iter());
         kernel.into_iter().flatten().chain(own.into_iter().flatten())
     }
 
@@ -328,7 +348,7 @@ impl ModuleSources {
         wanted.dedup();
         let mut known = FxHashMap::default();
         let mut cache = self.cache.as_ref().and_then(|cache| cache.lock().ok());
-        if let Some(cache) = &cache {
+        if let Some(cache) = &mut cache {
             wanted.retain(|address| match cache.get(*address) {
                 Some(frames) => {
                     known.insert(*address, frames);

@@ -12,14 +12,9 @@ use object::{ObjectKind, SymbolFlags, elf};
 use super::table::{Builder, Rank};
 use crate::symbol::files::elf::{is_code, layout};
 
-/// Adds the functions of both symbol tables; returns how many came from the full one.
-pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
-    add_symbols_in_steps(file, into, &|| {})
-}
-
-/// As [`add_symbols`]; `step` is called again and again meanwhile, when what was read so far is not needed
-/// any more.
-pub(in crate::symbol) fn add_symbols_in_steps(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) -> usize {
+/// Adds the functions of both symbol tables; `step` is called again and again meanwhile, when what was read
+/// so far is not needed any more.
+pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) {
     /// Some megabyte of a table.
     const STEP: usize = 1 << 15;
     let places = layout(file);
@@ -54,21 +49,12 @@ pub(in crate::symbol) fn add_symbols_in_steps(file: &File<'_>, into: &mut Builde
         let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
         into.add(address, symbol.size(), end, rank, &text(name));
     };
-    let mut full = 0;
-    for symbol in file.symbols() {
-        full += 1;
-        add(symbol);
-        if full % STEP == 0 {
-            step();
-        }
-    }
-    for (number, symbol) in file.dynamic_symbols().enumerate() {
+    for (number, symbol) in file.symbols().chain(file.dynamic_symbols()).enumerate() {
         add(symbol);
         if number % STEP == STEP - 1 {
             step();
         }
     }
-    full
 }
 
 /// Adds the variables of both symbol tables.

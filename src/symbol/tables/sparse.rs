@@ -1,14 +1,14 @@
-//! Names of a few addresses out of large symbol tables, which are never kept: for those who watch and must
-//! stay small.
+//! Names of some addresses out of large symbol tables, of which nothing else is looked at or kept.
 //!
 //! Receives the files of a module and addresses; hands on the function at each, and remembers it for as far
 //! as it holds. A table is walked through when an address comes that is new, once for all new ones; its pages
-//! are given back afterwards. Names nothing differently than the whole [`Table`](super::table::Table) would.
+//! are given back afterwards. Names nothing differently than the whole [`Table`] does, which is made here for
+//! those who want it.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::table::{Builder, OwnedSymbol, WantedAddresses};
+use super::table::{Builder, OwnedSymbol, Table, WantedAddresses};
 use super::{elf_symbols, plt};
 use crate::address::IntervalMap;
 use crate::symbol::files::elf;
@@ -68,37 +68,42 @@ impl SparseTable {
     }
 
     fn walk(&self, few: WantedAddresses, files: &ModuleFiles, known: &mut Known) {
-        let wanted: Vec<u64> = few.wanted().to_vec();
         let mut builder = Builder::for_few(few);
-        for image in files.images() {
-            let Ok(file) = image.elf() else { continue };
-            elf_symbols::add_symbols_in_steps(&file, &mut builder, &|| image.release());
-        }
-        for mini in self.mini(files) {
-            if let Ok(file) = mini.elf() {
-                elf_symbols::add_symbols(&file, &mut builder);
-            }
-        }
-        // Stubs stand where no symbol does; to find their names takes longer than all the rest.
-        for image in files.images() {
-            let Ok(file) = image.elf() else { continue };
-            let places = plt::places(&file);
-            places.iter().for_each(|(start, end)| builder.part(*start, *end));
-            if places.iter().any(|(start, end)| builder.lacks_some(*start, *end)) {
-                plt::add_stubs(&file, &mut builder);
-            }
-        }
+        self.add_all(files, &mut builder);
         let (table, few) = builder.finish_few();
-        for address in wanted {
-            let (from, to) = few.bounds(address).unwrap_or((address, address + 1));
-            known.replace(from..to, table.find(address).map(OwnedSymbol::from));
-        }
-        for image in files.images() {
-            image.release();
+        let mut behind = 0;
+        for (address, (from, to)) in few.bounds() {
+            if address >= behind {
+                known.replace(from..to, table.find(address).map(OwnedSymbol::from));
+                behind = to;
+            }
         }
     }
 
-    fn mini(&self, files: &ModuleFiles) -> &[Image] {
+    /// All functions of the files.
+    pub(in crate::symbol) fn whole(&self, files: &ModuleFiles) -> Table {
+        let mut builder = Builder::default();
+        files.images().for_each(|image| builder.leave_names_in(image));
+        self.add_all(files, &mut builder);
+        let table = builder.finish();
+        files.images().for_each(Image::release);
+        table
+    }
+
+    fn add_all(&self, files: &ModuleFiles, into: &mut Builder) {
+        for image in files.images() {
+            let Ok(file) = image.elf() else { continue };
+            elf_symbols::add_symbols(&file, into, &|| image.release());
+            plt::add_stubs(&file, into);
+            image.release();
+        }
+        for mini in self.mini(files).iter().filter_map(|mini| mini.elf().ok()) {
+            elf_symbols::add_symbols(&mini, into, &|| {});
+        }
+    }
+
+    /// The packed symbol tables of the files, unpacked.
+    pub(in crate::symbol) fn mini(&self, files: &ModuleFiles) -> &[Image] {
         self.mini.get_or_init(|| {
             let packed = |image: &Image| elf::mini_debug(&image.elf().ok()?);
             files.images().filter_map(packed).map(|bytes| Image::held(".gnu_debugdata", bytes)).collect()

@@ -11,6 +11,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::symbol::files::image::Image;
 /// How good a name is where several start at the same address; the larger is shown.
 ///
 /// As perf chooses: sized before unsized, not weak before weak, global before local, fewer leading
-/// underscores, longer.
+/// underscores, longer. Where a worse one reaches farther, it stands behind the better one's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Rank {
     /// It is a function, or at least no bare label.
@@ -141,17 +142,19 @@ const NONE: u32 = u32::MAX;
 ///
 /// ```text
 ///   symbols        [aaaaaaaaaaaaaa]   [bbbb        boundaries are starts and ends
-///   wanted             ^                           what covers it is kept, and what starts nearest before it
+///   wanted             ^                           what covers it is kept
 ///   same answer    |---------------|               from the last boundary before it to the first behind
 /// ```
-/// A label without a size ends at the next start, and nearer starts than its own may come later: what turns
-/// out to be too far is dropped in the end. (A label inside of a sized function that ends before the address
-/// would be dropped by the whole table and is not here; no assembler makes such.)
+/// A label without a size holds as far as to the next boundary, and nearer ones may come later: what turns
+/// out to be too far is dropped in the end.
 #[derive(Debug, Default, Clone)]
 pub struct WantedAddresses {
     wanted: Vec<u64>,
-    /// The last boundary at or before each, the first behind it, and the nearest start.
-    around: Vec<(u64, u64, u64)>,
+    /// The last boundary at or before each, and the first behind it.
+    around: Vec<(u64, u64)>,
+    /// How many lie before each step of `1 << shift` bytes from the first one on.
+    steps: Vec<u32>,
+    shift: u32,
 }
 
 impl WantedAddresses {
@@ -160,8 +163,27 @@ impl WantedAddresses {
         let mut wanted: Vec<u64> = wanted.into_iter().collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let around = vec![(0, u64::MAX, 0); wanted.len()];
-        Self { wanted, around }
+        let around = vec![(0, u64::MAX); wanted.len()];
+        let low = wanted.first().copied().unwrap_or_default();
+        let reach = wanted.last().copied().unwrap_or_default() - low;
+        // About as many steps as addresses.
+        let shift = u64::BITS - (reach / wanted.len().max(1) as u64).leading_zeros();
+        let mut steps = Vec::with_capacity(wanted.len() + 2);
+        for (at, address) in wanted.iter().enumerate() {
+            steps.resize(((address - low) >> shift) as usize + 1, at as u32);
+        }
+        steps.push(wanted.len() as u32);
+        Self { wanted, around, steps, shift }
+    }
+
+    /// The first that is not before an address. Each symbol of a large table asks twice.
+    fn first_from(&self, address: u64) -> usize {
+        let Some(into) = self.wanted.first().and_then(|low| address.checked_sub(*low)) else { return 0 };
+        let step = (into >> self.shift) as usize;
+        let steps = self.steps.get(step..).and_then(|steps| steps.first_chunk());
+        let Some([from, to]) = steps else { return self.wanted.len() };
+        let (from, to) = (*from as usize, *to as usize);
+        from + self.wanted[from..to].partition_point(|wanted| *wanted < address)
     }
 
     /// Whether there are none.
@@ -169,35 +191,19 @@ impl WantedAddresses {
         self.wanted.is_empty()
     }
 
-    /// The addresses, rising.
-    pub fn wanted(&self) -> &[u64] {
-        &self.wanted
-    }
-
-    /// From where and to where the answer is that of this address, which is one of the wanted.
-    pub fn bounds(&self, address: u64) -> Option<(u64, u64)> {
-        let at = self.wanted.binary_search(&address).ok()?;
-        let (from, to, _) = self.around[at];
-        Some((from, to))
+    /// The addresses, rising, each with from where and to where the answer is the same.
+    pub fn bounds(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
+        self.wanted.iter().copied().zip(self.around.iter().copied())
     }
 
     fn wants(&mut self, start: u64, end: u64, is_open: bool) -> bool {
-        // The first wanted address that is not before the symbol.
-        let first = self.wanted.partition_point(|wanted| *wanted < start);
+        let first = self.first_from(start);
         self.boundary(first, start);
-        let nearest = self.around.get(first).is_some_and(|(.., nearest)| start >= *nearest);
-        if nearest {
-            self.around[first].2 = start;
-        }
-        if is_open {
-            return nearest && self.wanted[first] < end;
-        }
         // Nearly all symbols cover none: that is known without a second search.
         let is_clear = self.wanted.get(first).is_none_or(|wanted| *wanted >= end);
-        let rest = if is_clear { 0 } else { self.wanted[first..].partition_point(|wanted| *wanted < end) };
-        let behind = first + rest;
+        let behind = if is_clear { first } else { self.first_from(end) };
         self.boundary(behind, end);
-        behind > first
+        behind > first && (!is_open || self.around[first].0 == start)
     }
 
     /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer
@@ -211,21 +217,20 @@ impl WantedAddresses {
         }
     }
 
-    /// Whether a label is the nearest start to its wanted address; it ends at the next boundary.
+    /// Whether no boundary lies between a label and its wanted address; it ends at the next one.
     fn keeps_label(&self, start: u64, end: &mut u64) -> bool {
-        let first = self.wanted.partition_point(|wanted| *wanted < start);
-        self.around.get(first).is_some_and(|(_, to, nearest)| {
+        self.around.get(self.first_from(start)).is_some_and(|(from, to)| {
             *end = (*end).min(*to);
-            *nearest == start
+            *from == start
         })
     }
 
     /// `behind`: the first wanted address that is not before the boundary.
     fn boundary(&mut self, behind: usize, boundary: u64) {
-        if let Some((from, ..)) = self.around.get_mut(behind) {
+        if let Some((from, _)) = self.around.get_mut(behind) {
             *from = (*from).max(boundary);
         }
-        if let Some((_, to, _)) = behind.checked_sub(1).and_then(|before| self.around.get_mut(before)) {
+        if let Some((_, to)) = behind.checked_sub(1).and_then(|before| self.around.get_mut(before)) {
             *to = (*to).min(boundary);
         }
     }
@@ -269,23 +274,6 @@ impl Builder {
         }
     }
 
-    /// What lies in this place is not one with what lies around it, whether it has a name or not.
-    pub fn part(&mut self, start: u64, end: u64) {
-        if let Some(few) = &mut self.only {
-            for boundary in [start, end] {
-                let behind = few.wanted.partition_point(|wanted| *wanted < boundary);
-                few.boundary(behind, boundary);
-            }
-        }
-    }
-
-    /// Whether, of few addresses, some in this place have no name yet.
-    pub fn lacks_some(&self, start: u64, end: u64) -> bool {
-        let Some(few) = &self.only else { return false };
-        let covers = |wanted: &u64| self.entries.iter().any(|e| e.start <= *wanted && *wanted < e.end);
-        !few.wanted.iter().filter(|wanted| (start..end).contains(*wanted)).all(covers)
-    }
-
     /// Sorts, chooses among names of the same place, ends the open ones.
     pub fn finish(self) -> Table {
         self.finish_few().0
@@ -300,8 +288,8 @@ impl Builder {
             entries.retain_mut(|e| !e.open || few.keeps_label(e.start, &mut e.end));
         }
         let few = only.unwrap_or_default();
-        let worth = |e: &SymbolEntry| (!e.open, e.rank, std::cmp::Reverse(e.underscores), e.name.len);
-        entries.sort_unstable_by_key(|e| (e.start, std::cmp::Reverse(worth(e))));
+        let worth = |e: &SymbolEntry| (!e.open, e.rank, Reverse(e.underscores), e.name.len, Reverse(e.end));
+        entries.sort_unstable_by_key(|e| (Reverse(e.start), Reverse(worth(e))));
         // Equal ones need an order too, or the choice would hang on that of the file. It is found without
         // sorting, which must not rest on bytes that others may write.
         entries.dedup_by(|next, kept| {
@@ -309,8 +297,10 @@ impl Builder {
             if is_same && worth(next) == worth(kept) && names.get(next.name) < names.get(kept.name) {
                 *kept = *next;
             }
-            is_same
+            is_same && (next.open || next.end <= kept.end)
         });
+        // Of one start the better is the inner one.
+        entries.reverse();
         end_the_open(&mut entries);
         entries.shrink_to_fit();
         let cuts = cut(&entries);
@@ -455,6 +445,10 @@ mod tests {
         builder.add(16, 8, 99, rank(true, true, true), "_memcpy");
         builder.add(16, 8, 99, rank(true, true, false), "local");
         assert_eq!(name(&builder.finish(), 17), "_memcpy");
+        // Wherever it reaches.
+        let table = table(&[(10, 5, "longer name"), (10, 20, "name"), (10, 3, "a"), (10, 0, "label")]);
+        let at: Vec<&str> = [10, 14, 15, 29, 30].map(|a| name(&table, a)).into();
+        assert_eq!(at, ["longer name", "longer name", "name", "name", "-"]);
     }
 
     proptest! {
@@ -471,36 +465,22 @@ mod tests {
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
             prop_assert_eq!(table.find(address), scanned);
-            // A table for few addresses says the same, and for all between the bounds that it names. Labels
-            // that stand inside of a sized function which ends before the address are the exception: see
-            // `WantedAddresses`.
+            // Independently of the table: whatever a sized symbol covers has a name.
+            let is_covered = symbols.iter().any(|(start, size)| (*start..start + size).contains(&address));
+            prop_assert!(scanned.is_some() || !is_covered);
+            // A table for few addresses says the same, and for all between the bounds that it names.
             let wanted = others.iter().copied().chain([address]);
-            let mut few = Builder::for_few(WantedAddresses::new(wanted.clone()));
-            let mut sized = Builder::default();
-            // Names of one place have one size: of those that have not, the whole table keeps one without
-            // looking at it.
-            let mut once = std::collections::BTreeSet::new();
-            for (at, (start, size)) in symbols.iter().enumerate().filter(|(_, (_, size))| *size > 0) {
-                if !once.insert(*start) {
-                    continue;
-                }
+            let mut few = Builder::for_few(WantedAddresses::new(wanted));
+            for (at, (start, size)) in symbols.iter().enumerate() {
                 if few.wants(*start, *size, 350) {
                     few.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
                 }
-                sized.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
             }
-            let sized = sized.finish();
             let (alone, few) = few.finish_few();
-            for address in wanted {
-                prop_assert_eq!(alone.find(address), sized.find(address));
-                let (from, to) = few.bounds(address).unwrap();
+            for (address, (from, to)) in few.bounds() {
                 for near in from..to.min(400) {
-                    prop_assert_eq!(sized.find(near), alone.find(address), "{} near {}", near, address);
+                    prop_assert_eq!(table.find(near), alone.find(address), "{} near {}", near, address);
                 }
-            }
-            // Independently of the table: whatever a sized symbol covers has a name.
-            if symbols.iter().any(|(start, size)| *start <= address && address < start + size) {
-                prop_assert!(scanned.is_some() || symbols.iter().any(|(s, n)| *n > 0 && *s <= address && address < s + n && symbols.iter().any(|(o, m)| o == s && m != n)));
             }
         }
     }

@@ -58,16 +58,18 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (seed >> 33) % below
     };
-    let new = |sparse, placeholders| {
-        let mut symbolizer = Symbolizer::new(Options { sparse, placeholders, ..plain() }).unwrap();
+    let new = |alone, placeholders| {
+        let mut symbolizer = Symbolizer::new(Options { alone, placeholders, ..plain() }).unwrap();
         let module = symbolizer.add(Module::file(&libc));
         (symbolizer, module)
     };
     let name = |symbolizer: &mut Symbolizer, module, query: SymbolQuery| {
         let request = Request { module, queries: &[query] };
         let answer = symbolizer.resolve(&[request], Depth::Names, &|_| {}).remove(0);
-        let frame = answer.frames(0).first();
-        frame.map(|frame| symbolizer.names().function(frame.function).raw.to_string())
+        let function = answer.frames(0).first().map(|frame| symbolizer.names().function(frame.function));
+        let symbol = function.filter(|function| !function.is_placeholder).map(|function| &*function.raw);
+        assert_eq!(symbol, symbolizer.find(module, query).map(|(name, _)| name));
+        function.map(|function| function.raw.to_string())
     };
     let ((mut whole, mut of_whole), (mut few, mut of_few)) = (new(false, false), new(true, false));
     let (mut stubs, mut placeholders) = (0, 0);
@@ -364,8 +366,8 @@ fn functions_in_the_recording_name_only_files_that_are_not_here() {
     let offset =
         object::File::parse(&*bytes).unwrap().section_by_name(".text").unwrap().file_range().unwrap().0;
     let gone = PathBuf::from("/nowhere/lib.so");
-    for sparse in [false, true] {
-        let mut symbolizer = Symbolizer::new(Options { live: false, sparse, ..plain() }).unwrap();
+    for alone in [false, true] {
+        let mut symbolizer = Symbolizer::new(Options { live: false, alone, ..plain() }).unwrap();
         for path in [&here, &gone] {
             let functions = [(0..u64::MAX, "recorded".into())].into_iter();
             symbolizer.add_recorded(path.clone(), functions);
