@@ -87,6 +87,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change perf''s settings, as far as pmc heeds them')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
+            [CompletionResult]::new('persist', 'persist', [CompletionResultType]::ParameterValue, 'Keep events running with nobody looking, for whoever comes later')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Show the commands, or the options of one')
@@ -1258,6 +1259,85 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Only the recording''s header, as perf report --header-only')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('add', 'add', [CompletionResultType]::ParameterValue, 'Open an event and keep it: it counts and records from now on, until it is removed')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List what is held, and what was lost with a holder that has ended')
+            [CompletionResult]::new('show', 'show', [CompletionResultType]::ParameterValue, 'Show what an entry is, down to the request as the kernel took it')
+            [CompletionResult]::new('read', 'read', [CompletionResultType]::ParameterValue, 'Show what an entry has counted since it was added')
+            [CompletionResult]::new('snapshot', 'snapshot', [CompletionResultType]::ParameterValue, 'Write the records that an entry holds now into a file that report, script and perf read')
+            [CompletionResult]::new('rename', 'rename', [CompletionResultType]::ParameterValue, 'Give an entry another name; its number stays')
+            [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Close entries; forget those that were lost')
+            [CompletionResult]::new('hold', 'hold', [CompletionResultType]::ParameterValue, 'Run the holder in the foreground, as a service does')
+            break
+        }
+        'pmc;persist;add' {
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'The event, with its modifiers and qualifiers, as for record')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'The event, with its modifiers and qualifiers, as for record')
+            [CompletionResult]::new('--pages', '--pages', [CompletionResultType]::ParameterName, 'Pages of each ring [default: 512 KiB]')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'On these CPUs [default: all that are on line]')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'On these CPUs [default: all that are on line]')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'These running processes, all threads, with the children that they start')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'These running processes, all threads, with the children that they start')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Samples carry call chains, by frame pointers')
+            [CompletionResult]::new('--share', '--share', [CompletionResultType]::ParameterName, 'What users other than the holder''s and root may have')
+            [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Full rings keep the newest records, and every snapshot has them all (the default)')
+            [CompletionResult]::new('--normal', '--normal', [CompletionResultType]::ParameterName, 'Full rings keep the oldest records, and a snapshot takes them out')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;list' {
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'One JSON document')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;show' {
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'One JSON document')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;read' {
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'One JSON document')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;snapshot' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file; `-` is standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file; `-` is standard output')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;rename' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;rm' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;hold' {
+            [CompletionResult]::new('--until-empty', '--until-empty', [CompletionResultType]::ParameterName, 'Leave the terminal, and end when nothing is held any more: how `add` starts it')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

@@ -61,6 +61,9 @@ _pmc() {
             pmc,list)
                 cmd="pmc__subcmd__list"
                 ;;
+            pmc,persist)
+                cmd="pmc__subcmd__persist"
+                ;;
             pmc,profile)
                 cmd="pmc__subcmd__profile"
                 ;;
@@ -94,6 +97,30 @@ _pmc() {
             pmc__subcmd__data,convert)
                 cmd="pmc__subcmd__data__subcmd__convert"
                 ;;
+            pmc__subcmd__persist,add)
+                cmd="pmc__subcmd__persist__subcmd__add"
+                ;;
+            pmc__subcmd__persist,hold)
+                cmd="pmc__subcmd__persist__subcmd__hold"
+                ;;
+            pmc__subcmd__persist,list)
+                cmd="pmc__subcmd__persist__subcmd__list"
+                ;;
+            pmc__subcmd__persist,read)
+                cmd="pmc__subcmd__persist__subcmd__read"
+                ;;
+            pmc__subcmd__persist,rename)
+                cmd="pmc__subcmd__persist__subcmd__rename"
+                ;;
+            pmc__subcmd__persist,rm)
+                cmd="pmc__subcmd__persist__subcmd__rm"
+                ;;
+            pmc__subcmd__persist,show)
+                cmd="pmc__subcmd__persist__subcmd__show"
+                ;;
+            pmc__subcmd__persist,snapshot)
+                cmd="pmc__subcmd__persist__subcmd__snapshot"
+                ;;
             *)
                 ;;
         esac
@@ -101,7 +128,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
+            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -857,7 +884,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
+            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -979,6 +1006,176 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist)
+            opts="-h --no-pager --help add list show read snapshot rename rm hold"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__add)
+            opts="-e -C -p -h --event --pages --overwrite --normal --cpu --pid --call-graph --share --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-graph)
+                    COMPREPLY=($(compgen -W "fp" -- "${cur}"))
+                    return 0
+                    ;;
+                --share)
+                    COMPREPLY=($(compgen -W "nothing counts records" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__hold)
+            opts="-h --until-empty --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__list)
+            opts="-h --json --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__read)
+            opts="-h --json --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__rename)
+            opts="-h --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__rm)
+            opts="-h --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__show)
+            opts="-h --json --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__snapshot)
+            opts="-o -h --output --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -48,6 +48,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand config 'Show and change perf''s settings, as far as pmc heeds them'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
+            cand persist 'Keep events running with nobody looking, for whoever comes later'
             cand reserve 'Reserve the hardware counters'
             cand version 'Show the version'
             cand help 'Show the commands, or the options of one'
@@ -1196,6 +1197,76 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --header 'Only the recording''s header, as perf report --header-only'
             cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand add 'Open an event and keep it: it counts and records from now on, until it is removed'
+            cand list 'List what is held, and what was lost with a holder that has ended'
+            cand show 'Show what an entry is, down to the request as the kernel took it'
+            cand read 'Show what an entry has counted since it was added'
+            cand snapshot 'Write the records that an entry holds now into a file that report, script and perf read'
+            cand rename 'Give an entry another name; its number stays'
+            cand rm 'Close entries; forget those that were lost'
+            cand hold 'Run the holder in the foreground, as a service does'
+        }
+        &'pmc;persist;add'= {
+            cand -e 'The event, with its modifiers and qualifiers, as for record'
+            cand --event 'The event, with its modifiers and qualifiers, as for record'
+            cand --pages 'Pages of each ring [default: 512 KiB]'
+            cand -C 'On these CPUs [default: all that are on line]'
+            cand --cpu 'On these CPUs [default: all that are on line]'
+            cand -p 'These running processes, all threads, with the children that they start'
+            cand --pid 'These running processes, all threads, with the children that they start'
+            cand --call-graph 'Samples carry call chains, by frame pointers'
+            cand --share 'What users other than the holder''s and root may have'
+            cand --overwrite 'Full rings keep the newest records, and every snapshot has them all (the default)'
+            cand --normal 'Full rings keep the oldest records, and a snapshot takes them out'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;list'= {
+            cand --json 'One JSON document'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;show'= {
+            cand --json 'One JSON document'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;read'= {
+            cand --json 'One JSON document'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;snapshot'= {
+            cand -o 'The file; `-` is standard output'
+            cand --output 'The file; `-` is standard output'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;rename'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;rm'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;hold'= {
+            cand --until-empty 'Leave the terminal, and end when nothing is held any more: how `add` starts it'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -h 'Print help'
             cand --help 'Print help'
         }

@@ -19,6 +19,7 @@ pub mod list;
 pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
+pub mod persist;
 pub mod profile;
 pub mod record;
 pub mod report;
@@ -169,6 +170,8 @@ commands! {
     List(list::List) = "list",
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info) = "info",
+    /// Keep events running with nobody looking, for whoever comes later
+    Persist(persist::Persist) = "persist",
     /// Reserve the hardware counters
     Reserve(reserve::Reserve) = "reserve",
     /// Show the version

@@ -19,6 +19,7 @@ mod kallsyms;
 mod list;
 mod pager;
 mod perfalloc;
+mod persist;
 mod plan;
 mod profile;
 mod progress;
@@ -239,6 +240,7 @@ fn run(cli: Cli, settings: &Config) -> Result<Exit> {
         Command::Config(typed) => config::run(&config::Plan::new(&typed)?),
         Command::Help(typed) => Ok(help(&typed.command)),
         Command::Version(typed) => version::run(typed.build_options),
+        Command::Persist(typed) => persist::run(persist::Plan::new(typed.command, &Host::live())?),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

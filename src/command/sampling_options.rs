@@ -70,7 +70,7 @@ fn number(word: &str) -> Option<u32> {
 }
 
 /// A process by its number, or all processes of a name, as `pgrep -x` finds them.
-fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
+pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     /// The kernel keeps no more of a name (`TASK_COMM_LEN`).
     const MOST: usize = 15;
     let is_name = !word.trim().is_empty() && !word.bytes().all(|byte| byte.is_ascii_digit());

@@ -30,7 +30,7 @@ use crate::abi::{Attr, read_format};
 use crate::error::Error;
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
-use crate::sys::perf::{EventFd, OpenTarget};
+use crate::sys::perf::{EventFd, OpenTarget, Paused};
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
 use crate::units::Count;
@@ -110,6 +110,7 @@ pub struct Rings {
     rings: Vec<MappedRing>,
     on_exec: bool,
     has_tracker: bool,
+    tracks_apart: bool,
     keeps_contexts: bool,
     per_thread: bool,
     /// See [`RingOptions::keeps_contexts`].
@@ -131,6 +132,9 @@ pub struct RingOptions {
     pub per_thread: bool,
     /// An event of its own tells of mappings, names and tasks, from the moment that it is open.
     pub tracker: bool,
+    /// What that one tells of goes into rings of its own, which keep the newest: however many tasks come and
+    /// go, they take no room from samples.
+    pub tracks_apart: bool,
     /// Threads keep their events. Where all events of a thread are inherited, the kernel swaps them with a
     /// child's at a context switch instead of taking both off the counters, so that any of them may end with
     /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents
@@ -159,6 +163,7 @@ impl Rings {
             rings: Vec::new(),
             on_exec: setting.on_exec,
             has_tracker: setting.tracker,
+            tracks_apart: setting.tracker && setting.tracks_apart,
             keeps_contexts: setting.keeps_contexts,
             per_thread: setting.per_thread,
             guards: Vec::new(),
@@ -188,7 +193,8 @@ impl Rings {
             }
         }
         if setting.tracker {
-            let (spec, request) = sampling::tracker(options, base)?;
+            let (spec, mut request) = sampling::tracker(options, base)?;
+            request.change(|attr| attr.set(Flag::WriteBackward, setting.tracks_apart));
             rings.groups.push(vec![rings.events.len()]);
             rings.add(spec, None, request, true);
         }
@@ -305,9 +311,11 @@ impl Rings {
         for at in first..self.open.len() {
             let direction = self.events[self.open[at].event].direction();
             let slot = self.open[at].slot;
+            let is_apart = |at: usize| self.tracks_apart && self.open[at].event + 1 == self.events.len();
             // The newest rings are the likeliest: slots come thread by thread, CPU by CPU.
             let same = |mapped: &MappedRing| {
                 mapped.direction == direction
+                    && is_apart(mapped.open) == is_apart(at)
                     && mapped.slot.cpu == slot.cpu
                     && (slot.cpu.is_some() || mapped.slot.tid == slot.tid)
             };
@@ -357,6 +365,11 @@ impl Rings {
             mapped.ring = Some(Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?);
         }
         self.lead(first)
+    }
+
+    /// Bytes of a ring.
+    pub fn ring_bytes(&self) -> u64 {
+        self.rings.iter().find_map(|mapped| mapped.ring.as_ref()).map_or(0, Ring::size)
     }
 
     /// Shows what waits in the forward rings, and leaves it there: one or two slices a ring.
@@ -477,11 +490,33 @@ impl Rings {
                 continue;
             }
             let Some(ring) = &mut mapped.ring else { continue };
-            let paused = open[mapped.open].fd.pause();
-            let paused = paused.map_err(|error| Error::io("pausing a ring to take a snapshot", error))?;
-            bytes += ring.snapshot(&paused, |slices| take(index, slices))?;
+            bytes += ring.snapshot(&pause(&open[mapped.open].fd)?, |slices| take(index, slices))?;
         }
         Ok(bytes)
+    }
+
+    /// Shows everything that the backward rings hold, as often as it is asked for, and takes out what waits
+    /// in the forward ones: the ring's index, its direction, and one or two slices.
+    ///
+    /// # Errors
+    /// As [`Rings::snapshot`].
+    pub fn copy<E>(
+        &mut self,
+        mut take: impl FnMut(usize, Direction, &[&[u8]]) -> Result<(), E>,
+    ) -> Result<(), Error>
+    where
+        Error: From<E>,
+    {
+        let Self { rings, open, .. } = self;
+        for (index, MappedRing { open: at, direction, ring, .. }) in rings.iter_mut().enumerate() {
+            let Some(ring) = ring else { continue };
+            let take = |slices: &[&[u8]]| take(index, *direction, slices);
+            match direction {
+                Direction::Forward => ring.drain(take)?,
+                Direction::Backward => ring.copy(&pause(&open[*at].fd)?, take)?,
+            };
+        }
+        Ok(())
     }
 
     /// Whether any ring keeps the newest records until a snapshot is taken.
@@ -628,6 +663,10 @@ impl SampledEvent {
             }
         }
     }
+}
+
+fn pause(event: &EventFd) -> Result<Paused<'_>, Error> {
+    event.pause().map_err(|error| Error::io("pausing a ring to take a snapshot", error))
 }
 
 /// The pages of a ring of about so many bytes: a power of two, at least one.

@@ -24,6 +24,8 @@ mod resolve;
 mod syntax;
 mod terms;
 
+use std::path::PathBuf;
+
 use crate::abi::Attr;
 use crate::abi::attr::kind;
 use crate::abi::generic::CPU_CLOCK;
@@ -79,9 +81,6 @@ pub struct EventSpec {
     /// The CPUs that have this PMU, where the machine's cores differ: elsewhere the event cannot be opened
     /// for a CPU, and a task is counted only while it runs on one of them.
     pub core_cpus: Option<CpuList>,
-    /// The event is one of the persistent PMU: its request is understood by pmc's own holder process only and
-    /// must never be given to the kernel, for which the same bits mean something else.
-    pub persistent: bool,
     /// `G`, `H`, `guest` or `host` chose between host and guests.
     pub exclusion_chosen: bool,
     /// `S`: in a sample, the values of the group are read too.
@@ -100,6 +99,18 @@ pub enum Source {
     Kernel(Attr),
     /// pmc itself measures it.
     Tool(Tool),
+    /// A holder keeps it open: who wants its counts or records asks there.
+    Held(PersistentEvent),
+}
+
+/// An event that a holder keeps open (`persistent/NAME/`). Its request is the holder's own and must never be
+/// given to the kernel, for which the same bits mean something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersistentEvent {
+    /// Where the holder publishes it.
+    pub run_directory: PathBuf,
+    /// The holder's number for it.
+    pub id: u64,
 }
 
 /// Events that need no counter (perf's tool events).
@@ -177,7 +188,6 @@ impl EventSpec {
             merge: None,
             uncore: false,
             core_cpus: None,
-            persistent: false,
             exclusion_chosen: false,
             sample_read: false,
             filter: None,
@@ -251,7 +261,7 @@ impl EventSpec {
     pub fn attr(&self) -> Option<&Attr> {
         match &self.source {
             Source::Kernel(attr) => Some(attr),
-            Source::Tool(_) => None,
+            Source::Tool(_) | Source::Held(_) => None,
         }
     }
 }

@@ -13,7 +13,7 @@
 //!    instr./core  instr./atom    ──►   group 2: cycles/atom, instructions/atom
 //! ```
 
-use super::error::{Fault, ParseError, Result};
+use super::error::{Fault, ParseError, Result, Span};
 use super::qualify::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
 use super::{
@@ -22,7 +22,7 @@ use super::{
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{self, NoCacheEvent};
 use crate::host::Host;
-use crate::host::pmu::Pmu;
+use crate::host::pmu::{PERSISTENT, Pmu};
 
 /// Requests that one text may stand for: more than any kernel would open, less than memory holds.
 const MOST_EVENTS: usize = 100_000;
@@ -121,6 +121,11 @@ impl<'h> Parser<'h> {
             Modifiers::read(word)?;
         }
         let mut specs = self.body(event)?;
+        if let (Some(word), [EventSpec { source: Source::Held(_), .. }]) =
+            (event.modifiers.or(event.qualifiers.first().map(|q| q.name)), specs.as_slice())
+        {
+            return Err(held_as_it_is(&word.span()));
+        }
         self.count += specs.len();
         if self.count > MOST_EVENTS {
             return Err(Fault::at(
@@ -321,6 +326,11 @@ impl<'h> Parser<'h> {
         event: &EventSyntax<'_>,
     ) -> Result<Vec<EventSpec>> {
         let name = event.text.text;
+        if word.text == PERSISTENT
+            && let Some(spec) = self.published(word, given, name)?
+        {
+            return Ok(vec![spec]);
+        }
         let mut pmus: Vec<Pmu> = self.host.pmu(word.text).into_iter().collect();
         if pmus.is_empty() {
             let names = self.host.pmu_names();
@@ -350,6 +360,34 @@ impl<'h> Parser<'h> {
                 Ok(specs)
             }
         }
+    }
+
+    /// `persistent/NAME/`: an event that a holder publishes, this user's before root's; `None` where the
+    /// kernel has such a PMU and no holder this event.
+    fn published(&self, word: Word<'_>, given: &[Term<'_>], name: &str) -> Result<Option<EventSpec>> {
+        let trees = self.host.published_pmus();
+        let is_name = |term: &&Term<'_>| term.value.is_none() || term.name.text != "name";
+        let mut asked = given.iter().filter(is_name);
+        let (wanted, more) = (asked.next(), asked.next());
+        let of = |tree: &Pmu| terms::pmu_event(tree, given, name, false).ok();
+        if let Some(spec) = trees.iter().filter(|_| wanted.is_some()).find_map(of) {
+            return match more {
+                Some(more) => Err(held_as_it_is(&more.span())),
+                None => Ok(Some(spec)),
+            };
+        }
+        if self.host.pmu_names().iter().any(|pmu| pmu == PERSISTENT) {
+            return Ok(None);
+        }
+        let held: Vec<String> = trees.iter().flat_map(Pmu::events).collect();
+        let (span, asked) = wanted.map_or((word.span(), "NAME"), |term| (term.span(), term.name.text));
+        let fault = match held.as_slice() {
+            [] => Fault::at(&span, "no persistent event is held").why("no holder runs, or it holds nothing"),
+            some => Fault::at(&span, format!("no persistent event called `{asked}` is held"))
+                .expected(format!("one that is: {}", some.join(", ")))
+                .meant(asked, some.iter().map(String::as_str)),
+        };
+        Err(fault.try_this(format!("pmc persist add {asked} -e EVENT makes one")))
     }
 
     /// `a:b`: a numeric event, a tracepoint, or modifiers that are none.
@@ -479,6 +517,13 @@ fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
         }
         None => hands.push(Hand { pmu, events: vec![spec] }),
     }
+}
+
+/// What is asked of an event that runs already, with other settings.
+fn held_as_it_is(span: &Span) -> Fault {
+    Fault::at(span, "a persistent event runs as it was added, whoever looks at it")
+        .expected("persistent/NAME/ alone")
+        .try_this("pmc persist add ANOTHER -e EVENT, with these settings")
 }
 
 fn single(event: EventSpec) -> EventGroup {

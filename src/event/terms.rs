@@ -12,7 +12,7 @@
 
 use super::error::{Fault, Result, Span};
 use super::syntax::{self, Term, number, numbered_word, plain_digits};
-use super::{EventSpec, Source};
+use super::{EventSpec, PersistentEvent, Source};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::branch_sample_type;
 use crate::abi::generic;
@@ -248,6 +248,9 @@ pub(super) fn pmu_event(pmu: &Pmu, terms: &[Term<'_>], name: &str, hybrid: bool)
             set(pmu, &mut spec, &term, hybrid)?;
         }
     }
+    if let (Some(folder), Source::Kernel(attr)) = (pmu.run_directory(), &spec.source) {
+        spec.source = Source::Held(PersistentEvent { run_directory: folder.to_owned(), id: attr.config() });
+    }
     Ok(spec)
 }
 
@@ -264,7 +267,6 @@ pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> Result<
 /// Notes where this PMU's events are opened.
 pub(super) fn place(spec: &mut EventSpec, pmu: &Pmu) {
     spec.pmu = Some(pmu.name.clone());
-    spec.persistent = pmu.is_persistent();
     spec.cpus = pmu.cpumask();
     spec.uncore = spec.cpus.is_some();
     spec.core_cpus = if spec.uncore { None } else { pmu.core_cpus() };

@@ -10,6 +10,7 @@ pub mod cpulist;
 pub mod holders;
 pub mod maps;
 pub mod pcp_agent;
+pub mod persistent;
 pub mod pmu;
 pub mod process;
 pub mod settings;

@@ -13,12 +13,11 @@ use super::{CpuList, Host};
 /// Where the kernel lists its PMUs.
 const DEVICES: &str = "/sys/bus/event_source/devices";
 
-/// Where a holder process of pmc publishes persistent events, laid out as the kernel's folder would be.
-const PERSISTENT: &str = "/run/pmc/persistent";
-
 /// The PMU type of the persistent-events series (2013, never merged). A mainline kernel gives this number to
 /// any other PMU, so it is a mark between pmc's own processes and never goes to the kernel.
-pub const PERSISTENT_TYPE: u32 = 6;
+const PERSISTENT_TYPE: u32 = 6;
+/// The PMU of that series, whoever has it: a kernel, or a holder's run directory.
+pub const PERSISTENT: &str = "persistent";
 
 /// A file in sysfs is at most a page; what is longer is not what it says it is.
 const LONGEST_FILE: usize = 64 * 1024;
@@ -31,6 +30,8 @@ pub struct Pmu {
     /// `attr.type` of its events.
     pub kind: u32,
     dir: PathBuf,
+    /// A holder's run directory, not the kernel's folder.
+    is_published: bool,
 }
 
 /// Which bits of the request a term means: the content of `format/TERM`.
@@ -83,21 +84,14 @@ impl Host {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
             return None;
         }
-        if name == "persistent"
-            && let Some(pmu) = self.published_persistent()
+        if name == PERSISTENT
+            && let Some(pmu) = self.published_pmus().into_iter().next()
         {
             return Some(pmu);
         }
         let dir = self.path(DEVICES).join(name);
         let kind = text(&dir.join("type"))?.trim().parse().ok()?;
-        Some(Pmu { name: name.to_owned(), kind, dir })
-    }
-
-    /// The tree that a holder of persistent events publishes; its `type` is a word of pmc's own.
-    fn published_persistent(&self) -> Option<Pmu> {
-        let dir = self.path(PERSISTENT);
-        text(&dir.join("type"))?;
-        Some(Pmu { name: "persistent".to_owned(), kind: PERSISTENT_TYPE, dir })
+        Some(Pmu { name: name.to_owned(), kind, dir, is_published: false })
     }
 
     /// The core PMUs of a machine whose cores differ (`cpu_core` and `cpu_atom`, or several `armv8_…`), in
@@ -128,9 +122,16 @@ impl Host {
 }
 
 impl Pmu {
-    /// Whether this is the PMU of the persistent-events series, whose requests no mainline kernel may see.
-    pub fn is_persistent(&self) -> bool {
-        self.name == "persistent"
+    /// The run directory of a holder of persistent events; its `type` is a word of pmc's own.
+    pub(super) fn published(dir: PathBuf) -> Option<Self> {
+        text(&dir.join("type"))?;
+        Some(Self { name: PERSISTENT.to_owned(), kind: PERSISTENT_TYPE, dir, is_published: true })
+    }
+
+    /// The run directory, if a holder publishes these events: their requests are its own and must never be
+    /// given to the kernel, for which the same bits mean something else.
+    pub fn run_directory(&self) -> Option<&Path> {
+        self.is_published.then_some(&self.dir)
     }
 
     /// The names of its terms (`format/*`), sorted.

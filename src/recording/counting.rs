@@ -10,6 +10,7 @@ use std::rc::Rc;
 use super::control::Control;
 use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
+use super::held_counts::HeldCounts;
 use super::open::inheritable_probes;
 use super::plan::{Course, Delay, Scope};
 use super::reservation::{EventChoice, EventSwitch};
@@ -101,6 +102,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let options = CountOptions { inherit, enable_on_exec, levels };
     let held = launch::hold_for(&course, setup.streams)?;
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
+    let held_counts = HeldCounts::of(groups.iter().flat_map(|(group, _)| &group.events));
     let mut set = CounterSet::new(groups, options);
     set.keep(probes);
     let threads = open_scope(&mut set, host, &scope, held.as_ref())?;
@@ -112,6 +114,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let mut counting = Counting {
         ends_with_command,
         set,
+        held_counts,
         threads: threads.clone(),
         readings: Vec::new(),
         interval: setup.interval_ns.map(|step| Beat { next: None, step, left: setup.interval_count }),
@@ -137,6 +140,8 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
 /// Counters that are driven.
 struct Counting<'a> {
     set: CounterSet,
+    /// Of events that a holder keeps open.
+    held_counts: HeldCounts,
     threads: Vec<Thread>,
     /// The last totals.
     readings: Vec<Reading>,
@@ -158,7 +163,8 @@ struct Beat {
 
 impl Counting<'_> {
     fn read(&mut self) -> Result<()> {
-        read(&mut self.set, &mut self.readings)
+        read(&mut self.set, &mut self.readings)?;
+        self.held_counts.read(&mut self.readings)
     }
 
     /// Intervals are counted from when the events are first on.
@@ -180,11 +186,16 @@ impl Counting<'_> {
 
 impl EventSwitch for Counting<'_> {
     fn start(&mut self) -> Result<()> {
+        self.held_counts.switch(true)?;
         self.set.enable().map_err(starting)
     }
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
         let which = |event: &EventSpec| events.has(event.takes_counter());
+        // What is held takes no counter of ours.
+        if events.has(false) {
+            self.held_counts.switch(on)?;
+        }
         if on { self.set.enable_where(which) } else { self.set.disable_where(which) }.map_err(starting)
     }
 

@@ -122,6 +122,7 @@ pub(crate) fn open(
         on_exec,
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
+        tracks_apart: plan.tracks_apart,
         with_id: plan.with_id || unwinds(plan, &groups),
         keeps_contexts: plan.options.stat || events().any(|spec| spec.qualifiers.logs()),
         per_thread: plan.per_thread,

@@ -103,6 +103,8 @@ pub(crate) struct SamplePlan {
     pub(crate) joins: bool,
     /// A ring for each thread, not for each CPU.
     pub(crate) per_thread: bool,
+    /// What tells of mappings and tasks has rings of its own, which keep the newest.
+    pub(crate) tracks_apart: bool,
     /// Pages of a ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
     /// What to do about other people's use of the hardware counters.
@@ -131,6 +133,7 @@ impl SamplePlan {
             unwinds: false,
             joins: true,
             per_thread: false,
+            tracks_apart: false,
             ring_pages: None,
             reserve: Policy::default(),
             course: Course::default(),

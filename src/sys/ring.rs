@@ -149,8 +149,31 @@ impl Ring {
         paused: &Paused<'_>,
         take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
     ) -> Result<u64, E> {
+        let (head, len) = self.look(paused, take)?;
+        self.tail = head;
+        Ok(len)
+    }
+
+    /// As [`Ring::snapshot`], and what is shown is shown again. Only to be used from the first time on.
+    ///
+    /// # Errors
+    /// What `take` says.
+    pub fn copy<E>(
+        &self,
+        paused: &Paused<'_>,
+        take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        self.look(paused, take).map(|(_, len)| len)
+    }
+
+    /// Shows what was written since the head was at `tail`; the head, and bytes shown.
+    fn look<E>(
+        &self,
+        paused: &Paused<'_>,
+        take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
+    ) -> Result<(u64, u64), E> {
         if !paused.is(self.event) {
-            return Ok(0);
+            return Ok((self.tail, 0));
         }
         let head = self.head();
         // The head runs downwards from 0: what was written since then lies between it and where it was.
@@ -164,8 +187,7 @@ impl Ring {
                 _ => take(&[first, second])?,
             }
         }
-        self.tail = head;
-        Ok(len)
+        Ok((head, len))
     }
 
     fn head(&self) -> u64 {

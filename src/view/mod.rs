@@ -10,6 +10,7 @@ mod json_document;
 pub mod list;
 pub mod listings;
 pub mod openmetrics;
+pub mod persist;
 mod remarks;
 pub mod report;
 pub mod script;

@@ -21,10 +21,11 @@ use sources::Tree;
 ///                     main
 ///                   command   <- cli        wires the rest
 ///           tui                view
+///         holder
 ///        recording          analysis        the two engines
 ///                           profile
 ///
-/// counter                    symbol  unwind
+/// persistent  counter        symbol  unwind
 /// event                      session
 /// host                       perfdata
 ///           sys  record  abi
@@ -39,10 +40,12 @@ const FLOORS: &[(&str, &[&str])] = &[
             "cli",
             "tui",
             "view",
+            "holder",
             "recording",
             "analysis",
             "config",
             "profile",
+            "persistent",
             "counter",
             "event",
             "host",
@@ -60,13 +63,40 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("cli", &[]),
     ("tui", &["view", "profile", "error", "terminal", "units", "text"]),
-    ("view", &["profile", "symbol", "session", "record", "abi", "error", "terminal", "units", "text"]),
+    (
+        "view",
+        &[
+            "profile",
+            "persistent",
+            "symbol",
+            "session",
+            "record",
+            "abi",
+            "error",
+            "terminal",
+            "units",
+            "text",
+        ],
+    ),
+    // What keeps events open for others to read: a server around the first engine's rings.
+    ("holder", &["recording", "persistent", "counter", "host", "sys", "abi", "error", "units"]),
     // The engines.
     (
         "recording",
         &[
-            "counter", "event", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi",
-            "error", "units",
+            "persistent",
+            "counter",
+            "event",
+            "host",
+            "symbol",
+            "unwind",
+            "session",
+            "perfdata",
+            "sys",
+            "record",
+            "abi",
+            "error",
+            "units",
         ],
     ),
     (
@@ -77,7 +107,8 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("profile", &["symbol", "session", "record", "abi", "error", "units", "text"]),
-    // The measuring wing.
+    // The measuring wing. `persistent` is what a holder and who asks it have in common.
+    ("persistent", &["host", "sys", "error"]),
     ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
     ("event", &["host", "abi", "error", "text"]),
     ("host", &["sys", "abi"]),
@@ -108,8 +139,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         &[
             "command",
             "tui",
+            "holder",
             "recording",
             "analysis",
+            "persistent",
             "counter",
             "host",
             "symbol",
@@ -124,8 +157,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "std::fs",
         &[
             "command",
+            "holder",
             "recording",
             "analysis",
+            "persistent",
             "counter",
             "event",
             "host",
@@ -135,11 +170,26 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "config",
         ],
     ),
-    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "sys"]),
-    ("std::thread", &["command", "tui", "recording", "analysis", "counter"]),
+    (
+        "std::process",
+        &["main", "command", "recording", "persistent", "counter", "symbol", "perfdata", "error", "sys"],
+    ),
+    ("std::thread", &["command", "holder", "tui", "recording", "analysis", "persistent", "counter"]),
     (
         "std::env",
-        &["command", "recording", "analysis", "counter", "symbol", "perfdata", "sys", "config", "terminal"],
+        &[
+            "command",
+            "recording",
+            "analysis",
+            "persistent",
+            "counter",
+            "host",
+            "symbol",
+            "perfdata",
+            "sys",
+            "config",
+            "terminal",
+        ],
     ),
     ("std::net", &["command", "record"]),
     // What people type and see.
@@ -154,8 +204,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["text"]),
     ("regex_lite", &["tui", "analysis"]),
     // Formats.
-    ("serde", &["view", "profile"]),
-    ("serde_json", &["command", "view"]),
+    ("serde", &["view", "profile", "persistent"]),
+    ("serde_json", &["command", "holder", "view", "recording", "persistent"]),
     ("zstd", &["perfdata"]),
     ("flate2", &["view", "perfdata"]),
     ("base64", &["view"]),

@@ -12,7 +12,7 @@ use pmc::counter::facts::Facts;
 use pmc::counter::{Flags, Mode};
 use pmc::error::{Error, Exit};
 use pmc::event::listing::{self, Kind};
-use pmc::event::{self, EventGroup, EventSpec, Source, Tool};
+use pmc::event::{self, EventGroup, EventSpec, PersistentEvent, Source, Tool};
 use pmc::host::{CpuList, Host};
 use proptest::prelude::*;
 
@@ -36,6 +36,7 @@ fn one(machine: &str, text: &str) -> EventSpec {
 fn encoded(event: &EventSpec) -> String {
     let attr = match &event.source {
         Source::Tool(tool) => return format!("{tool:?}"),
+        Source::Held(held) => return format!("held {}", held.id),
         Source::Kernel(attr) => attr,
     };
     let mut out = format!("{}:{:#x}", attr.kind(), attr.config());
@@ -359,14 +360,33 @@ fn arm_spe_counts_tasks_although_it_has_a_cpumask() {
 }
 
 #[test]
-fn persistent_events_are_marked_so_that_no_kernel_sees_them() {
-    let event = one("persistent", "persistent/mce_record/");
-    let attr = event.attr().unwrap();
+fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
+    // A kernel that lists the PMU is asked as it wants it.
+    let kernels = one("persistent", "persistent/mce_record/");
+    let attr = kernels.attr().unwrap();
     assert_eq!((attr.kind(), attr.config(), attr.word(5).unwrap() >> 23 & 1), (6, 106, 1));
-    assert!(event.persistent);
-    assert!(!one("persistent", "cycles").persistent);
-    let refusal = pmc::counter::allocate(&event, Mode::TaskCounting, Flags::default(), None).unwrap_err();
-    assert!(refusal.explain(&Facts::default()).cause.contains("cannot hold persistent events yet"));
+    // What a holder publishes never gets there.
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run/pmc/persistent");
+    for (name, text) in [
+        ("type", "persistent\n"),
+        ("format/persistent", "attr5:23\n"),
+        ("events/faults", "persistent,config=7\n"),
+    ] {
+        std::fs::create_dir_all(run.join(name).parent().unwrap()).unwrap();
+        std::fs::write(run.join(name), text).unwrap();
+    }
+    let host = Host::rooted(folder.path());
+    let read = |text: &str| event::parse(text, &host);
+    let held = read("persistent/faults/").unwrap().remove(0).events.remove(0);
+    let Source::Held(PersistentEvent { run_directory, id }) = &held.source else { panic!("{held:?}") };
+    assert_eq!((run_directory, *id), (&run, 7));
+    assert!(held.attr().is_none() && !held.takes_counter());
+    let refusal = pmc::counter::allocate(&held, Mode::TaskCounting, Flags::default(), None).unwrap_err();
+    assert!(refusal.explain(&Facts::default()).cause.contains("a holder keeps it open"));
+    let missing = read("persistent/fault/").unwrap_err();
+    assert_eq!(missing.suggestions, ["faults"]);
+    assert!(missing.remedy.unwrap().contains("pmc persist add fault -e EVENT"));
 }
 
 #[test]

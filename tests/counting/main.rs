@@ -10,6 +10,7 @@ mod generated;
 mod info;
 mod list;
 mod parity;
+mod persist;
 mod reserve;
 mod stat;
 mod usage;

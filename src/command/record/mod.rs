@@ -60,7 +60,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if plan.dry_run {
         return Ok(Exit::Done);
     }
-    let features = features::at_the_start(&host, &plan.sample, &rings, &events.written);
+    let features = features::at_the_start(&host, plan.sample.options.clock, rings.groups(), &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
     // The command, its gate passed, and the thread that unwinds run as they would.

@@ -134,6 +134,7 @@ impl Plan {
             unwinds: typed.unwind != "deferred" && !backward,
             joins: !typed.no_join,
             per_thread: typed.per_thread,
+            tracks_apart: false,
             ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
             reserve: typed.reserve.parse()?,
             course: Course {

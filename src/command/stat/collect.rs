@@ -360,8 +360,11 @@ fn is_of_kernel(spec: &EventSpec) -> bool {
 /// Which of these events may wait for a counter of the hardware: not software events among themselves. When
 /// those were off (a cgroup that did not run), there was nothing for them to count.
 fn wait_for_counters(events: &[Column<'_>]) -> Vec<bool> {
-    let is_software = |spec: &EventSpec| {
-        spec.attr().is_none_or(|attr| matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT))
+    let is_software = |spec: &EventSpec| match &spec.source {
+        Source::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
+        Source::Tool(_) => true,
+        // Its holder knows, and says that what does not wait was counted all the time.
+        Source::Held(_) => false,
     };
     let waits = |event: &Column<'_>| {
         let mut members = events.iter().filter(|other| other.group == event.group);
@@ -388,6 +391,7 @@ fn role(spec: &EventSpec) -> Role {
         Source::Tool(Tool::DurationTime) => return Role::DurationTime,
         Source::Tool(Tool::UserTime) => return Role::UserTime,
         Source::Tool(Tool::SystemTime) => return Role::SystemTime,
+        Source::Held(_) => return Role::Other,
         Source::Kernel(attr) => attr,
     };
     let config = attr.config() as u32;

@@ -113,7 +113,7 @@ pub(super) fn run(
         RecordedEvent { attr: attr.clone(), ids, name }
     });
     let events = Events::new(&sample, recorded.collect());
-    let features = features::at_the_start(host, &sample, &rings, &events.written);
+    let features = features::at_the_start(host, sample.options.clock, rings.groups(), &events.written);
     let features = crate::perfdata::Features { stat: Some(Raw::default()), ..features };
     let columns = columns(&rings, tools);
     let shown = Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);

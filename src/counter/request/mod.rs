@@ -99,8 +99,8 @@ pub struct Request {
 ///
 /// # Errors
 /// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not
-/// the kernel's; `ENXIO` for the persistent PMU of 2013, whose flag bit means something else to a mainline
-/// kernel. What only the kernel knows (hardware, privilege) is refused when it is opened.
+/// the kernel's; `ENXIO` for an event that a holder keeps open, which is asked there. What only the kernel
+/// knows (hardware, privilege) is refused when it is opened.
 pub fn allocate(
     spec: &EventSpec,
     mode: Mode,
@@ -112,17 +112,19 @@ pub fn allocate(
         Err(Box::new(Refusal::before_the_kernel(&spec.name, attr, errno, (kind, cause, remedy))))
     };
     let bad = |cause: &str, remedy: &str| refuse(errno::EINVAL, RefusalKind::BadRequest, cause, remedy);
-    let Source::Kernel(attr) = &spec.source else {
-        return bad("pmc itself measures it: no kernel event stands behind it", "count it: pmc stat -e …");
+    let attr = match &spec.source {
+        Source::Kernel(attr) => attr,
+        Source::Tool(_) => {
+            return bad(
+                "pmc itself measures it: no kernel event stands behind it",
+                "count it: pmc stat -e …",
+            );
+        }
+        Source::Held(_) => {
+            let cause = "a holder keeps it open, with rings of its own";
+            return refuse(errno::ENXIO, RefusalKind::NoHardware, cause, "pmc persist snapshot NAME -o FILE");
+        }
     };
-    if spec.persistent {
-        return refuse(
-            errno::ENXIO,
-            RefusalKind::NoHardware,
-            "pmc cannot hold persistent events yet, and no mainline kernel has them",
-            "",
-        );
-    }
     let logs = flags.log_cswitch || flags.log_exit;
     match (mode.is_system(), cpu) {
         (true, None) => return bad("counting a whole CPU needs the CPU's number", ""),
@@ -246,6 +248,7 @@ fn set_start(attr: &mut Attr, start: Start) {
 mod tests {
     use super::*;
     use crate::abi::attr::kind;
+    use crate::event::PersistentEvent;
 
     fn task_clock() -> EventSpec {
         EventSpec::new("task-clock", Source::Kernel(Attr::new(kind::SOFTWARE, 1)))
@@ -273,8 +276,9 @@ mod tests {
             let request = allocate(&spec, Mode::TaskCounting, log, None).unwrap();
             assert!(request.attr().get(Flag::InheritStat));
         }
-        let persistent = EventSpec { persistent: true, ..task_clock() };
-        let refusal = allocate(&persistent, Mode::TaskCounting, none, None).err().unwrap();
+        let held = PersistentEvent { run_directory: "/run/pmc/persistent".into(), id: 1 };
+        let held = EventSpec::new("persistent/x/", Source::Held(held));
+        let refusal = allocate(&held, Mode::TaskCounting, none, None).err().unwrap();
         assert_eq!(
             (refusal.errno, refusal.explain(&Default::default()).kind),
             (Some(errno::ENXIO), RefusalKind::NoHardware)

@@ -10,7 +10,6 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::abi::attr::kind;
-use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
@@ -21,7 +20,7 @@ use crate::perfdata::feature::{
 };
 use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Features, RecordTally, RecordedEvent};
-use crate::recording::plan::{BuildIdChoice, SamplePlan};
+use crate::recording::plan::BuildIdChoice;
 use crate::symbol::build_id_cache::KERNEL;
 use crate::symbol::{BuildId, BuildIdCache, Module, Options, identify};
 use crate::sys::clock;
@@ -82,15 +81,15 @@ fn other_capabilities(host: &Host) -> Option<Vec<PmuCaps>> {
 /// What is known at the start of a recording of samples.
 pub(crate) fn at_the_start(
     host: &Host,
-    plan: &SamplePlan,
-    rings: &Rings,
+    clock: Option<i32>,
+    groups: &[Vec<usize>],
     events: &[RecordedEvent],
 ) -> Features {
-    let mut features = of_machine(host, events, rings.groups());
+    let mut features = of_machine(host, events, groups);
     if events.iter().any(|event| event.attr.branch_sample_type() != 0) {
         features.branch_stack = Some(Raw::default());
     }
-    if let Some(clockid) = plan.options.clock
+    if let Some(clockid) = clock
         && let Some((now, resolution)) = clock::read(clockid)
     {
         features.clockid_resolution_ns = Some(resolution);

@@ -3,6 +3,7 @@
 //! ```text
 //!   rings ──► recorder (what is done at each wake) ──► output (counts, mends, unwinds) ──► perfdata::Writer
 //!                 '─ rotation: when the next file begins     '─ features: the machine, the events, build-ids
+//!   a holder's rings ──► snapshot ──► output
 //! ```
 
 pub(crate) mod counts;
@@ -10,3 +11,4 @@ pub(crate) mod features;
 pub(crate) mod output;
 pub(crate) mod recorder;
 pub(crate) mod rotation;
+pub(crate) mod snapshot;

@@ -1,0 +1,164 @@
+//! `pmc persist`: events that are kept open by a holder.
+//!
+//! Wires the run directories ([`persistent`](crate::persistent)), the holder, what is made of its snapshots,
+//! and the view. Which holder is meant: a new entry goes to this user's own; what is there is looked for in
+//! the own run directory, then in root's.
+
+mod plan;
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+pub(super) use plan::Plan;
+
+use super::pager::Output;
+use crate::error::{Error, Exit, Result, Warning, say};
+use crate::event::Parser;
+use crate::holder;
+use crate::host::Host;
+use crate::host::persistent::RUN_DIRECTORY;
+use crate::persistent::client::{ask, ask_or_start};
+use crate::persistent::directory::RunDirectory;
+use crate::persistent::message::{Answer, Counts, Request};
+use crate::persistent::{Definition, Entry, Lost};
+use crate::recording::file::snapshot;
+use crate::sys::page_size;
+use crate::units;
+use crate::view;
+
+/// Runs it.
+///
+/// # Errors
+/// No holder, or no such entry; what the holder refuses; those of writing.
+pub(super) fn run(plan: Plan) -> Result<Exit> {
+    let host = Host::live();
+    match plan {
+        Plan::Add(definition) => add(definition, &host)?,
+        Plan::List { json } => list(&host, json)?,
+        Plan::Show { entry, json } => {
+            let (_, entry) = find(&entry, &host)?;
+            print(json.then(|| json!(entry)), |out| view::persist::entry(out, &entry))?;
+        }
+        Plan::Read { entry, json } => {
+            let (directory, entry) = find(&entry, &host)?;
+            let counts = read(&directory, &entry)?;
+            let document = || json!({ "entry": entry, "counts": counts });
+            print(json.then(document), |out| view::persist::counts(out, &entry, &counts))?;
+        }
+        Plan::Snapshot { entry, output } => {
+            let (directory, entry) = find(&entry, &host)?;
+            let taken = snapshot::write(&directory, &entry, &output, &host)?;
+            say::note(taken);
+        }
+        Plan::Rename { entry, name } => {
+            let (directory, entry) = find(&entry, &host)?;
+            ask(&directory, &Request::Rename { entry: entry.id.to_string(), name })?;
+        }
+        Plan::Remove(names) => {
+            for word in names {
+                // What was lost is forgotten, by name, where a holder runs.
+                let directory = find(&word, &host).map(|(directory, _)| directory);
+                let directory = directory.or_else(|error| {
+                    let is_lost =
+                        |at: &RunDirectory| at.lost().iter().any(|lost| lost.entry.definition.name == word);
+                    directories(&host).into_iter().find(is_lost).ok_or(error)
+                })?;
+                ask_or_start(&directory, &Request::Remove { entry: word })?;
+            }
+        }
+        Plan::Hold { until_empty } => holder::hold(own(&host)?, until_empty)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn directories(host: &Host) -> Vec<RunDirectory> {
+    host.run_directories().into_iter().map(RunDirectory::at).collect()
+}
+
+/// This user's run directory.
+fn own(host: &Host) -> Result<RunDirectory> {
+    host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
+        Error::new("this user has no run directory")
+            .why("XDG_RUNTIME_DIR is not set, as it is after a login")
+            .try_this(format!("{RUN_DIRECTORY}=DIR, a folder that only this user may write to"))
+    })
+}
+
+/// An entry that is published, and where.
+fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
+    let all = directories(host);
+    if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
+        return Ok(found);
+    }
+    let names: Vec<String> =
+        all.iter().flat_map(RunDirectory::entries).map(|entry| entry.definition.name).collect();
+    let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| lost.entry.definition.name == word);
+    let error = Error::new(format!("no persistent event `{word}` is held"));
+    let error = match (lost, names.is_empty()) {
+        (Some(lost), _) => error.why(format!("it was, and was lost: {}", lost.why)),
+        (None, true) => error.why("nothing is"),
+        (None, false) => error.why(format!("these are: {}", names.join(", "))),
+    };
+    Err(error.try_this(format!("pmc persist add {word} -e EVENT")))
+}
+
+fn add(definition: Definition, host: &Host) -> Result<()> {
+    // What is wrong with the event's text is shown here, with a caret under it.
+    Parser::new(host).parse(&definition.event)?;
+    let asked = definition.pages;
+    let (answer, _) = ask_or_start(&own(host)?, &Request::Add(definition))?;
+    let Answer::Held(entry) = answer else { return Err(misunderstood()) };
+    let asked = asked.map(|pages| pages.next_power_of_two() as u64 * page_size() as u64);
+    if let Some(asked) = asked.filter(|&asked| asked > entry.ring_bytes) {
+        say::warn(&Warning::RingsSmaller {
+            bytes: units::bytes(entry.ring_bytes),
+            asked: units::bytes(asked),
+        });
+    }
+    if entry.user_only {
+        say::warn(&Warning::UserModeOnly { doing: "counting" });
+    }
+    let Definition { name, event, .. } = &entry.definition;
+    let (rings, bytes) = (entry.rings, units::bytes(entry.ring_bytes));
+    say::note(format!("{name} is held: {event}, id {}, {rings} rings of {bytes}", entry.id));
+    Ok(())
+}
+
+fn read(directory: &RunDirectory, entry: &Entry) -> Result<Counts> {
+    match ask(directory, &Request::Read { entry: entry.id.to_string() })? {
+        (Answer::Counts(counts), _) => Ok(counts),
+        _ => Err(misunderstood()),
+    }
+}
+
+fn misunderstood() -> Error {
+    Error::new("the holder answered something else than was asked").why("it is another version of pmc's")
+}
+
+fn list(host: &Host, as_json: bool) -> Result<()> {
+    let all = directories(host);
+    let held: Vec<(RunDirectory, Entry)> =
+        all.iter().flat_map(|at| at.entries().into_iter().map(|entry| (at.clone(), entry))).collect();
+    let lost: Vec<Lost> = all.iter().flat_map(RunDirectory::lost).collect();
+    let document = || {
+        let with_path = |(at, entry): &(RunDirectory, Entry)| {
+            let mut value = json!(entry);
+            value["run_directory"] = json!(at.path());
+            value
+        };
+        json!({ "held": held.iter().map(with_path).collect::<Vec<Value>>(), "lost": lost })
+    };
+    let entries: Vec<&Entry> = held.iter().map(|(_, entry)| entry).collect();
+    print(as_json.then(document), |out| view::persist::list(out, &entries, &lost))
+}
+
+/// Prints a document, or what `text` writes.
+fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = Output::new();
+    let written = match document {
+        Some(document) => writeln!(out, "{}", crate::text::clean_json(&document.to_string())),
+        None => text(&mut out),
+    };
+    written.and_then(|()| out.finish()).map_err(|error| Error::output("the persistent events", error))
+}

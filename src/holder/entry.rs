@@ -1,0 +1,196 @@
+//! One event that is held: opened as its definition says, counted and copied as often as anybody asks.
+//!
+//! Receives a [`Definition`]; hands on the [`Entry`] that is published, [`Counts`], and copies of the rings
+//! in sealed memory. Only the holder ever touches the rings, so that readers disturb neither each other nor
+//! the event, and a reader that dies leaves nothing paused.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+use crate::abi::attr::{Attr, WORDS};
+use crate::counter::request::given_up::Fallback;
+use crate::counter::request::sampling::{CallGraph, SampleOptions};
+use crate::counter::rings::{Reading, Rings, by_thread};
+use crate::error::{Error, Result};
+use crate::host::{CpuList, Host};
+use crate::persistent::message::{Counts, CpuCounts, Snapshot, SnapshotEvent};
+use crate::persistent::{Definition, Entry, RingMode};
+use crate::recording::open;
+use crate::recording::plan::{SamplePlan, Scope};
+use crate::sys::page_size;
+use crate::sys::process;
+use crate::sys::ring::Direction;
+use crate::units::Count;
+
+/// Bytes of a ring where nothing is said: what the kernel's own persistent events were to have.
+const RING: usize = 512 << 10;
+/// No ring is larger: 1 GiB of pages of 4 KiB.
+const MOST_PAGES: usize = 1 << 18;
+
+/// An event that is held.
+pub(super) struct HeldEvent {
+    pub(super) entry: Entry,
+    rings: Rings,
+    scope: Scope,
+    /// Threads that it was opened on.
+    threads: Vec<u32>,
+}
+
+impl HeldEvent {
+    /// Opens it; it counts from now on. `since` is now, in seconds since 1970.
+    pub(super) fn open(host: &Host, definition: Definition, id: u64, since: i64) -> Result<Self> {
+        if definition.pages.is_some_and(|pages| !(1..=MOST_PAGES).contains(&pages)) {
+            return Err(Error::usage(format!("--pages is a number from 1 to {MOST_PAGES}")));
+        }
+        let scope = scope(&definition, host)?;
+        let options = SampleOptions {
+            call_graph: definition.call_graph.then_some(CallGraph::Fp),
+            backward: definition.mode == RingMode::Overwrite,
+            running_time: true,
+            ..SampleOptions::default()
+        };
+        let plan = SamplePlan {
+            events: vec![definition.event.clone()],
+            ring_pages: Some(definition.pages.unwrap_or(RING / page_size())),
+            tracks_apart: true,
+            // What is held is what was asked for, or nothing.
+            strict: true,
+            with_id: true,
+            ..SamplePlan::on(scope.clone(), options)
+        };
+        let groups = open::groups(&plan, host)?;
+        let specs: Vec<_> = groups.iter().flat_map(|(group, _)| &group.events).collect();
+        if specs.iter().any(|spec| spec.attr().is_none()) {
+            return Err(Error::usage(format!("{}: no event of the kernel's", definition.event))
+                .why("only what the kernel counts can be held"));
+        }
+        // Halves of one event, on cores that differ, stay together.
+        if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
+            return Err(Error::usage(format!("{} is more than one event", definition.event))
+                .why("an entry holds one, with a ring on each CPU")
+                .try_this("pmc persist add for each"));
+        }
+        let (rings, threads) = open::open(&plan, host, groups, None)?;
+        rings.start().map_err(|error| Error::io(format!("starting {}", definition.event), error))?;
+        let attr = rings.events().next().map(|(_, attr, _)| attr.clone()).unwrap_or_default();
+        let user_only = rings.given_up().next().is_some_and(|(_, given_up)| given_up.has(Fallback::UserOnly));
+        let entry = Entry {
+            id,
+            definition,
+            since,
+            ring_bytes: rings.ring_bytes(),
+            rings: rings.passed_on().len() / 2,
+            user_only,
+            attr: words(&attr).iter().map(|word| format!("{word:#x}")).collect(),
+        };
+        let threads = threads.iter().map(|thread| thread.tid).collect();
+        Ok(Self { entry, rings, scope, threads })
+    }
+
+    /// What it has counted.
+    pub(super) fn counts(&self) -> Counts {
+        let (sampled, readings) = (self.rings.sampled_events(), self.rings.read());
+        let readings: Vec<Reading> =
+            readings.into_iter().filter(|reading| reading.instance.event < sampled).collect();
+        let mut counts: BTreeMap<Option<u32>, (Count, u64)> = BTreeMap::new();
+        let is_system = matches!(self.scope, Scope::Cpus(_));
+        for reading in &readings {
+            let row = counts.entry(reading.instance.slot.cpu.filter(|_| is_system)).or_default();
+            row.0 += if is_system { reading.count } else { Count::default() };
+            row.1 = row.1.saturating_add(reading.lost);
+        }
+        if let (false, Some(row)) = (is_system, counts.get_mut(&None)) {
+            by_thread(&readings).into_values().for_each(|count| row.0 += count);
+        }
+        // Only what waits for a counter of the hardware is not counted all the time.
+        let waits = self.rings.events().any(|(spec, ..)| spec.takes_counter());
+        let row = |(cpu, (count, lost)): (Option<u32>, (Count, u64))| CpuCounts {
+            cpu,
+            value: count.value,
+            enabled: if waits { count.enabled_ns.max(count.running_ns) } else { count.running_ns },
+            running: count.running_ns,
+            lost,
+        };
+        let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32)).count();
+        let living = (!is_system).then_some(living);
+        Counts { rows: counts.into_iter().map(row).collect(), living }
+    }
+
+    /// A copy of its rings: a [`Snapshot`] as JSON, and the bytes; both for anybody to read and nobody to
+    /// change. Each ring is paused only while it is copied.
+    pub(super) fn copy(&mut self) -> Result<[OwnedFd; 2]> {
+        let failed = |error: io::Error| {
+            Error::io(format!("copying the rings of {}", self.entry.definition.name), error)
+        };
+        let mut bytes = memory("records").map_err(failed)?;
+        let mut rings: Vec<(usize, u64, bool)> = Vec::new();
+        self.rings.copy(|ring, direction, slices| {
+            rings.push((
+                ring,
+                slices.iter().map(|slice| slice.len() as u64).sum(),
+                direction == Direction::Backward,
+            ));
+            slices.iter().try_for_each(|slice| bytes.write_all(slice)).map_err(failed)
+        })?;
+        let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
+        let snapshot = Snapshot {
+            events: self
+                .rings
+                .events()
+                .map(|(spec, attr, ids)| SnapshotEvent { name: spec.name.clone(), attr: words(attr), ids })
+                .collect(),
+            instances: self
+                .rings
+                .instances()
+                .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
+                .collect(),
+            owners: self.rings.passed_on(),
+            rings,
+            lost: self.rings.read().iter().map(|reading| reading.lost).sum(),
+            cpus: match &self.scope {
+                Scope::Cpus(cpus) => Some(cpus.to_string()),
+                _ => None,
+            },
+            pids: self.entry.definition.pids.clone(),
+        };
+        let mut description = memory("snapshot").map_err(failed)?;
+        serde_json::to_writer(&mut description, &snapshot)
+            .map_err(|error| Error::new(format!("describing a snapshot: {error}")))?;
+        Ok([sealed(description).map_err(failed)?, sealed(bytes).map_err(failed)?])
+    }
+}
+
+/// Whom it is opened on.
+fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
+    if !definition.pids.is_empty() {
+        return Ok(Scope::Processes(definition.pids.clone()));
+    }
+    let online = host.online_cpus();
+    let Some(list) = &definition.cpus else { return Ok(Scope::Cpus(online)) };
+    let cpus: CpuList = list.parse().map_err(|wrong| Error::usage(format!("-C {list}: {wrong}")))?;
+    let missing = cpus.iter().find(|cpu| !online.contains(*cpu));
+    match missing {
+        Some(cpu) => {
+            Err(Error::usage(format!("-C {list}: CPU {cpu} is not on line"))
+                .try_this(format!("one of {online}")))
+        }
+        None => Ok(Scope::Cpus(cpus)),
+    }
+}
+
+fn words(attr: &Attr) -> Vec<u64> {
+    (0..WORDS).map_while(|index| attr.word(index)).collect()
+}
+
+fn memory(name: &str) -> io::Result<File> {
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
+}
+
+fn sealed(file: File) -> io::Result<OwnedFd> {
+    fcntl_add_seals(file.as_fd(), SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
+    Ok(file.into())
+}

@@ -1,0 +1,342 @@
+//! The loop of the holder: connections, one request each, answered at once or closed.
+//!
+//! Receives a run directory; publishes there what is held. Nobody can stall it: sockets never block, a client
+//! has [`TIME_TO_ASK`] to say what it wants, and where there are too many, those who keep most connections
+//! lose the oldest. Whoever hangs up, sends too much or nothing that makes sense is closed, and nothing else
+//! happens.
+//!
+//! Users are known by the kernel's word (`SO_PEERCRED`), which holds from when they connected: capabilities
+//! are not looked at, since a process may have others by the time it asks.
+//!
+//! | who                        | may                                                             |
+//! |----------------------------|-----------------------------------------------------------------|
+//! | the holder's user, root    | everything                                                      |
+//! | anybody else               | read or copy what is shared; a copy a second, the same for all  |
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, chmod};
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
+};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::entry::HeldEvent;
+use crate::error::{Error, Result, say};
+use crate::host::Host;
+use crate::persistent::directory::{Publisher, RunDirectory, check_name, is_called};
+use crate::persistent::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Refused, Request, receive, send};
+use crate::persistent::{Definition, Share};
+use crate::sys::credentials::Limits;
+use crate::sys::signal::{self, Signals};
+use crate::sys::{background, limits};
+
+/// A client says so soon after connecting what it wants.
+const TIME_TO_ASK: Duration = Duration::from_secs(2);
+/// Connections at once.
+const MOST_CLIENTS: usize = 256;
+/// Connections that are accepted before those that are there are looked at: fewer than there is room for, so
+/// that who has asked is answered before he is the oldest.
+const AT_ONCE: usize = 64;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+/// A holder that was started for an entry ends when none has come for so long.
+const FIRST_ENTRY: Duration = Duration::from_secs(20);
+/// How long the holder before us may take to end.
+const PREDECESSOR: Duration = Duration::from_secs(5);
+/// Entries: what is larger is a mistake.
+const MOST_ENTRIES: usize = 1000;
+/// Other users get a newer copy of the same rings after so long.
+const SAME_COPY: Duration = Duration::from_secs(1);
+
+/// Holds events until a signal ends it, or, with `until_empty`, until nothing is held any more; in that case
+/// it leaves the terminal first.
+///
+/// # Errors
+/// Another holder; what the kernel says of the run directory and the socket.
+pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
+    if until_empty {
+        background::leave_session().map_err(|error| Error::io("leaving the terminal", error))?;
+    }
+    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
+        .map_err(|error| Error::io("catching signals", error))?;
+    let publisher = claim(directory, until_empty)?;
+    let listener = listen_at(publisher.directory())?;
+    if let Some(most) = Limits::own().open_files_most {
+        let _ = limits::raise_open_files(most);
+    }
+    let mut holder = Holder {
+        host: Host::live(),
+        own: rustix::process::geteuid().as_raw(),
+        publisher,
+        entries: BTreeMap::new(),
+        copies: HashMap::new(),
+    };
+    for lost in holder.publisher.directory().lost() {
+        say::note(format!(
+            "lost: {} ({}): {}",
+            lost.entry.definition.name, lost.entry.definition.event, lost.why
+        ));
+    }
+    say::note(format!("listening at {}", holder.publisher.directory().socket().display()));
+    let ended = serve(&mut holder, &listener, &signals, until_empty)?;
+    if let Some(signal) = ended {
+        let left: Vec<_> = holder.entries.values().map(|held| held.entry.clone()).collect();
+        holder.publisher.lose(&left, now(), &format!("its holder was ended by signal {signal}"))?;
+        for entry in left {
+            say::note(format!("no longer held: {} ({})", entry.definition.name, entry.definition.event));
+        }
+    }
+    Ok(())
+}
+
+fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
+    let begun = Instant::now();
+    loop {
+        if let Some(publisher) = Publisher::claim(directory.clone(), now())? {
+            return Ok(publisher);
+        }
+        if !waits || begun.elapsed() > PREDECESSOR {
+            return Err(Error::new(format!("another holder has {}", directory.path().display()))
+                .try_this("pmc persist list shows what it holds"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn listen_at(directory: &RunDirectory) -> Result<OwnedFd> {
+    let path = directory.socket();
+    let listen = || -> io::Result<OwnedFd> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // We have the lock: whoever listened here has ended.
+        let _ = std::fs::remove_file(&path);
+        bind(&socket, &SocketAddrUnix::new(path.as_path())?)?;
+        // Who may ask for what is decided for each request.
+        chmod(&path, Mode::from_raw_mode(0o666))?;
+        listen(&socket, BACKLOG)?;
+        Ok(socket)
+    };
+    listen().map_err(|error| {
+        let is_long = error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error());
+        let error = Error::io(format!("listening at {}", path.display()), error);
+        if is_long { error.why("a socket's path has at most 107 bytes") } else { error }
+    })
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    clock_gettime(ClockId::Realtime).tv_sec
+}
+
+/// Somebody who has connected and not asked yet.
+struct Client {
+    socket: OwnedFd,
+    uid: u32,
+    since: Instant,
+}
+
+/// Serves until a signal comes, which is handed on, or nothing is held any more.
+fn serve(
+    holder: &mut Holder,
+    listener: &OwnedFd,
+    signals: &Signals,
+    until_empty: bool,
+) -> Result<Option<i32>> {
+    let begun = Instant::now();
+    let mut clients: Vec<Client> = Vec::new();
+    let mut had_entries = false;
+    loop {
+        had_entries |= !holder.entries.is_empty();
+        let is_empty = until_empty && clients.is_empty() && holder.entries.is_empty();
+        if is_empty && (had_entries || begun.elapsed() >= FIRST_ENTRY) {
+            return Ok(None);
+        }
+        let deadline = match clients.first() {
+            Some(oldest) => Some(oldest.since + TIME_TO_ASK),
+            None => is_empty.then(|| begun + FIRST_ENTRY),
+        };
+        let ready = {
+            let mut fds = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+            fds.extend(clients.iter().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| Timespec {
+                tv_sec: left.as_secs() as i64,
+                // Woken a little early we would only wait again.
+                tv_nsec: i64::from(left.subsec_nanos()),
+            });
+            match poll(&mut fds, left.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Error::io("waiting for requests", error)),
+            }
+            fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<bool>>()
+        };
+        if let Some(caught) = signals.next() {
+            return Ok(Some(caught.signal));
+        }
+        let mut asking = ready[2..].iter();
+        clients.retain(|client| match asking.next() {
+            Some(true) => {
+                holder.answer(client);
+                false
+            }
+            _ => client.since.elapsed() < TIME_TO_ASK,
+        });
+        if ready[1] {
+            accept(listener, &mut clients);
+        }
+    }
+}
+
+/// Takes who waits. Where there are too many, the user with the most connections loses the oldest.
+fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
+    for _ in 0..AT_ONCE {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let Ok(socket) = accept_with(listener, flags) else { return };
+        let Ok(peer) = socket_peercred(&socket) else { continue };
+        clients.push(Client { socket, uid: peer.uid.as_raw(), since: Instant::now() });
+        if clients.len() > MOST_CLIENTS {
+            let mut connections: HashMap<u32, usize> = HashMap::new();
+            clients.iter().for_each(|client| *connections.entry(client.uid).or_default() += 1);
+            let most = connections.into_iter().max_by_key(|(_, count)| *count).map(|(uid, _)| uid);
+            if let Some(at) = clients.iter().position(|client| Some(client.uid) == most) {
+                clients.remove(at);
+            }
+        }
+    }
+}
+
+/// What is held, and where it is published.
+struct Holder {
+    host: Host,
+    own: u32,
+    publisher: Publisher,
+    entries: BTreeMap<u64, HeldEvent>,
+    /// What other users were given last.
+    copies: HashMap<u64, (Instant, [OwnedFd; 2])>,
+}
+
+impl Holder {
+    /// Answers the request that lies in the socket, if it is one.
+    fn answer(&mut self, client: &Client) {
+        let answered = match receive::<Request>(&client.socket, LONGEST_REQUEST) {
+            Ok(Some((request, _))) => self.carry_out(request, client.uid),
+            // Gone again.
+            Ok(None) => return,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(error) => Err(Error::usage(format!("no request: {error}"))),
+        };
+        let (answer, descriptors) =
+            answered.unwrap_or_else(|error| (Answer::Refused(Refused::from(&error)), Vec::new()));
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        // Who does not take the answer at once gets none.
+        let _ = send(&client.socket, &answer, LONGEST_ANSWER, &descriptors);
+    }
+
+    fn carry_out(&mut self, request: Request, uid: u32) -> Result<(Answer, Vec<OwnedFd>)> {
+        let is_owner = uid == 0 || uid == self.own;
+        let answer = match request {
+            Request::Read { entry } => Answer::Counts(self.find(&entry, is_owner, Share::Counts)?.counts()),
+            Request::Snapshot { entry } => {
+                let held = self.find(&entry, is_owner, Share::Records)?;
+                if is_owner {
+                    return Ok((Answer::Copied, held.copy()?.into()));
+                }
+                let id = held.entry.id;
+                return Ok((Answer::Copied, self.copy_for_others(id)?));
+            }
+            _ if !is_owner => {
+                return Err(Error::new("this holder is another user's")
+                    .why("only its user and root add, rename and remove what it holds"));
+            }
+            Request::Add(definition) => self.add(definition)?,
+            Request::Rename { entry, name } => {
+                self.check_free(&name)?;
+                let id = self.find(&entry, true, Share::Nothing)?.entry.id;
+                let Some(held) = self.entries.get_mut(&id) else { return Err(unknown(&entry, "")) };
+                let mut after = held.entry.clone();
+                after.definition.name = name;
+                self.publisher.rename(&held.entry, &after)?;
+                held.entry = after;
+                Answer::Done
+            }
+            Request::Remove { entry } => {
+                match self.find(&entry, true, Share::Nothing).map(|held| held.entry.id) {
+                    Ok(id) => {
+                        self.copies.remove(&id);
+                        if let Some(held) = self.entries.remove(&id) {
+                            self.publisher.withdraw(&held.entry);
+                        }
+                        Answer::Done
+                    }
+                    Err(_) if self.publisher.forget(&entry) => Answer::Done,
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        Ok((answer, Vec::new()))
+    }
+
+    fn add(&mut self, definition: Definition) -> Result<Answer> {
+        self.check_free(&definition.name)?;
+        if self.entries.len() >= MOST_ENTRIES {
+            return Err(
+                Error::new(format!("{MOST_ENTRIES} events are held already")).try_this("pmc persist rm")
+            );
+        }
+        let id = self.publisher.take_id()?;
+        let held = HeldEvent::open(&self.host, definition, id, now())?;
+        self.publisher.publish(&held.entry)?;
+        let entry = held.entry.clone();
+        self.entries.insert(id, held);
+        Ok(Answer::Held(Box::new(entry)))
+    }
+
+    fn check_free(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        match self.entries.values().find(|held| held.entry.definition.name == name) {
+            Some(held) => Err(Error::usage(format!("a persistent event called {name} is held already"))
+                .why(format!("it is {}, with id {}", held.entry.definition.event, held.entry.id))
+                .try_this(format!("another name, or first: pmc persist rm {name}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The entry of this name or id, if it is the asker's or shared that far.
+    fn find(&mut self, word: &str, is_owner: bool, share: Share) -> Result<&mut HeldEvent> {
+        let held: Vec<&str> = self.entries.values().map(|held| held.entry.definition.name.as_str()).collect();
+        let names = held.join(", ");
+        let found = self.entries.values_mut().find(|held| is_called(&held.entry, word));
+        let found = found.ok_or_else(|| unknown(word, &names))?;
+        if is_owner || found.entry.definition.share >= share {
+            return Ok(found);
+        }
+        Err(Error::new(format!("{word} is another user's, and shares no {}", share.name()))
+            .try_this(format!("its user: pmc persist add … --share {}", share.name())))
+    }
+
+    /// However many ask, however often: memory is taken for one copy a second, and the rings are paused once.
+    fn copy_for_others(&mut self, id: u64) -> Result<Vec<OwnedFd>> {
+        self.copies.retain(|_, (at, _)| at.elapsed() < SAME_COPY);
+        if let (false, Some(held)) = (self.copies.contains_key(&id), self.entries.get_mut(&id)) {
+            self.copies.insert(id, (Instant::now(), held.copy()?));
+        }
+        let copy = self.copies.get(&id).map(|(_, copy)| copy).into_iter().flatten();
+        let again: io::Result<Vec<OwnedFd>> = copy.map(OwnedFd::try_clone).collect();
+        again.map_err(|error| Error::io("passing on a copy of the rings", error))
+    }
+}
+
+fn unknown(word: &str, held: &str) -> Error {
+    let error = Error::new(format!("no persistent event `{word}` is held"));
+    if held.is_empty() {
+        error.try_this("pmc persist add NAME -e EVENT")
+    } else {
+        error.why(format!("these are: {held}"))
+    }
+}

@@ -1,0 +1,349 @@
+//! The run directory of a holder.
+//!
+//! ```text
+//! type                 persistent: a word of pmc's own, never the kernel's number
+//! format/persistent    attr5:23
+//! events/NAME          persistent,config=ID
+//! held/ID              what it is: an Entry as JSON
+//! lost                 what earlier holders have left: a Lost as JSON, a line each
+//! next-id              the number of the next entry
+//! socket, lock, log    where the holder listens; what it has locked; what it said since it was started
+//! ```
+//! Files are written beside their place and renamed, so that nobody reads half of one. Everybody may read
+//! what is published; only the holder's user writes.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::{Entry, Lost};
+use crate::error::{Error, Result};
+use crate::host::pmu::PERSISTENT;
+use crate::sys::lock;
+
+/// A published file is at most so long; what is longer is not what it says it is.
+const LONGEST: u64 = 1 << 20;
+/// The longest name.
+const LONGEST_NAME: usize = 64;
+/// What sysfs puts beside an event to describe it: no name ends so.
+const DESCRIPTIONS: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
+
+/// A run directory, whoever publishes there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+/// Checks what an entry is to be called: a word of the event grammar and a file's name, and no number, which
+/// would be taken for an id.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_name(name: &str) -> Result<()> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let wrong = match name {
+        "" => "it is empty",
+        _ if name.len() > LONGEST_NAME => "it has more than 64 letters",
+        _ if !name.chars().all(is_word) => "it has something else than letters, digits, `_`, `-` and `.`",
+        _ if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => "it begins with no letter",
+        _ if name == PERSISTENT => "the PMU's only term is called so",
+        _ if DESCRIPTIONS.iter().any(|end| name.ends_with(end)) => "sysfs describes events in such files",
+        _ => return Ok(()),
+    };
+    Err(Error::usage(format!("`{name}` is no name for a persistent event")).why(wrong))
+}
+
+impl RunDirectory {
+    /// The one of this path.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where its holder listens.
+    pub fn socket(&self) -> PathBuf {
+        self.path.join("socket")
+    }
+
+    /// What the holder said since it was started.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("log")
+    }
+
+    /// What is published, by id. A file that is no entry is passed over.
+    pub fn entries(&self) -> Vec<Entry> {
+        let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
+        let mut all: Vec<Entry> = ids.filter_map(|file| json(&file.path())).collect();
+        all.sort_unstable_by_key(|entry| entry.id);
+        all
+    }
+
+    /// The entry of this name or id.
+    pub fn entry(&self, word: &str) -> Option<Entry> {
+        self.entries().into_iter().find(|entry| is_called(entry, word))
+    }
+
+    /// What earlier holders have left.
+    pub fn lost(&self) -> Vec<Lost> {
+        let text = read(&self.path.join("lost")).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Makes the folder, if it is not there, as one that only this user writes to.
+    ///
+    /// # Errors
+    /// The kernel's; a folder that others may write to.
+    pub fn make(&self) -> Result<()> {
+        let path = &self.path;
+        let make = DirBuilder::new().recursive(true).mode(0o755).create(path);
+        make.map_err(|error| Error::create("PMC_PERSISTENT_DIR=… for", path, error))?;
+        let about = fs::metadata(path).map_err(|error| doing("looking at", path, error))?;
+        let own = rustix::process::geteuid().as_raw();
+        if about.uid() != own || about.mode() & 0o022 != 0 {
+            return Err(Error::new(format!("{} is not this user's alone", path.display()))
+                .why("whoever else writes there could speak for the holder")
+                .try_this(format!("chmod go-w {}, or another PMC_PERSISTENT_DIR", path.display())));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a word names this entry: its name, or its id.
+pub(crate) fn is_called(entry: &Entry, word: &str) -> bool {
+    entry.definition.name == word || word.parse() == Ok(entry.id)
+}
+
+/// A run directory that this process publishes in, until it ends.
+#[derive(Debug)]
+pub struct Publisher {
+    directory: RunDirectory,
+    next_id: u64,
+    /// Locked as long as we live.
+    _lock: File,
+}
+
+impl Publisher {
+    /// Takes the directory; `None` while another holder has it. What that holder's predecessors have left
+    /// behind is taken out, and told as lost.
+    ///
+    /// # Errors
+    /// As [`RunDirectory::make`]; the kernel's.
+    pub fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
+        directory.make()?;
+        let path = directory.path.join("lock");
+        let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(&path);
+        let file = open.map_err(|error| doing("opening", &path, error))?;
+        if lock::take_for_description(&file, lock::Kind::Write).is_err() {
+            return Ok(None);
+        }
+        let left = directory.entries();
+        let after = left.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
+        let kept = read(&directory.path.join("next-id")).and_then(|text| text.trim().parse().ok());
+        let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, _lock: file };
+        publisher.lose(&left, now, "its holder was killed")?;
+        for folder in ["events", "held", "format"] {
+            let folder = publisher.directory.path.join(folder);
+            let _ = fs::remove_dir_all(&folder);
+            let make = DirBuilder::new().mode(0o755).create(&folder);
+            make.map_err(|error| doing("making", &folder, error))?;
+        }
+        publisher.write("format/persistent", "attr5:23\n")?;
+        publisher.write("type", "persistent\n")?;
+        Ok(Some(publisher))
+    }
+
+    /// Where.
+    pub fn directory(&self) -> &RunDirectory {
+        &self.directory
+    }
+
+    /// The number of a new entry. It is never given again, whatever becomes of the entry or of us.
+    ///
+    /// # Errors
+    /// The kernel's: then there is no number.
+    pub fn take_id(&mut self) -> Result<u64> {
+        let id = self.next_id;
+        self.write("next-id", &format!("{}\n", id + 1))?;
+        self.next_id = id + 1;
+        Ok(id)
+    }
+
+    /// Publishes an entry. What was lost under its name is forgotten.
+    ///
+    /// # Errors
+    /// The kernel's: then nothing of it is published.
+    pub fn publish(&self, entry: &Entry) -> Result<()> {
+        let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
+        let name = &entry.definition.name;
+        let written = self.write(&format!("held/{}", entry.id), &(text + "\n")).and_then(|()| {
+            self.write(&format!("events/{name}"), &format!("persistent,config={}\n", entry.id))
+        });
+        if written.is_err() {
+            self.withdraw(entry);
+        }
+        written?;
+        self.forget(name);
+        Ok(())
+    }
+
+    /// Takes an entry out.
+    pub fn withdraw(&self, entry: &Entry) {
+        for file in [format!("events/{}", entry.definition.name), format!("held/{}", entry.id)] {
+            let _ = fs::remove_file(self.directory.path.join(file));
+        }
+    }
+
+    /// Publishes an entry under another name.
+    ///
+    /// # Errors
+    /// The kernel's: then it keeps its name.
+    pub fn rename(&self, before: &Entry, after: &Entry) -> Result<()> {
+        if let Err(error) = self.publish(after) {
+            return Err(self.publish(before).err().unwrap_or(error));
+        }
+        let _ = fs::remove_file(self.directory.path.join("events").join(&before.definition.name));
+        Ok(())
+    }
+
+    /// Tells that these are not held any more.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn lose(&self, entries: &[Entry], now: i64, why: &str) -> Result<()> {
+        let mut lost = self.directory.lost();
+        lost.extend(entries.iter().map(|entry| Lost {
+            entry: entry.clone(),
+            found: now,
+            why: why.to_owned(),
+        }));
+        entries.iter().for_each(|entry| self.withdraw(entry));
+        if entries.is_empty() { Ok(()) } else { self.write_lost(&lost) }
+    }
+
+    /// Forgets what was lost under this name; whether there was anything.
+    pub fn forget(&self, name: &str) -> bool {
+        let lost = self.directory.lost();
+        let rest: Vec<Lost> =
+            lost.iter().filter(|lost| lost.entry.definition.name != name).cloned().collect();
+        rest.len() < lost.len() && self.write_lost(&rest).is_ok()
+    }
+
+    fn write_lost(&self, lost: &[Lost]) -> Result<()> {
+        /// A holder that is killed for years must not fill the disk.
+        const MOST: usize = 100;
+        let lines = lost[lost.len().saturating_sub(MOST)..]
+            .iter()
+            .filter_map(|lost| serde_json::to_string(lost).ok());
+        self.write("lost", &lines.map(|line| line + "\n").collect::<String>())
+    }
+
+    /// Writes a file that is whole at any moment.
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.directory.path.join(name);
+        let beside = self.directory.path.join(".new");
+        let write = || -> io::Result<()> {
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o444).open(&beside)?;
+            file.write_all(text.as_bytes())?;
+            file.set_permissions(fs::Permissions::from_mode(0o444))?;
+            fs::rename(&beside, &path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            doing("writing", &path, error)
+                .try_this("make room in its file system, or another PMC_PERSISTENT_DIR")
+        })
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        for name in ["type", "format/persistent", "socket"] {
+            let _ = fs::remove_file(self.directory.path.join(name));
+        }
+    }
+}
+
+fn doing(what: &str, path: &Path, error: io::Error) -> Error {
+    Error::io(format!("{what} {}", path.display()), error)
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_str(&read(path)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Definition, RingMode, Share};
+    use super::*;
+
+    fn entry(id: u64, name: &str) -> Entry {
+        let definition = Definition {
+            name: name.to_owned(),
+            event: "page-faults".to_owned(),
+            pages: None,
+            mode: RingMode::Overwrite,
+            cpus: None,
+            pids: Vec::new(),
+            call_graph: false,
+            share: Share::Nothing,
+        };
+        let attr = vec!["0x1".to_owned()];
+        Entry { id, definition, since: 7, ring_bytes: 4096, rings: 1, user_only: false, attr }
+    }
+
+    #[test]
+    fn names_are_words_and_no_numbers() {
+        for name in ["faults", "a.b-c_d", "_x1"] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "1", "7up", "-x", ".x", "a/b", "a,b", "a b", "persistent", "x.scale", "ü", "../x"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+        assert!(check_name(&"x".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn ids_are_never_given_twice_and_what_is_left_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let claim = || Publisher::claim(RunDirectory::at(folder.path().join("run")), 1).unwrap();
+        let mut first = claim().expect("nobody has it");
+        assert!(claim().is_none(), "one holder at a time");
+        for name in ["a", "b"] {
+            let id = first.take_id().unwrap();
+            first.publish(&entry(id, name)).unwrap();
+        }
+        let at = RunDirectory::at(folder.path().join("run"));
+        assert_eq!(read(&at.path.join("events/b")).as_deref(), Some("persistent,config=2\n"));
+        first.withdraw(&entry(2, "b"));
+        drop(first);
+        let mut second = claim().expect("the first has ended");
+        let lost: Vec<(u64, String)> =
+            at.lost().into_iter().map(|lost| (lost.entry.id, lost.entry.definition.name)).collect();
+        assert_eq!(lost, [(1, "a".to_owned())]);
+        assert!(at.entries().is_empty());
+        assert_eq!(second.take_id().unwrap(), 3);
+        // Who makes it again knows.
+        second.publish(&entry(3, "a")).unwrap();
+        assert!(at.lost().is_empty());
+        second.rename(&entry(3, "a"), &entry(3, "c")).unwrap();
+        assert_eq!(
+            (at.entry("c"), at.entry("3"), at.entry("a")),
+            (Some(entry(3, "c")), Some(entry(3, "c")), None)
+        );
+        assert!(!at.path.join("events/a").exists());
+    }
+}

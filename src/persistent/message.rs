@@ -1,0 +1,191 @@
+//! What is said over a holder's socket (`SOCK_SEQPACKET`): one request and its answer, a JSON message each,
+//! then the connection ends.
+//!
+//! Receives and hands on values; bounds what it reads. Descriptors travel beside an answer (`SCM_RIGHTS`):
+//! sealed copies of what was recorded, never an event's own, which whoever has it may stop and change.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Definition, Entry};
+use crate::error::{Error, Exit};
+
+/// Bytes of the longest request.
+pub const LONGEST_REQUEST: usize = 1 << 16;
+/// Bytes of the longest answer: what the kernel's usual send buffer takes at once.
+pub const LONGEST_ANSWER: usize = 160 << 10;
+/// Descriptors beside an answer.
+const MOST_DESCRIPTORS: usize = 2;
+
+/// What is asked. Entries go by name or id.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are what they are called")]
+pub enum Request {
+    /// Open it and keep it.
+    Add(Definition),
+    /// What has it counted?
+    Read { entry: String },
+    /// A copy of its records: two descriptors come with the answer, a [`Snapshot`] as JSON, and the bytes
+    /// of the rings, one after another.
+    Snapshot { entry: String },
+    /// Another name for it.
+    Rename { entry: String, name: String },
+    /// Close it; forget it if it was lost.
+    Remove { entry: String },
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// It is held.
+    Held(Box<Entry>),
+    /// What it has counted.
+    Counts(Counts),
+    /// The copy lies in the descriptors.
+    Copied,
+    /// It is done.
+    Done,
+    /// It cannot be, and why: an [`Error`] for the user.
+    Refused(Refused),
+}
+
+/// What an entry has counted since it was added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// By CPU; of processes one row, wherever they ran.
+    pub rows: Vec<CpuCounts>,
+    /// Threads that were opened and have not ended; `None` where whole CPUs are counted.
+    pub living: Option<usize>,
+}
+
+/// What was counted on a CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuCounts {
+    /// Which.
+    pub cpu: Option<u32>,
+    /// Occurrences (nanoseconds for clocks).
+    pub value: u64,
+    /// Nanoseconds enabled.
+    pub enabled: u64,
+    /// Nanoseconds on a counter.
+    pub running: u64,
+    /// Records for which a ring had no room.
+    pub lost: u64,
+}
+
+/// An [`Error`] on its way.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Refused {
+    lines: Vec<String>,
+    is_usage: bool,
+}
+
+impl From<&Error> for Refused {
+    fn from(error: &Error) -> Self {
+        let lines = error.to_string().lines().map(str::to_owned).collect();
+        Self { lines, is_usage: error.exit_status() == Exit::Usage }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        let (headline, rest) =
+            refused.lines.split_first().map_or(("refused", &[][..]), |(h, rest)| (h, rest));
+        let error = if refused.is_usage { Self::usage(headline) } else { Self::new(headline) };
+        let rest: Vec<&str> = rest.iter().map(|line| line.trim_start()).collect();
+        if rest.is_empty() { error } else { error.detail(rest.join("\n")) }
+    }
+}
+
+/// What lies in the copy of an entry's rings.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The events whose records they are: the one that samples, then the one that tells of mappings.
+    pub events: Vec<SnapshotEvent>,
+    /// Each instance: its id, the index of its ring, CPU, thread (`u64::MAX`: any).
+    pub instances: Vec<[u64; 4]>,
+    /// For each ring the id that misattributed samples in it belong to.
+    pub owners: Vec<Option<u64>>,
+    /// The copies in the order in which they lie: the index of the ring, bytes, whether the newest record
+    /// comes first.
+    pub rings: Vec<(usize, u64, bool)>,
+    /// Records for which a ring had no room.
+    pub lost: u64,
+    /// Whole CPUs are sampled.
+    pub cpus: Option<String>,
+    /// Processes are sampled.
+    pub pids: Vec<u32>,
+}
+
+/// An event of a [`Snapshot`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SnapshotEvent {
+    /// Its name for users.
+    pub name: String,
+    /// The words of its `perf_event_attr`.
+    pub attr: Vec<u64>,
+    /// The ids of its instances.
+    pub ids: Vec<u64>,
+}
+
+/// Sends a message whole, without waiting for room where the socket does not block.
+///
+/// # Errors
+/// The kernel's; a message that is longer than any may be.
+pub fn send(
+    socket: impl AsFd,
+    message: &impl Serialize,
+    longest: usize,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let bytes = serde_json::to_vec(message)?;
+    if bytes.len() > longest {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the message is too long"));
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    sendmsg(socket, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives a message; `None` when the other side has gone. What is no such message is an error.
+///
+/// # Errors
+/// The kernel's; `InvalidData` for bytes that mean nothing or are too many.
+pub fn receive<T: DeserializeOwned>(
+    socket: impl AsFd,
+    longest: usize,
+) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut bytes = vec![0; longest];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let got = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    let descriptors = beside
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    if got.bytes == 0 {
+        return Ok(None);
+    }
+    if got.flags.contains(ReturnFlags::TRUNC) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
+    }
+    Ok(Some((serde_json::from_slice(&bytes[..got.bytes])?, descriptors)))
+}

@@ -1,0 +1,111 @@
+//! Persistent events as text: what is held, what it has counted, what was lost.
+
+use std::io::{self, Write};
+
+use super::table::{self, left, right};
+use crate::persistent::message::{Counts, CpuCounts};
+use crate::persistent::{Entry, Lost};
+use crate::text::clean;
+use crate::units::{bytes, thousands};
+
+/// What is held, a line each, and what was lost.
+///
+/// # Errors
+/// Those of `out`.
+pub fn list(out: &mut dyn Write, held: &[&Entry], lost: &[Lost]) -> io::Result<()> {
+    if held.is_empty() {
+        writeln!(out, "nothing is held; pmc persist add NAME -e EVENT")?;
+    } else {
+        let head = ["ID", "NAME", "EVENT", "ON", "RINGS", "MODE", "SINCE"].map(str::to_owned).to_vec();
+        let row = |entry: &&Entry| {
+            let rings = format!("{} × {}", entry.rings, bytes(entry.ring_bytes));
+            vec![
+                entry.id.to_string(),
+                clean(&entry.definition.name).into_owned(),
+                clean(&entry.definition.event).into_owned(),
+                whom(entry),
+                rings,
+                entry.definition.mode.name().to_owned(),
+                entry.opened(),
+            ]
+        };
+        let shapes = [right(0, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0)];
+        table::write(out, &shapes, None, std::iter::once(head).chain(held.iter().map(row)))?;
+    }
+    for one @ Lost { entry, why, .. } in lost {
+        let (name, event) = (clean(&entry.definition.name), clean(&entry.definition.event));
+        writeln!(out, "lost: {name} ({event}, id {}), {}: {}", entry.id, one.when(), clean(why))?;
+    }
+    Ok(())
+}
+
+/// Whom it counts.
+fn whom(entry: &Entry) -> String {
+    let pids: Vec<String> = entry.definition.pids.iter().map(u32::to_string).collect();
+    match &entry.definition.cpus {
+        _ if !pids.is_empty() => format!("pid {}", pids.join(",")),
+        Some(cpus) => format!("CPU {}", clean(cpus)),
+        None => "all CPUs".to_owned(),
+    }
+}
+
+/// What an entry is.
+///
+/// # Errors
+/// Those of `out`.
+pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
+    let Entry { id, definition, ring_bytes, rings, user_only, attr, .. } = entry;
+    let mut rows = vec![
+        ("name", clean(&definition.name).into_owned()),
+        ("id", id.to_string()),
+        ("event", clean(&definition.event).into_owned()),
+        ("on", whom(entry)),
+        ("since", entry.opened()),
+        ("rings", format!("{rings} of {}", bytes(*ring_bytes))),
+        ("mode", definition.mode.name().to_owned()),
+        ("call chains", if definition.call_graph { "by frame pointers" } else { "none" }.to_owned()),
+        ("shared", definition.share.name().to_owned()),
+    ];
+    if *user_only {
+        rows.push(("levels", "user mode only: this user may not see the kernel".to_owned()));
+    }
+    // The words at the end that say nothing are not shown.
+    let words = attr.iter().rposition(|word| word != "0x0").map_or(0, |last| last + 1);
+    let request = attr[..words].iter().enumerate().filter(|(_, word)| *word != "0x0");
+    let request: Vec<String> = request.map(|(index, word)| format!("attr{index}={}", clean(word))).collect();
+    rows.push(("request", request.join(" ")));
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    table::write(out, &[left(0, 0), left(2, 0)], None, rows)
+}
+
+/// What an entry has counted.
+///
+/// # Errors
+/// Those of `out`.
+pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result<()> {
+    let mut all = CpuCounts::default();
+    for row in &counts.rows {
+        all.value = all.value.saturating_add(row.value);
+        all.enabled = all.enabled.saturating_add(row.enabled);
+        all.running = all.running.saturating_add(row.running);
+        all.lost = all.lost.saturating_add(row.lost);
+    }
+    let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
+    let row = |place: String, row: &CpuCounts| {
+        let share = match row.enabled {
+            0 => "never".to_owned(),
+            enabled => format!("{:.1}%", row.running as f64 / enabled as f64 * 100.0),
+        };
+        vec![place, thousands(row.value), share, thousands(row.lost)]
+    };
+    let place = |cpu: Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
+    let (name, event) = (clean(&entry.definition.name), clean(&entry.definition.event));
+    writeln!(out, "{name}: {event}, {}, since {}", whom(entry), entry.opened())?;
+    let rows = counts.rows.iter().map(|one| row(place(one.cpu), one));
+    let rows = std::iter::once(head).chain(rows).chain([row("all".to_owned(), &all)]);
+    table::write(out, &[right(0, 3), right(2, 0), right(2, 0), right(2, 0)], None, rows)?;
+    match counts.living {
+        Some(0) => writeln!(out, "all threads that it was opened on have ended"),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,564 @@
+//! Persistent events: what is held goes on with nobody there, any number of readers get it, and nobody harms the holder.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use pmc::persistent::directory::RunDirectory;
+use pmc::persistent::message::{LONGEST_REQUEST, Request, send};
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::kit::{self, Ran, oracle};
+
+const EXEC: &str = "sched:sched_process_exec";
+
+fn ready() -> bool {
+    kit::need_root()
+        && kit::need_perf_events()
+        && kit::need("tracefs", Path::new("/sys/kernel/tracing/events/sched").exists(), "no tracefs")
+}
+
+/// A run directory of its own, with a holder in the foreground, or none yet.
+struct Run {
+    folder: tempfile::TempDir,
+    holder: Option<Child>,
+}
+
+impl Run {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        // Other users shall get as far as the socket.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
+        Self { folder, holder: None }
+    }
+
+    fn held() -> Self {
+        let mut run = Self::new();
+        run.hold();
+        run
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn directory(&self) -> RunDirectory {
+        RunDirectory::at(self.path("run"))
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut pmc = kit::pmc();
+        pmc.args(words).env("PMC_PERSISTENT_DIR", self.path("run"));
+        pmc
+    }
+
+    #[track_caller]
+    fn pmc(&self, words: &[&str]) -> Ran {
+        self.command(words).output().expect("pmc starts").into()
+    }
+
+    /// Starts a holder and waits until it answers.
+    #[track_caller]
+    fn hold(&mut self) {
+        let log = File::create(self.path("said")).expect("a file");
+        let holder = self.command(&["persist", "hold"]).stderr(log).spawn().expect("it starts");
+        self.holder = Some(holder);
+        let said = || fs::read_to_string(self.path("said")).unwrap_or_default();
+        kit::wait_for("the holder", || said().contains("listening"));
+    }
+
+    /// Ends the holder by a signal, and hands on what it said.
+    #[track_caller]
+    fn end(&mut self, signal: Signal) -> String {
+        let mut holder = self.holder.take().expect("there is one");
+        let pid = Pid::from_child(&holder);
+        kill_process(pid, signal).expect("it is there");
+        holder.wait().expect("it ends");
+        fs::read_to_string(self.path("said")).expect("it said something")
+    }
+
+    /// What an entry has counted, all CPUs together.
+    #[track_caller]
+    fn count(&self, name: &str) -> u64 {
+        let ran = self.pmc(&["persist", "read", "--json", name]).expect(0);
+        let document: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let rows = document["counts"]["rows"].as_array().expect("rows").iter();
+        rows.map(|row| row["value"].as_u64().expect("a number")).sum()
+    }
+
+    /// A snapshot's lines that name this.
+    #[track_caller]
+    fn snapshot(&self, name: &str, what: &str) -> Vec<String> {
+        let file = self.path(&format!("{name}-{}.data", std::process::id()));
+        let _ = fs::remove_file(&file);
+        self.pmc(&["persist", "snapshot", name, "-o", file.to_str().expect("plain")]).expect(0);
+        let ran = self.pmc(&["script", "-i", file.to_str().expect("plain")]).expect(0);
+        ran.stdout.lines().filter(|line| line.contains(what)).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some(mut holder) = self.holder.take() {
+            let _ = holder.kill();
+            let _ = holder.wait();
+            return;
+        }
+        // One that was started for an entry ends with the last.
+        for entry in self.directory().entries() {
+            let _ = self.command(&["persist", "rm", &entry.id.to_string()]).output();
+        }
+    }
+}
+
+/// A shell that runs a program once for each line that it is sent: the only events of an entry that is opened on it.
+struct Worker {
+    child: Child,
+    done: PathBuf,
+    lines: usize,
+}
+
+impl Worker {
+    fn start(run: &Run) -> Self {
+        let done = run.path("done");
+        let script = format!("while read line; do /bin/true; echo >> {}; done", done.display());
+        let child =
+            Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().expect("sh starts");
+        Self { child, done, lines: 0 }
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// Has it execute so many programs, and waits for their ends.
+    #[track_caller]
+    fn work(&mut self, times: usize) {
+        let to = self.child.stdin.as_mut().expect("a pipe");
+        (0..times).for_each(|_| to.write_all(b"\n").expect("it reads"));
+        self.lines += times;
+        kit::wait_for("its work", || fs::read(&self.done).is_ok_and(|done| done.len() == self.lines));
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn events_are_held_with_nobody_there() {
+    if !ready() {
+        return;
+    }
+    let run = Run::new();
+    let mut worker = Worker::start(&run);
+    let pid = worker.pid();
+    // The first starts a holder.
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &pid]).expect(0).says(&["execs is held", "id 1"]);
+    for (name, event) in [("clock", "cpu-clock"), ("faults", "page-faults")] {
+        run.pmc(&["persist", "add", name, "-e", event, "-p", &pid, "--call-graph", "fp"]).expect(0);
+    }
+    worker.work(7);
+    assert_eq!(run.count("execs"), 7);
+    assert_eq!(run.snapshot("execs", "filename=/bin/true").len(), 7);
+    assert!(run.count("faults") > 100 && run.count("clock") > 0);
+    assert!(!run.snapshot("faults", "page-faults").is_empty());
+    // Laid out as the kernel's folder would be.
+    let file = |name: &str| fs::read_to_string(run.path("run").join(name)).expect("it is published");
+    assert_eq!(file("type").trim().parse::<u32>().ok(), None, "no number of the kernel's");
+    assert_eq!(file("format/persistent"), "attr5:23\n");
+    assert_eq!(file("events/faults"), "persistent,config=3\n");
+    run.pmc(&["persist", "list"]).expect(0).prints(&["execs", EXEC, &format!("pid {pid}"), "overwrite"]);
+    run.pmc(&["persist", "show", "3"]).expect(0).prints(&["page-faults", "frame pointers", "attr0=0x1"]);
+    run.pmc(&["persist", "read", "execs"]).expect(0).prints(&["all", "7", "100.0%"]);
+    run.pmc(&["persist", "rename", "execs", "programs"]).expect(0);
+    assert!(!run.path("run/events/execs").exists());
+    worker.work(1);
+    assert_eq!(run.count("programs"), 8);
+    // Names are taken once, and are words.
+    run.pmc(&["persist", "add", "clock", "-e", "cpu-clock"])
+        .expect(2)
+        .says(&["held already", "pmc persist rm clock"]);
+    run.pmc(&["persist", "add", "7up", "-e", "cpu-clock"]).expect(2).says(&["begins with no letter"]);
+    run.pmc(&["persist", "add", "a", "-e", "cpu-clocks"]).expect(2).says(&["^", "cpu-clock"]);
+    run.pmc(&["persist", "add", "a", "-e", "cpu-clock,page-faults"]).expect(2).says(&["more than one event"]);
+    run.pmc(&["persist", "add", "a", "-e", "duration_time"]).expect(2).says(&["no event of the kernel"]);
+    run.pmc(&["persist", "add", "a", "-e", "cpu-clock", "-C", "9999"]).expect(2).says(&["not on line"]);
+    // With the last entry the holder ends.
+    run.pmc(&["persist", "rm", "programs", "clock", "3"]).expect(0);
+    kit::wait_for("the end of the holder", || !run.path("run/socket").exists());
+    run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held"]);
+    run.pmc(&["persist", "read", "clock"]).expect(1).says(&["no persistent event `clock` is held"]);
+}
+
+#[test]
+fn readers_share_the_newest_and_divide_the_oldest() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    let pid = worker.pid();
+    for (name, mode) in [("newest", "--overwrite"), ("oldest", "--normal")] {
+        run.pmc(&["persist", "add", name, "-e", EXEC, "-p", &pid, "--pages", "1", mode]).expect(0);
+    }
+    worker.work(5);
+    let two = |name: &str| {
+        let files = ["a", "b"].map(|reader| run.path(&format!("{name}-{reader}")));
+        let snapshot = |file: &Path| {
+            run.pmc(&["persist", "snapshot", name, "-o", file.to_str().expect("plain")]).expect(0);
+        };
+        std::thread::scope(|scope| {
+            let readers = files.each_ref().map(|file| scope.spawn(|| snapshot(file)));
+            readers.into_iter().for_each(|reader| reader.join().expect("it ends"));
+        });
+        files.map(|file| {
+            let script = run.pmc(&["script", "-i", file.to_str().expect("plain")]).expect(0).stdout;
+            script.lines().filter(|line| line.contains("/bin/true")).count()
+        })
+    };
+    assert_eq!(two("newest"), [5, 5]);
+    assert_eq!(two("oldest").iter().sum::<usize>(), 5, "each record goes to one reader");
+    assert!(run.snapshot("oldest", "/bin/true").is_empty());
+    // A page holds some forty: what is kept is the last of them, whole; and the first.
+    worker.work(200);
+    let tid = |line: &String| {
+        line.split(" pid=").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok())
+    };
+    let (newest, oldest) = (run.snapshot("newest", "/bin/true"), run.snapshot("oldest", "/bin/true"));
+    assert!((10..200).contains(&newest.len()) && (10..200).contains(&oldest.len()), "{}", newest.len());
+    assert!(newest.iter().chain(&oldest).all(|line| tid(line).is_some()), "{newest:#?}");
+    run.pmc(&["persist", "read", "oldest"]).expect(0).prints(&["205"]);
+    worker.work(1);
+    assert!(run.snapshot("newest", "/bin/true").len() >= 10);
+    assert_eq!(run.snapshot("oldest", "/bin/true").len(), 1, "there is room again");
+}
+
+#[test]
+fn perf_reads_snapshots() {
+    if !ready() || !kit::need_program("perf") {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--call-graph", "fp"]).expect(0);
+    run.pmc(&["persist", "add", "all", "-e", "cpu-clock", "--pages", "4"]).expect(0);
+    worker.work(6);
+    let (execs, all) = (run.path("execs.data"), run.path("all.data"));
+    for (name, file) in [("execs", &execs), ("all", &all)] {
+        run.pmc(&["persist", "snapshot", name, "-o", file.to_str().expect("plain")]).expect(0);
+    }
+    for perf in oracle::perfs() {
+        let read = |words: &[&str], file: &Path| {
+            let words: Vec<&str> =
+                words.iter().copied().chain(["-i", file.to_str().expect("plain")]).collect();
+            oracle::says(&perf, &words)
+        };
+        let script = read(&["script", "-F", "comm,event,trace"], &execs);
+        let lines = script.lines().filter(|line| line.contains("filename=/bin/true"));
+        assert_eq!(lines.count(), 6, "{}: {script}", perf.display());
+        assert!(script.contains("true"), "{script}");
+        let report = read(&["report", "--stdio"], &all);
+        assert!(report.contains("cpu-clock") && report.contains("[kernel.kallsyms]"), "{report}");
+    }
+}
+
+#[test]
+fn stat_counts_what_is_held() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let worker = Worker::start(&run);
+    let (pid, done) = (worker.pid(), worker.done.display().to_string());
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &pid]).expect(0);
+    let wait = |lines: usize| format!("until [ $(wc -c < {done}) -ge {lines} ]; do sleep 0.01; done");
+    // Another process has the work done: what is counted is the entry's, between start and end.
+    let pipe = format!("/proc/{}/fd/0", worker.pid());
+    let work = |lines: usize| format!("for i in 1 2 3; do echo > {pipe}; done; {}", wait(lines));
+    let stat = |more: &[&str], script: &str| {
+        let words = [&["stat", "-x,", "-e", "persistent/execs/"], more, &["--", "sh", "-c", script]].concat();
+        let ran = run.pmc(&words).expect(0);
+        let rows: Vec<(u64, String)> = ran
+            .stderr
+            .lines()
+            .filter(|line| line.contains("persistent/execs/"))
+            .map(|line| (line.split(',').next().unwrap_or("").parse().unwrap_or(u64::MAX), line.to_owned()))
+            .collect();
+        rows
+    };
+    let rows = stat(&[], &work(3));
+    assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [3], "{rows:?}");
+    let rows = stat(&["-e", "task-clock"], &work(6));
+    assert_eq!(rows.iter().map(|row| row.0).sum::<u64>(), 3, "{rows:?}");
+    // Counting that is never switched on counts nothing.
+    let rows = stat(&["-D", "100000"], &work(9));
+    assert!(rows.iter().all(|row| row.0 == 0 || row.1.contains("not counted")), "{rows:?}");
+    assert_eq!(run.count("execs"), 9);
+    // Who sleeps all the time counts nothing, and that is a count.
+    let rows = stat(&[], "true");
+    assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [0], "{rows:?}");
+    let twice = run.pmc(&["stat", "-r", "2", "-e", "persistent/execs/", "--", "true"]).expect(0);
+    assert!(twice.stderr.contains("persistent/execs/"), "{}", twice.stderr);
+    // What cannot be had, and why.
+    let refused = |event: &str| run.pmc(&["stat", "-e", event, "--", "true"]).expect(2);
+    refused("persistent/exec/").says(&[
+        "`exec`",
+        "expected one that is: execs",
+        "pmc persist add exec -e EVENT",
+    ]);
+    refused("persistent/execs/u").says(&["runs as it was added"]);
+    refused("persistent/execs,period=5/").says(&["runs as it was added"]);
+    refused("persistent/execs/,usr").says(&["runs as it was added"]);
+    let none = Run::new();
+    none.pmc(&["stat", "-e", "persistent/x/", "true"])
+        .expect(2)
+        .says(&["no holder runs", "pmc persist add x"]);
+    drop(worker);
+    run.pmc(&["persist", "read", "execs"]).expect(0).prints(&["have ended", "9"]);
+}
+
+#[test]
+fn a_number_is_never_given_again_and_what_is_lost_is_told() {
+    if !ready() {
+        return;
+    }
+    let mut run = Run::held();
+    let add = |run: &Run, name: &str| run.pmc(&["persist", "add", name, "-e", "page-faults:u"]).expect(0);
+    add(&run, "first").says(&["id 1"]);
+    run.pmc(&["persist", "rm", "first"]).expect(0);
+    add(&run, "second").says(&["id 2"]);
+    run.pmc(&["persist", "hold"]).expect(1).says(&["another holder"]);
+    run.end(Signal::KILL);
+    // Nobody answers for what is still published.
+    run.pmc(&["persist", "read", "second"]).expect(1).says(&["no holder"]);
+    run.hold();
+    assert!(fs::read_to_string(run.path("said")).expect("a log").contains("lost: second (page-faults:u)"));
+    run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held", "lost: second", "was killed"]);
+    run.pmc(&["persist", "read", "second"]).expect(1).says(&["it was, and was lost"]);
+    add(&run, "third").says(&["id 3"]);
+    let said = run.end(Signal::TERM);
+    assert!(said.contains("no longer held: third"), "{said}");
+    assert!(!run.path("run/socket").exists() && !run.path("run/type").exists());
+    run.hold();
+    run.pmc(&["persist", "list", "--json"]).expect(0).prints(&["\"second\"", "\"third\"", "signal 15"]);
+    // Who removes it, or makes it again, knows of it.
+    run.pmc(&["persist", "rm", "second"]).expect(0);
+    add(&run, "third").says(&["id 4"]);
+    let list = run.pmc(&["persist", "list"]).expect(0).stdout;
+    assert!(!list.contains("lost"), "{list}");
+}
+
+#[test]
+fn users_hold_their_own_and_have_of_others_what_is_shared() {
+    if !ready() || !kit::need_program("setpriv") {
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    let theirs = Run::new();
+    // The built binary may lie where only root looks.
+    let binary = theirs.path("pmc");
+    fs::copy(kit::binary(), &binary).expect("a copy");
+    let user = |run: &Run, words: &[&str]| -> Ran {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&binary).args(words);
+        command.env("PMC_PERSISTENT_DIR", run.path("run")).env("LC_ALL", "C").current_dir("/");
+        command.stdin(Stdio::null()).output().expect("setpriv starts").into()
+    };
+    // Their own task needs no privilege.
+    let mut task = Command::new("setpriv");
+    task.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+    task.args(["sh", "-c", "while read line; do /bin/true; done"]).stdin(Stdio::piped());
+    let mut task = task.spawn().expect("it starts");
+    fs::create_dir(theirs.path("run")).expect("a folder");
+    std::os::unix::fs::chown(theirs.path("run"), Some(NOBODY), Some(NOBODY)).expect("root may");
+    let pid = task.id().to_string();
+    kit::wait_for("the user's shell", || {
+        fs::read(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == b"sh\n")
+    });
+    let added = user(&theirs, &["persist", "add", "faults", "-e", "page-faults", "-p", &pid, "--pages", "1"]);
+    added.expect(0).says(&["user mode only", "faults is held"]);
+    let before = theirs.count("faults");
+    task.stdin.as_mut().expect("a pipe").write_all(b"\n\n\n").expect("it reads");
+    kit::wait_for("faults", || theirs.count("faults") > before + 100);
+    let file = theirs.path("run/snapshot");
+    user(&theirs, &["persist", "snapshot", "faults", "-o", file.to_str().expect("plain")]).expect(0);
+    user(&theirs, &["persist", "add", "init", "-e", "page-faults", "-p", "1"]).expect(1).says(&["EACCES"]);
+    user(&theirs, &["persist", "rm", "faults"]).expect(0);
+    task.kill().expect("it is there");
+    task.wait().expect("it ends");
+    // Of root's they have what root shares.
+    let run = Run::held();
+    for share in ["nothing", "counts", "records"] {
+        run.pmc(&["persist", "add", share, "-e", "page-faults", "--share", share]).expect(0);
+    }
+    let all: Vec<&str> = vec!["nothing", "counts", "records"];
+    user(&run, &["persist", "list"]).expect(0).prints(&all);
+    user(&run, &["persist", "read", "nothing"]).expect(1).says(&["shares no counts", "--share counts"]);
+    user(&run, &["persist", "read", "counts"]).expect(0).prints(&["page-faults"]);
+    user(&run, &["stat", "-e", "persistent/counts/", "--", "true"]).expect(0);
+    user(&run, &["persist", "snapshot", "counts", "-o", "-"]).expect(1).says(&["shares no records"]);
+    let copy = user(&run, &["persist", "snapshot", "records", "-o", "-"]).expect(0);
+    assert!(copy.stdout.starts_with("PERFILE2"));
+    for words in [
+        &["persist", "add", "more", "-e", "page-faults"][..],
+        &["persist", "rm", "records"],
+        &["persist", "rename", "records", "mine"],
+    ] {
+        user(&run, words).expect(1).says(&["another user's"]);
+    }
+    assert_eq!(run.directory().entries().len(), 3);
+    // A holder that is neither theirs nor root's is not believed.
+    user(
+        &theirs,
+        &["persist", "add", "faults", "-e", "page-faults:u", "-p", &std::process::id().to_string()],
+    )
+    .expect(1);
+}
+
+/// Connects as any client would.
+fn connect(run: &Run) -> OwnedFd {
+    let flags = SocketFlags::CLOEXEC;
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("a socket");
+    let address = SocketAddrUnix::new(run.directory().socket()).expect("a short path");
+    rustix::net::connect(&socket, &address).expect("the holder listens");
+    socket
+}
+
+#[test]
+fn a_client_that_dies_harms_nothing() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let pid = Pid::from_child(run.holder.as_ref().expect("there is one"));
+    for turn in 1..=20 {
+        // Asked, and gone before the copy is there; some hang up while the holder stands still.
+        let request = Request::Snapshot { entry: "execs".to_owned() };
+        if turn % 2 == 0 {
+            kill_process(pid, Signal::STOP).expect("it is there");
+        }
+        let client = connect(&run);
+        send(&client, &request, LONGEST_REQUEST, &[]).expect("it is sent");
+        drop(client);
+        kill_process(pid, Signal::CONT).expect("it is there");
+        // Who asks later is answered later: the copy is made by then, and no record falls into it.
+        assert_eq!(run.count("execs"), turn - 1);
+        worker.work(1);
+        // Nothing is left paused, and nothing is missing.
+        assert_eq!(run.count("execs"), turn);
+        assert_eq!(run.snapshot("execs", "/bin/true").len() as u64, turn);
+    }
+    let open = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).expect("it lives").count();
+    assert!(open < 40, "{open} descriptors are open");
+}
+
+#[test]
+fn hostile_requests_are_refused() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    run.pmc(&["persist", "add", "faults", "-e", "page-faults"]).expect(0);
+    let texts = [
+        r#"{"add":{"name":"x","event":"page-faults","pages":null,"mode":"normal","cpus":null,"pids":[],"call_graph":false,"share":"nothing"}}"#,
+        r#"{"read":{"entry":"faults"}}"#,
+        r#"{"snapshot":{"entry":"1"}}"#,
+        r#"{"rename":{"entry":"faults","name":"../../x"}}"#,
+        r#"{"remove":{"entry":"../faults"}}"#,
+    ];
+    let wrong = [
+        r#"{"add":{"name":"x","event":"page-faults","pages":18446744073709551615,"mode":"normal","cpus":null,"pids":[],"call_graph":false,"share":"nothing"}}"#,
+        r#"{"add":{"name":"../x","event":"page-faults","pages":1,"mode":"normal","cpus":null,"pids":[],"call_graph":false,"share":"nothing"}}"#,
+        r#"{"add":{"name":"x","event":"page-faults","pages":1,"mode":"normal","cpus":"0-4294967295","pids":[],"call_graph":false,"share":"nothing"}}"#,
+    ];
+    let mut requests: Vec<Vec<u8>> =
+        texts.iter().chain(&wrong).skip(3).map(|text| text.as_bytes().to_vec()).collect();
+    // A fixed seed: requests with bytes changed, cut and doubled.
+    let mut dice = 88_172_645_463_325_252u64;
+    let mut next = |below: usize| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        (dice % below as u64) as usize
+    };
+    for _ in 0..300 {
+        let mut bytes = texts[1 + next(texts.len() - 1)].as_bytes().to_vec();
+        for _ in 0..1 + next(4) {
+            let at = next(bytes.len());
+            match next(4) {
+                0 => bytes[at] = next(256) as u8,
+                1 => bytes.truncate(at.max(1)),
+                2 => bytes.insert(at, b"{}[]\",:\\0"[next(9)]),
+                _ => bytes.extend_from_within(at..),
+            }
+        }
+        requests.push(bytes);
+    }
+    requests.push(vec![b'['; 60_000]);
+    requests.push(vec![b' '; 100_000]);
+    requests.push(b"\xff\x00\xfe".to_vec());
+    for bytes in &requests {
+        let client = connect(&run);
+        // What is too long for the kernel's buffer is the kernel's affair.
+        let _ = rustix::net::send(&client, bytes, SendFlags::NOSIGNAL);
+    }
+    // Silent ones, more than there is room for, stall nobody.
+    let silent: Vec<OwnedFd> = (0..400).map(|_| connect(&run)).collect();
+    run.pmc(&["persist", "read", "faults"]).expect(0);
+    // Ten times a hundred connections, each of which asks and is gone.
+    for _ in 0..1000 {
+        let client = connect(&run);
+        send(&client, &Request::Read { entry: "faults".to_owned() }, LONGEST_REQUEST, &[])
+            .expect("it is sent");
+    }
+    run.pmc(&["persist", "read", "faults"]).expect(0);
+    drop(silent);
+    let names: Vec<String> =
+        run.directory().entries().into_iter().map(|entry| entry.definition.name).collect();
+    assert_eq!(names, ["faults"], "none of them made sense");
+    let open = || {
+        fs::read_dir(format!("/proc/{}/fd", run.holder.as_ref().expect("it").id())).expect("it lives").count()
+    };
+    kit::wait_for("closed connections", || open() < 40);
+}
+
+#[test]
+fn a_full_run_directory_is_said_and_nothing_is_half_held() {
+    if !ready() || !kit::need_program("mount") {
+        return;
+    }
+    let mut run = Run::new();
+    let small = run.path("run");
+    fs::create_dir(&small).expect("a folder");
+    let mount =
+        |words: &[&str]| Command::new(words[0]).args(&words[1..]).arg(&small).stderr(Stdio::null()).status();
+    let mounted = mount(&["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "tmpfs"])
+        .is_ok_and(|ended| ended.success());
+    if !kit::need("mount", mounted, "nothing can be mounted here") {
+        return;
+    }
+    run.hold();
+    let fill = small.join("full");
+    let mut full = OpenOptions::new().create(true).append(true).open(&fill).expect("a file");
+    while full.write_all(&[0; 4096]).is_ok() {}
+    let add = || run.pmc(&["persist", "add", "faults", "-e", "page-faults:u"]);
+    add().expect(1).says(&["ENOSPC", "make room"]);
+    assert!(run.directory().entries().is_empty() && !small.join("events/faults").exists());
+    fs::remove_file(&fill).expect("it is there");
+    drop(full);
+    add().expect(0).says(&["faults is held"]);
+    assert!(run.count("faults") < u64::MAX);
+    run.end(Signal::TERM);
+    assert!(mount(&["umount"]).is_ok_and(|ended| ended.success()));
+}
