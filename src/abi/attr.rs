@@ -173,11 +173,6 @@ impl Attr {
     pub fn set_config(&mut self, config: u64) {
         self.words[1] = config;
     }
-    /// Whether it counts nanoseconds: `cpu-clock` or `task-clock`.
-    pub fn is_clock(&self) -> bool {
-        let clocks = [super::generic::CPU_CLOCK, super::generic::TASK_CLOCK];
-        self.kind() == kind::SOFTWARE && clocks.contains(&self.config())
-    }
     /// `sample_period`, or `sample_freq` in hertz when [`Flag::Freq`] is set.
     pub fn period(&self) -> u64 {
         self.words[2]

@@ -5,6 +5,7 @@
 use super::file::recorder::Run;
 use super::plan::{Delay, SamplePlan, Scope};
 use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
 use crate::error::Warning;
 use crate::perfdata::RecordedEvent;
 use crate::units::{S, duration, thousands};
@@ -25,21 +26,20 @@ pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, los
                 "a smaller -D",
             );
         }
-        Delay::UntilOrder if run.readings.iter().all(|reading| reading.count.value == 0) => {
+        Delay::UntilOrder if run.readings.iter().all(|reading| reading.value == 0) => {
             let why = "-D -1 waits for the order `enable`, and none came, or nothing happened after it";
             return because(why.to_owned(), "write enable into the channel of --control");
         }
         _ => {}
     }
-    let counted = |at: usize| {
-        run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.count.value).sum()
-    };
+    let counted =
+        |at: usize| run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.value).sum();
     let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
     // What has happened, but too seldom, explains more than what has not.
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
     let (event, count) = happened.or_else(|| events.next())?;
     let (name, attr) = (event.name(), &event.attr);
-    let is_clock = attr.is_clock();
+    let is_clock = attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config());
     let amount = |value: u64| if is_clock { duration(value as f64) } else { thousands(value) };
     let whose = if matches!(plan.scope, Scope::Cpus(_)) { "CPU" } else { "thread" };
     match count {
