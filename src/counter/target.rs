@@ -120,6 +120,29 @@ pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, Ta
     Ok(sorted(all))
 }
 
+/// All threads of these processes and of those that they have begun, directly or not, by now.
+///
+/// # Errors
+/// Which process is not there.
+pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, TargetError> {
+    let mut all = threads_of_processes(host, pids)?;
+    let parents: Vec<(u32, u32)> =
+        host.processes().into_iter().filter_map(|pid| Some((pid, host.parent(pid)?))).collect();
+    let mut family = pids.to_vec();
+    let mut at = 0;
+    while let Some(&parent) = family.get(at) {
+        at += 1;
+        for (pid, _) in parents.iter().filter(|(_, own)| *own == parent) {
+            if !family.contains(pid) {
+                family.push(*pid);
+                // One that has gone meanwhile is not missed.
+                all.extend(host.threads(*pid).unwrap_or_default());
+            }
+        }
+    }
+    Ok(sorted(all))
+}
+
 /// The threads with these ids.
 ///
 /// # Errors

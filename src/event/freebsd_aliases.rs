@@ -44,6 +44,12 @@ pub(super) const ALIASES: &[Alias] = &[
     alias("iaf-cpu-clk-unhalted.ref", "ref-cycles"),
     alias("k8-bu-cpu-clk-unhalted", "cpu-cycles"),
     alias("k8-fr-retired-x86-instructions", "instructions"),
+    alias("k8-ic-miss", "L1-icache-load-misses"),
+    alias("k8-dc-miss", "L1-dcache-load-misses"),
+    alias("k7-retired-instructions", "instructions"),
+    alias("k7-ic-misses", "L1-icache-load-misses"),
+    alias("k7-dc-misses", "L1-dcache-load-misses"),
+    alias("p6-itlb-miss", "iTLB-load-misses"),
     alias("tsc", "msr/tsc/"),
     alias("tsc-tsc", "msr/tsc/"),
     alias("perf-mperf", "msr/mperf/"),
@@ -75,6 +81,27 @@ pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
         return Some(*alias);
     }
     (wanted == "interrupts").then(|| Alias { name: "interrupts", means: interrupts(host), filter: None })
+}
+
+/// The classes of its counters that prefixes of names stand for.
+const CLASSES: [(&str, &str); 10] = [
+    ("iap", "Intel's programmable counters"),
+    ("iaf", "Intel's fixed counters"),
+    ("ucp", "Intel's uncore counters"),
+    ("ucf", "Intel's fixed uncore counter"),
+    ("p6", "Intel's Pentium Pro to III"),
+    ("k7", "AMD's K7"),
+    ("k8", "AMD's K8"),
+    ("armv7", "ARMv7"),
+    ("armv8", "ARMv8"),
+    ("soft", "FreeBSD's kernel"),
+];
+
+/// The class that a name begins with, in words, and the rest of the name.
+pub(super) fn class(name: &str) -> Option<(&'static str, &str)> {
+    let (prefix, rest) = name.split_once('-')?;
+    let class = CLASSES.iter().find(|(class, _)| class.eq_ignore_ascii_case(prefix))?;
+    Some((class.1, rest)).filter(|(_, rest)| !rest.is_empty())
 }
 
 /// Whether this is one of FreeBSD's names, written in capitals as its tables have them.

@@ -16,6 +16,7 @@
 mod did_you_mean;
 mod error;
 mod freebsd_aliases;
+mod freebsd_masks;
 pub mod glob;
 pub mod listing;
 mod probe;
@@ -156,6 +157,8 @@ pub struct Qualifiers {
     pub time: Option<bool>,
     /// `branch_type=WORDS`: bits of `branch_sample_type`.
     pub branch_type: Option<u64>,
+    /// `descendants`: of processes, those that they have already, too.
+    pub descendants: bool,
     /// `log-exit`: each thread's count is recorded when it ends.
     pub log_exit: bool,
     /// `log-cswitch`: each thread's count is recorded at its context switches, and when it ends.

@@ -18,7 +18,7 @@
 
 use super::error::{Fault, Result};
 use super::syntax::{self, Term, Word, number};
-use super::{EventSpec, Source, probe, terms};
+use super::{EventSpec, Source, freebsd_masks, probe, terms};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
 use crate::host::Host;
@@ -190,7 +190,11 @@ pub(super) fn qualify(host: &Host, specs: &mut [EventSpec], qualifiers: &[Term<'
 
 fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
     match qualifier.name.text {
-        "descendants" => spec.qualifiers.inherit = Some(on),
+        "descendants" => {
+            spec.qualifiers.inherit = Some(on);
+            spec.qualifiers.descendants = on;
+        }
+        "callchain" => spec.qualifiers.call_graph = Some(if on { "fp" } else { "no" }.to_owned()),
         "log-exit" => spec.qualifiers.log_exit = on,
         "log-cswitch" => spec.qualifiers.log_cswitch = on,
         "usr" | "os" | "hv" | "guest" | "host" | "idle" | "pinned" | "exclusive" => {}
@@ -220,6 +224,11 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
         // FreeBSD's word for the threshold on AMD; its `anythread` is Intel's field `any`.
         "count" => field(host, spec, "cmask", qualifier)?,
         "anythread" => field(host, spec, "any", qualifier)?,
+        name if syntax::MASKS.contains(&name) => {
+            let (name, number) = freebsd_masks::read(qualifier)?;
+            let value = qualifier.value.map(|value| Word { text: &number, at: value.at });
+            field(host, spec, name, &Term { value, ..*qualifier })?;
+        }
         "cmask" | "umask" | "inv" | "edge" | "any" => field(host, spec, qualifier.name.text, qualifier)?,
         _ => {
             terms::common(spec, qualifier)?;

@@ -264,6 +264,9 @@ impl<'h> Parser<'h> {
         if let Some(alias) = freebsd_aliases::find(word.text, self.host) {
             return self.freebsd(&alias, word, name);
         }
+        if let Some((class, rest)) = freebsd_aliases::class(word.text) {
+            return self.of_class(class, rest, word, event);
+        }
         if impossible {
             return Err(Fault::at(
                 &word.span(),
@@ -463,6 +466,30 @@ impl<'h> Parser<'h> {
 
     fn is_system(&self, name: &str) -> bool {
         self.host.tracepoint_names(name).is_ok_and(|names| !names.is_empty())
+    }
+
+    /// A name behind FreeBSD's word for a class of counters: the machine may have it as its own.
+    fn of_class(
+        &mut self,
+        class: &str,
+        rest: &str,
+        word: Word<'_>,
+        event: &EventSyntax<'_>,
+    ) -> Result<Vec<EventSpec>> {
+        let name = event.text.text;
+        let own = rest.to_ascii_lowercase().replace(['-', '.'], "_");
+        for rest in [rest, &own] {
+            if let Some(specs) = self.everywhere(rest, name) {
+                return Ok(specs);
+            }
+            let term = Term { name: Word { text: rest, at: word.at }, value: None };
+            if let Some(specs) = self.named_by_pmus(&term, &[], name)? {
+                return Ok(specs);
+            }
+        }
+        Err(Fault::at(&word.span(), format!("`{}` is a name of FreeBSD's for {class}", word.text))
+            .why("Linux takes the names that its own tables have, and this machine shows none like it")
+            .expected("a name of `pmc list`, or the code: cpu/event=0xNN,umask=0xNN/"))
     }
 
     /// A FreeBSD name: its meaning is event text again.

@@ -96,7 +96,7 @@ impl Term<'_> {
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.
-pub(super) const FLAGS: [&str; 16] = [
+pub(super) const FLAGS: [&str; 17] = [
     "usr",
     "os",
     "hv",
@@ -112,6 +112,7 @@ pub(super) const FLAGS: [&str; 16] = [
     "descendants",
     "log-exit",
     "log-cswitch",
+    "callchain",
     "retprobe",
 ];
 
@@ -134,8 +135,27 @@ pub(super) const VALUED: [&str; 15] = [
     "stack-size",
 ];
 
+/// FreeBSD's qualifiers that name bits of a counter.
+pub(super) const MASKS: [&str; 10] = [
+    "core",
+    "agent",
+    "prefetch",
+    "cachestate",
+    "unitmask",
+    "mask",
+    "rsp",
+    "snoopresponse",
+    "snooptype",
+    "trans",
+];
+
 /// Words that perf or FreeBSD have, and that nothing here would heed: why, and what does the job today.
-const NOT_YET: [(&str, &str, &str); 4] = [
+const NOT_YET: [(&str, &str, &str); 5] = [
+    (
+        "kgmon",
+        "FreeBSD has never had its PMC_F_KGMON either: no kernel profiles itself by it",
+        "pmc record -a -e EVENT:k",
+    ),
     ("percore", "no event is summed over the threads of a core by itself", "pmc stat -a --per-core sums all"),
     ("nr", "no event ends by itself after so many samples", "pmc record --timeout MS ends after a time"),
     ("aux-output", AUX, ""),
@@ -254,6 +274,7 @@ impl<'a> Reader<'a> {
         let known = match next {
             Some('=') => {
                 VALUED.contains(&name.text)
+                    || MASKS.contains(&name.text)
                     || FLAGS.contains(&name.text)
                     || is_not_yet(name.text)
                     || numbered_word(name.text).is_some()

@@ -18,7 +18,7 @@ use crate::sys::process::{Ended, Held, Running, Streams};
 /// Whom events will measure, for words that mean something in a program only.
 pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
     let (tasks, starts_it) = match scope {
-        Scope::Processes(tasks) | Scope::Threads(tasks) => (tasks.clone(), false),
+        Scope::Processes(tasks) | Scope::Families(tasks) | Scope::Threads(tasks) => (tasks.clone(), false),
         Scope::User(_) => (Vec::new(), false),
         Scope::Command | Scope::AllThreads | Scope::Cpus(_) => (Vec::new(), true),
     };

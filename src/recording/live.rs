@@ -166,9 +166,8 @@ impl<'a> Sampling<'a> {
         follower: Follower,
     ) -> Result<(Self, Prepared)> {
         let groups = open::groups(&plan.sample, host)?;
-        if let Some(spec) =
-            groups.iter().flat_map(|(group, _)| &group.events).find(|spec| spec.qualifiers.logs())
-        {
+        let events = || groups.iter().flat_map(|(group, _)| &group.events);
+        if let Some(spec) = events().find(|spec| spec.qualifiers.logs()) {
             return Err(Error::usage(format!(
                 "{}: counts are logged into a file, and top has none",
                 spec.name
@@ -193,7 +192,9 @@ impl<'a> Sampling<'a> {
         let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
         let mut live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
         match &plan.sample.scope {
-            Scope::Processes(ids) | Scope::Threads(ids) => live.name(ids.iter().map(|&id| id as i32)),
+            Scope::Processes(ids) | Scope::Families(ids) | Scope::Threads(ids) => {
+                live.name(ids.iter().map(|&id| id as i32))
+            }
             Scope::Command => live.name(held.iter().map(|held| held.pid() as i32)),
             _ => {}
         }

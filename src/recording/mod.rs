@@ -30,6 +30,6 @@ pub(crate) mod plan;
 pub(crate) mod reservation;
 pub(crate) mod runtime;
 pub(crate) mod synthesize;
-mod targets;
+pub(crate) mod targets;
 pub(crate) mod time_slices;
 mod unwinding;

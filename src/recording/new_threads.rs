@@ -30,7 +30,7 @@ pub(super) fn attach(
     known: &mut Vec<Alive>,
     pages: usize,
 ) -> Result<()> {
-    if !matches!(plan.scope, Scope::Processes(_) | Scope::User(_)) {
+    if !matches!(plan.scope, Scope::Processes(_) | Scope::Families(_) | Scope::User(_)) {
         return Ok(());
     }
     let mut opened = known.len();

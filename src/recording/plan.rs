@@ -18,6 +18,8 @@ pub(crate) enum Scope {
     Command,
     /// These processes, all threads.
     Processes(Vec<u32>),
+    /// These processes and their descendants, all threads.
+    Families(Vec<u32>),
     /// These threads.
     Threads(Vec<u32>),
     /// All processes of this user, by name or number.

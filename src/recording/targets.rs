@@ -10,6 +10,7 @@ use crate::counter::refusal::Refusal;
 use crate::counter::rings::Rings;
 use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
+use crate::event::EventSpec;
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::sys::limits;
@@ -19,12 +20,33 @@ use crate::sys::process::Held;
 pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
     let threads = match scope {
         Scope::Processes(pids) => target::threads_of_processes(host, pids),
+        Scope::Families(pids) => target::threads_of_families(host, pids),
         Scope::Threads(tids) => target::threads(host, tids),
         Scope::User(user) => target::threads_of_user(host, user),
         Scope::AllThreads => Ok(target::all_threads(host)),
         Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
     };
     threads.map_err(launch::no_target)
+}
+
+/// Takes the descendants in that processes have already, where that is said of the events (`descendants`).
+///
+/// # Errors
+/// When it is said of some of them only.
+pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a EventSpec>) -> Result<()> {
+    let Scope::Processes(pids) = scope else { return Ok(()) };
+    let kernel = events.filter(|event| event.attr().is_some());
+    let (said, others): (Vec<_>, Vec<_>) = kernel.partition(|event| event.qualifiers.descendants);
+    match (said.first(), others.first()) {
+        (Some(_), None) => *scope = Scope::Families(std::mem::take(pids)),
+        (Some(one), Some(other)) => {
+            return Err(Error::usage(format!("{} has `descendants`, {} has not", one.name, other.name))
+                .why("running processes are measured with those that they began already, or without")
+                .try_this("descendants behind every event"));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// A slot for each of these threads, or the held command, and each CPU where `rings` have events for it.

@@ -252,10 +252,45 @@ fn qualifiers_about_opening_are_kept() {
     assert_eq!(logs("cycles,usr,log-cswitch,log-exit=0"), (false, true));
 }
 
+/// FreeBSD's words for bits of counters, where they are the same for all events; numbers always.
+#[test]
+fn masks_of_freebsd_are_fields() {
+    let code = |text: &str| encoded(&one("intel-server", text));
+    for (text, field) in [
+        ("core=this", "umask=0x40"),
+        ("core=all,agent=any", "umask=0xe0"),
+        ("prefetch=only", "umask=0x10"),
+        ("cachestate=m+E", "umask=0xc"),
+        ("unitmask=moesi", "umask=0x1f"),
+        ("mask=0x3", "umask=3"),
+        ("rsp=0x10001", "offcore_rsp=0x10001"),
+    ] {
+        let own = code(&format!("cpu/event=0x2e/,{text}"));
+        assert_eq!(own, code(&format!("cpu/event=0x2e,{field}/")), "{text}");
+    }
+    for (text, words) in [
+        ("cpu/event=1/,cachestate=m+x", "of i, s, e, m, joined by `+`"),
+        ("cpu/event=1/,rsp=DMND_DATA_RD+RES_ANY", "rsp=0x1"),
+        ("cpu/event=1/,mask=segment", "only FreeBSD's tables have them"),
+        ("page-faults,core=this", "without hardware"),
+        ("iap-nosuch.event", "a name of FreeBSD's for Intel's programmable counters"),
+        ("k8-ls-buffer-2-full", "cpu/event=0xNN,umask=0xNN/"),
+    ] {
+        let said = Error::from(event::parse(text, &tree("intel-server")).unwrap_err()).to_string();
+        assert!(said.contains(words), "{text}: {said}");
+    }
+    assert_eq!(code("iap-mem-loads"), code("mem-loads"));
+    assert_eq!(code("IAF-instructions"), code("instructions"));
+    let qualifiers = |text| one("intel-server", text).qualifiers;
+    assert_eq!(qualifiers("cycles,callchain").call_graph.as_deref(), Some("fp"));
+    assert!(qualifiers("cycles,descendants").descendants);
+}
+
 /// What would be read and then ignored is refused, with a reason and what does the job today.
 #[test]
 fn words_that_nothing_heeds_are_refused() {
     for (text, word, why, instead) in [
+        ("cycles,kgmon", "kgmon", "no kernel profiles itself", "EVENT:k"),
         ("cycles,usr,percore", "percore", "summed", "pmc stat -a --per-core"),
         ("cycles/percore/", "percore", "summed", "pmc stat -a --per-core"),
         ("cpu/event=1,percore/", "percore", "summed", "pmc stat -a --per-core"),

@@ -23,7 +23,7 @@ use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run};
 use crate::recording::reservation::reserve;
-use crate::recording::{launch, no_samples, open};
+use crate::recording::{launch, no_samples, open, targets};
 use crate::sys::process::Streams;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
@@ -40,6 +40,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
     let groups = open::groups(&plan.sample, &host)?;
+    targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR2])
         .map_err(|error| Error::io("catching signals", error))?;

@@ -41,10 +41,10 @@ use crate::profile::versus::compare;
 use crate::recording::control::Control;
 use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::file::counts::{CountsFile, Described};
-use crate::recording::launch;
 use crate::recording::output_pipe::OutputPipe;
 use crate::recording::plan::{Course, Scope};
 use crate::recording::reservation::reserve;
+use crate::recording::{launch, targets};
 use crate::sys::errno;
 use crate::sys::process::{self, Ended, Held, Streams};
 use crate::sys::signal::{self, Signals};
@@ -57,9 +57,10 @@ const MANY_TRACEPOINTS: usize = 8;
 const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command.
-pub(super) fn run(plan: Plan) -> Result<Exit> {
+pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
+    targets::settle(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
     let is_logged = log::settle(&plan, &mut wanted)?;
     let machine = Machine::new(&host);
     if plan.output.takes_stderr() && plan.verbose == 0 {

@@ -154,7 +154,7 @@ impl Printer {
 pub(super) fn subject(plan: &Plan) -> Subject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
-        Scope::Processes(pids) => Subject::Processes(list(pids)),
+        Scope::Processes(pids) | Scope::Families(pids) => Subject::Processes(list(pids)),
         Scope::Threads(tids) => Subject::Threads(list(tids)),
         Scope::User(user) => Subject::User(user.clone()),
         Scope::AllThreads => Subject::SystemWide,

@@ -115,7 +115,7 @@ fn title(plan: &SamplePlan) -> String {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
         Scope::Cpus(cpus) => format!("CPUs {cpus}"),
-        Scope::Processes(pids) => format!("pid {}", list(pids)),
+        Scope::Processes(pids) | Scope::Families(pids) => format!("pid {}", list(pids)),
         Scope::Threads(tids) => format!("tid {}", list(tids)),
         Scope::User(user) => format!("user {user}"),
         Scope::Command => launch::name(&plan.course.command),

@@ -191,3 +191,30 @@ fn what_cannot_be_logged_is_said() {
     let ran = kit::run(&["stat", "report", "--log-exit", "-i", file]).expect(1);
     ran.says(&["no counts of threads", "recorded without --log-exit"]);
 }
+
+#[test]
+fn descendants_that_run_already_are_counted() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let mut parent = std::process::Command::new("sh")
+        .args(["-c", "sleep 1000 & echo $!; wait"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(parent.stdout.as_mut().unwrap()), &mut line)
+        .unwrap();
+    let (pid, child): (u64, u64) = (parent.id().into(), line.trim().parse().unwrap());
+    let counted = |events: &str| {
+        let document = super::count(&["--per-thread", "-p", &pid.to_string(), "-e", events, "true"]);
+        let tid = |row: &serde_json::Value| row["place"]["thread"]["tid"].as_u64().unwrap();
+        document.rows().iter().map(tid).collect::<BTreeSet<u64>>()
+    };
+    assert_eq!(counted("page-faults:u"), BTreeSet::from([pid]));
+    assert_eq!(counted("page-faults:u,descendants"), BTreeSet::from([pid, child]));
+    let some = ["stat", "-p", &pid.to_string(), "-e", "page-faults:u,descendants,minor-faults:u", "true"];
+    kit::run(&some).expect(2).says(&["minor-faults:u has not"]);
+    std::process::Command::new("kill").arg(child.to_string()).status().unwrap();
+    parent.wait().unwrap();
+}

@@ -1,0 +1,60 @@
+//! FreeBSD's qualifiers that name bits of a processor's counters: `cachestate=m+e`, `core=this`, `mask=…`.
+//!
+//! Receives such a qualifier; hands on the field of the PMU and the number that it stands for. The bits of
+//! Intel's Core and Core2 (`core`, `agent`, `prefetch`, `cachestate`) and of AMD's K7 (`unitmask`) are the
+//! same for all their events. Those of `mask`, `rsp` and the others are another event's or model's each time:
+//! numbers are taken, names are refused with the reason.
+
+use super::error::{Fault, Result};
+use super::syntax::{MASKS as NAMES, Term, number};
+
+/// What words stand for.
+type Bits = &'static [(&'static str, u64)];
+
+/// Each with the field that it sets and the bits that words stand for.
+const MASKS: [(&str, &str, Bits); NAMES.len()] = [
+    ("core", "umask", &[("this", 0x40), ("all", 0xc0)]),
+    ("agent", "umask", &[("this", 0), ("any", 0x20)]),
+    ("prefetch", "umask", &[("exclude", 0), ("only", 0x10), ("both", 0x30)]),
+    ("cachestate", "umask", &[("i", 1), ("s", 2), ("e", 4), ("m", 8)]),
+    ("unitmask", "umask", &[("i", 1), ("s", 2), ("e", 4), ("o", 8), ("m", 0x10)]),
+    ("mask", "umask", &[]),
+    ("rsp", "offcore_rsp", &[]),
+    ("snoopresponse", "umask", &[]),
+    ("snooptype", "umask", &[]),
+    ("trans", "umask", &[]),
+];
+
+/// The field and its number. Words are joined by `+`; `unitmask` has letters in a row.
+pub(super) fn read(qualifier: &Term<'_>) -> Result<(&'static str, String)> {
+    let name = qualifier.name.text;
+    let Some((_, field, words)) = MASKS.iter().find(|(own, ..)| *own == name) else {
+        return Err(Fault::at(&qualifier.span(), format!("`{name}` is no mask")));
+    };
+    let text = qualifier.value.map_or("", |value| value.text);
+    if let Some(number) = number(text) {
+        return Ok((field, number.to_string()));
+    }
+    let unknown = |word: &str| {
+        let fault = Fault::at(&qualifier.span(), format!("`{name}` has no word `{word}` here"));
+        match *words {
+            [] => fault
+                .why("its words are other bits for each event, or model of processor; only FreeBSD's tables have them")
+                .try_this(format!("the number from the processor's manual: {name}=0x1")),
+            _ => {
+                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                fault.expected(format!("a number, or of {}, joined by `+`", known.join(", ")))
+            }
+        }
+    };
+    let bit = |word: &str| {
+        let found = words.iter().find(|(own, _)| own.eq_ignore_ascii_case(word));
+        found.map(|(_, bits)| *bits).ok_or_else(|| unknown(word))
+    };
+    let each: Vec<String> = match name {
+        "unitmask" => text.chars().filter(|c| *c != '+').map(String::from).collect(),
+        _ => text.split('+').map(str::to_owned).collect(),
+    };
+    let bits: u64 = each.iter().map(|word| bit(word)).try_fold(0, |all, bits| bits.map(|bits| all | bits))?;
+    Ok((field, bits.to_string()))
+}
