@@ -26,14 +26,15 @@ pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, los
                 "a smaller -D",
             );
         }
-        Delay::UntilOrder if run.readings.iter().all(|reading| reading.value == 0) => {
+        Delay::UntilOrder if run.readings.iter().all(|reading| reading.count.value == 0) => {
             let why = "-D -1 waits for the order `enable`, and none came, or nothing happened after it";
             return because(why.to_owned(), "write enable into the channel of --control");
         }
         _ => {}
     }
-    let counted =
-        |at: usize| run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.value).sum();
+    let counted = |at: usize| {
+        run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.count.value).sum()
+    };
     let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
     // What has happened, but too seldom, explains more than what has not.
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
