@@ -23,7 +23,7 @@ use crate::counter::reservation::Policy;
 use crate::counter::rings::{RingOptions, Rings, pages_of};
 use crate::counter::target::{Cgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, kernel_words, say};
-use crate::event::{EventGroup, EventSpec, Parser};
+use crate::event::{EventGroup, EventSpec, Parser, Source};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::sys::credentials::{Credentials, Limits, LinuxCapability};
@@ -37,6 +37,13 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
+    }
+    let mut specs = groups.iter().flat_map(|group| &group.events);
+    if let Some(spec) = specs.find(|spec| matches!(spec.source, Source::Held(_))) {
+        let name = spec.name.trim_start_matches("persistent/").trim_end_matches('/');
+        return Err(Error::usage(format!("{}: its holder records it already", spec.name))
+            .why("the rings are the holder's, which has copies of them for any number of readers")
+            .try_this(format!("pmc persist snapshot {name} -o perf.data")));
     }
     groups = time_slices::lead(groups);
     if plan.excludes_self {
@@ -233,6 +240,12 @@ pub(super) fn inheritable_probes(
 pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| events.has(event.takes_counter());
     if on { rings.enable_where(which) } else { rings.disable_where(which) }.map_err(starting)
+}
+
+/// Starts or stops the event of this name, if it is among these.
+pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventChoice) -> Result<()> {
+    let which = |event: &EventSpec| event.name == name && events.has(event.takes_counter());
+    rings.switch_each(on, which).map_err(starting)
 }
 
 /// The kernel did not start the events.

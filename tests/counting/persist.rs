@@ -317,6 +317,12 @@ fn stat_counts_what_is_held() {
     refused("persistent/execs/u").says(&["runs as it was added"]);
     refused("persistent/execs,period=5/").says(&["runs as it was added"]);
     refused("persistent/execs/,usr").says(&["runs as it was added"]);
+    // Samples are the holder's, who has them already.
+    let file = run.path("none.data").display().to_string();
+    for words in [&["record", "-a", "-o", &file][..], &["top", "--stdio"], &["persist", "add", "again"]] {
+        let words = [words, &["-e", "persistent/execs/"]].concat();
+        run.pmc(&words).expect(2).says(&["records it already", "pmc persist snapshot execs -o perf.data"]);
+    }
     let none = Run::new();
     none.pmc(&["stat", "-e", "persistent/x/", "true"])
         .expect(2)
