@@ -20,6 +20,7 @@ pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
 pub mod persist;
+pub mod pmcstat;
 pub mod profile;
 pub mod record;
 pub mod report;

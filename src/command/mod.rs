@@ -21,6 +21,7 @@ mod pager;
 mod perfalloc;
 mod persist;
 mod plan;
+mod pmcstat;
 mod profile;
 mod progress;
 mod reasons;
@@ -54,7 +55,18 @@ pub fn main() -> Exit {
     if let Some(exit) = perfalloc::main_if_named() {
         return exit;
     }
-    let (mut cli, matches) = match parse() {
+    match pmcstat::if_named() {
+        None => carry_out(std::env::args_os().collect()),
+        Some(pmcstat::Personality::Done(exit)) => exit,
+        Some(pmcstat::Personality::Words(words)) => {
+            pmcstat::status(carry_out(std::iter::once("pmc".into()).chain(words).collect()))
+        }
+    }
+}
+
+/// Does what a command line says.
+fn carry_out(words: Vec<OsString>) -> Exit {
+    let (mut cli, matches) = match parse(words) {
         Ok(typed) => typed,
         Err(answer) => return show(&answer),
     };
@@ -97,8 +109,8 @@ fn help(command: &[String]) -> Exit {
 }
 
 /// The command line, with what a value alone does not tell: where it stood among others.
-fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
-    let mut words = joined_words(std::env::args_os().collect());
+fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
+    let mut words = joined_words(words);
     let mut matches = Cli::command().try_get_matches_from(&words)?;
     if let Some(at) = mode_behind_g(&words, &matches) {
         let mode = std::mem::replace(&mut words[at], "--call-graph=".into());

@@ -430,6 +430,21 @@ impl CounterSet {
         self.leaders(which).try_for_each(|leader| leader.disable(false))
     }
 
+    /// Starts or stops the counters whose event is chosen by `which`, members of groups by themselves.
+    ///
+    /// # Errors
+    /// As [`CounterSet::enable`].
+    pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
+        let mut chosen = members.filter(|member| which(&self.events[member.event].spec));
+        chosen.try_for_each(|member| if on { member.fd.enable(false) } else { member.fd.disable(false) })
+    }
+
+    /// The events with what was asked of the kernel for them, in their order.
+    pub fn requests(&self) -> impl Iterator<Item = (&str, &Attr)> {
+        self.events.iter().filter_map(|event| Some((event.spec.name.as_str(), event.spec.attr()?)))
+    }
+
     /// Has tracepoints count only what their filters hold for.
     ///
     /// # Errors

@@ -433,6 +433,20 @@ impl Rings {
             .try_for_each(|open| open.fd.disable(false))
     }
 
+    /// Starts or stops the events that `which` chooses, members of groups by themselves.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        let mut chosen = self.open.iter().filter(|open| which(&self.events[open.event].spec));
+        chosen.try_for_each(|open| if on { open.fd.enable(false) } else { open.fd.disable(false) })
+    }
+
+    /// The events with what was asked of the kernel for them, in their order.
+    pub fn requests(&self) -> impl Iterator<Item = (&str, &Attr)> {
+        self.events.iter().map(|event| (event.spec.name.as_str(), event.request.attr()))
+    }
+
     fn leaders(&self) -> impl Iterator<Item = &SampledSlot> {
         self.open.iter().filter(|open| {
             let event = &self.events[open.event];

@@ -24,6 +24,7 @@ pub enum Warning {
     BackgroundIgnored,
     OptionIgnored { option: &'static str, why: &'static str },
     UnknownOrder { word: String },
+    OrderRefused { order: String, why: String },
     CountersShared { holders: String },
     CountersReserved { holders: String },
     AgentsPaused { pids: String },
@@ -64,6 +65,7 @@ impl Warning {
         match self {
             Self::BackgroundIgnored
             | Self::UnknownOrder { .. }
+            | Self::OrderRefused { .. }
             | Self::CountersShared { .. }
             | Self::CountersReserved { .. }
             | Self::Unreserved { .. }
@@ -91,6 +93,7 @@ impl Warning {
             }
             Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
             Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
+            Self::OrderRefused { order, why } => format!("--control: `{order}`: {why}"),
             Self::CountersShared { holders } => format!(
                 "the hardware counters are also reserved by {holders}: both count, so events may have to share the \
                  counters"
@@ -175,7 +178,9 @@ impl Warning {
     /// What to do about it, or what decides it; empty where nothing can be done.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::UnknownOrder { .. } => "orders are enable, disable, ping, snapshot, stop",
+            Self::UnknownOrder { .. } => {
+                "orders are enable [EVENT], disable [EVENT], evlist [-F], ping, snapshot, stop"
+            }
             Self::CountersReserved { .. } => "--reserve=yield gives way",
             Self::TimeShared { .. } => "--exact runs the command again for each part instead",
             Self::UserModeOnly { .. } => "kernel.perf_event_paranoid decides",
@@ -224,7 +229,7 @@ mod tests {
         );
         assert_eq!(lost.loudness(), Loudness::Warning);
         let word = "on".to_owned();
-        assert!(Warning::UnknownOrder { word }.to_string().contains("`on` is no order (orders are enable,"));
+        assert!(Warning::UnknownOrder { word }.to_string().contains("`on` is no order (orders are enable ["));
         let gone = Warning::TargetsGone { count: 2, what: "threads ended" };
         assert_eq!(gone.to_string(), "2 threads ended before their counters were open; they are left out");
     }

@@ -11,14 +11,37 @@ use crate::error::{Error, Result, Warning, say};
 use crate::sys::descriptor;
 
 /// What the other process wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
-    Enable,
-    Disable,
+    /// All events; or the one of this name.
+    Enable(Option<String>),
+    Disable(Option<String>),
     Stop,
     Ping,
     /// `record`: write what the rings hold.
     Snapshot,
+    /// Print the names of the events; with how often they are sampled.
+    EventList {
+        rates: bool,
+    },
+}
+
+impl Order {
+    /// An order as perf spells it; `None` if it is none.
+    fn parse(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
+        let name = || Some(rest.to_owned()).filter(|name| !name.is_empty());
+        Some(match (word, rest) {
+            ("enable", _) => Self::Enable(name()),
+            ("disable", _) => Self::Disable(name()),
+            ("stop", "") => Self::Stop,
+            ("ping", "") => Self::Ping,
+            ("snapshot", "") => Self::Snapshot,
+            ("evlist", "") => Self::EventList { rates: false },
+            ("evlist", "-F") => Self::EventList { rates: true },
+            _ => return None,
+        })
+    }
 }
 
 /// The channel.
@@ -88,15 +111,11 @@ impl Control {
         let mut orders = Vec::new();
         while let Some(end) = self.pending.iter().position(|&b| b == b'\n' || b == 0) {
             let line: Vec<u8> = self.pending.drain(..=end).collect();
-            let word = String::from_utf8_lossy(&line[..end]).trim().to_owned();
-            match word.as_str() {
-                "enable" => orders.push(Order::Enable),
-                "disable" => orders.push(Order::Disable),
-                "stop" => orders.push(Order::Stop),
-                "ping" => orders.push(Order::Ping),
-                "snapshot" => orders.push(Order::Snapshot),
-                "" => {}
-                other => say::warn(&Warning::UnknownOrder { word: other.to_owned() }),
+            let line = String::from_utf8_lossy(&line[..end]).trim().to_owned();
+            match Order::parse(&line) {
+                Some(order) => orders.push(order),
+                None if line.is_empty() => {}
+                None => say::warn(&Warning::UnknownOrder { word: line }),
             }
         }
         if self.pending.len() > LONGEST_ORDER {

@@ -15,6 +15,7 @@ use super::open::inheritable_probes;
 use super::plan::{Course, Delay, Scope};
 use super::reservation::{EventChoice, EventSwitch};
 use super::{filters, launch, targets};
+use crate::abi::Attr;
 use crate::counter::Levels;
 use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading};
 use crate::counter::reservation::{State, Watcher};
@@ -196,6 +197,15 @@ impl EventSwitch for Counting<'_> {
             self.held_counts.switch(on)?;
         }
         if on { self.set.enable_where(which) } else { self.set.disable_where(which) }.map_err(starting)
+    }
+
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        let which = |event: &EventSpec| event.name == name && events.has(event.takes_counter());
+        self.set.switch_each(on, which).map_err(starting)
+    }
+
+    fn requests(&self) -> Vec<(&str, &Attr)> {
+        self.set.requests().collect()
     }
 }
 

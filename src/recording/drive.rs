@@ -24,10 +24,11 @@ use super::ending::Ending;
 use super::launch;
 use super::plan::{Course, Delay};
 use super::reservation::{Activity, EventSwitch};
+use crate::abi::attr::Flag;
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::Rings;
 use crate::counter::target::any_lives;
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::sys::clock::monotonic_ns;
@@ -163,11 +164,11 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         }
         measurement.now = monotonic_ns();
         if delay_until.take_if(|at| measurement.now >= *at).is_some() {
-            measurement.switch(driven, true)?;
+            measurement.switch(driven, None, true)?;
             timeout_at = course.timeout_ns.map(|ns| measurement.start + ns);
         }
         while switches.next_if(|at| measurement.now >= *at).is_some() {
-            measurement.switch(driven, turns_on)?;
+            measurement.switch(driven, None, turns_on)?;
             turns_on = !turns_on;
             measurement.ending.timed_out |= switches.peek().is_none();
         }
@@ -219,10 +220,20 @@ impl Measurement {
         Ok(())
     }
 
-    /// Switches the events on or off; the measurement begins when they are first on.
-    fn switch(&mut self, driven: &mut impl Driven, on: bool) -> Result<()> {
+    /// Switches the events on or off, or the one of a name; the measurement begins when they are first on.
+    fn switch(&mut self, driven: &mut impl Driven, name: Option<&str>, on: bool) -> Result<()> {
+        if let Some(name) = name
+            && !driven.requests().iter().any(|(own, _)| *own == name)
+        {
+            let order = format!("{} {name}", if on { "enable" } else { "disable" });
+            refuse(order, "no event has that name: the order `evlist` prints them".to_owned());
+            return Ok(());
+        }
         let begins = on && !self.activity.was_ever_on();
-        self.activity.switch(driven, on)?;
+        match name {
+            None => self.activity.switch(driven, on)?,
+            Some(name) => self.activity.switch_named(driven, name, on)?,
+        }
         if begins {
             self.start = monotonic_ns();
             self.now = self.start;
@@ -235,11 +246,12 @@ impl Measurement {
     fn obey(&mut self, driven: &mut impl Driven, control: &mut Control) -> Result<()> {
         for order in control.orders()? {
             match order {
-                Order::Enable => self.switch(driven, true)?,
-                Order::Disable => self.switch(driven, false)?,
+                Order::Enable(name) => self.switch(driven, name.as_deref(), true)?,
+                Order::Disable(name) => self.switch(driven, name.as_deref(), false)?,
                 Order::Snapshot => driven.snapshot(),
                 Order::Stop => self.ending.stopped = true,
                 Order::Ping => {}
+                Order::EventList { rates } => list(driven, rates),
             }
             control.acknowledge();
         }
@@ -257,6 +269,21 @@ impl Measurement {
             }
         }
         Ok(())
+    }
+}
+
+fn refuse(order: String, why: String) {
+    say::warn(&Warning::OrderRefused { order, why });
+}
+
+/// Prints the events' names on standard error, as perf does.
+fn list(driven: &impl Driven, rates: bool) {
+    for (name, attr) in driven.requests() {
+        let what = if attr.get(Flag::Freq) { "freq" } else { "period" };
+        say::plainly(match rates {
+            true => format!("{name}: sample_{what}={}", attr.period()),
+            false => name.to_owned(),
+        });
     }
 }
 

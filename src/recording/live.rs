@@ -25,6 +25,7 @@ use super::plan::{SamplePlan, Scope, Synthesis};
 use super::reservation::{EventChoice, EventSwitch, reserve};
 use super::synthesize::{self, Extent};
 use super::{launch, open};
+use crate::abi::Attr;
 use crate::counter::reservation::Prepared;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
@@ -276,6 +277,14 @@ impl EventSwitch for Sampling<'_> {
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
         open::switch(&self.rings, on, events)
+    }
+
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        open::switch_named(&self.rings, on, name, events)
+    }
+
+    fn requests(&self) -> Vec<(&str, &Attr)> {
+        self.rings.requests().collect()
     }
 
     fn yielding(&mut self, is_yielding: bool) {

@@ -242,6 +242,12 @@ pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()>
     if on { rings.enable_where(which) } else { rings.disable_where(which) }.map_err(starting)
 }
 
+/// Starts or stops the event of this name, if it is among these.
+pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventChoice) -> Result<()> {
+    let which = |event: &EventSpec| event.name == name && events.has(event.takes_counter());
+    rings.switch_each(on, which).map_err(starting)
+}
+
 /// The kernel did not start the events.
 pub(super) fn starting(error: std::io::Error) -> Error {
     Error::io("starting the events", error)

@@ -6,6 +6,9 @@
 //! or somebody else has reserved the hardware (`--reserve=yield`). Leaves the protocol to
 //! [`counter::reservation`](crate::counter::reservation).
 
+use std::collections::BTreeSet;
+
+use crate::abi::Attr;
 use crate::abi::attr::kind;
 use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
 use crate::error::{Result, say};
@@ -65,6 +68,12 @@ pub(crate) trait EventSwitch {
     /// Starts or stops some events, whatever started them before.
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()>;
 
+    /// Starts or stops the event of this name, if it is among these.
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()>;
+
+    /// The events' names, in their order, with what was asked of the kernel for them.
+    fn requests(&self) -> Vec<(&str, &Attr)>;
+
     /// The hardware is left to somebody else from now on, or not any more.
     fn yielding(&mut self, _is_yielding: bool) {}
 }
@@ -74,6 +83,8 @@ pub(crate) trait EventSwitch {
 pub(crate) struct Activity {
     /// Asked for: by the start, the delay or an order.
     is_on: bool,
+    /// Events for which that is the other way round, by an order of their own.
+    but: BTreeSet<String>,
     /// On at any time of this interval.
     on_in_interval: bool,
     was_ever_on: bool,
@@ -109,13 +120,31 @@ impl Activity {
 
     /// Switches on or off, but for what is left to somebody else.
     pub(super) fn switch(&mut self, driven: &mut impl EventSwitch, on: bool) -> Result<()> {
+        self.but.clear();
         if !on {
             self.is_on = false;
             return driven.switch(false, EventChoice::All);
         }
         self.note_on();
-        let is_yielding = self.yielding_since.is_some();
-        driven.switch(true, if is_yielding { EventChoice::Software } else { EventChoice::All })
+        driven.switch(true, self.startable())
+    }
+
+    /// Switches the event of a name on or off, unless it is left to somebody else.
+    pub(super) fn switch_named(&mut self, driven: &mut impl EventSwitch, name: &str, on: bool) -> Result<()> {
+        match on == self.is_on {
+            true => drop(self.but.remove(name)),
+            false => drop(self.but.insert(name.to_owned())),
+        }
+        if !on {
+            return driven.switch_named(false, name, EventChoice::All);
+        }
+        (self.on_in_interval, self.was_ever_on) = (true, true);
+        driven.switch_named(true, name, self.startable())
+    }
+
+    /// What may be started while the hardware is, or is not, left to somebody else.
+    fn startable(&self) -> EventChoice {
+        if self.yielding_since.is_some() { EventChoice::Software } else { EventChoice::All }
     }
 
     /// The measurement begins now: what was left to somebody else before does not count.
@@ -137,6 +166,9 @@ impl Activity {
                 if self.is_on {
                     driven.switch(true, EventChoice::Hardware)?;
                 }
+                for name in &self.but {
+                    driven.switch_named(!self.is_on, name, EventChoice::Hardware)?;
+                }
                 self.yielded_ns += now.saturating_sub(since);
                 self.yielding_since = None;
             }
@@ -147,7 +179,7 @@ impl Activity {
 
     /// An interval ends: whether the events were on in it.
     pub(super) fn end_interval(&mut self) -> bool {
-        std::mem::replace(&mut self.on_in_interval, self.is_on)
+        std::mem::replace(&mut self.on_in_interval, self.is_on || !self.but.is_empty())
     }
 
     /// Whether they ever were.

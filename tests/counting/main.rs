@@ -11,6 +11,7 @@ mod info;
 mod list;
 mod parity;
 mod persist;
+mod pmcstat;
 mod reserve;
 mod stat;
 mod usage;

@@ -137,23 +137,41 @@ fn named<'a>(
 }
 
 /// The function of this name, in this module if there is one.
-///
-/// # Errors
-/// When there is none; says why to the user.
-pub fn find<'a>(
-    all: &'a [SampledFunction],
-    dso: &str,
-    name: &str,
-) -> std::result::Result<&'a SampledFunction, String> {
+pub fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a SampledFunction> {
     let is_it = |of: &&SampledFunction| of.name == name || of.raw == name;
     let in_dso = |of: &&SampledFunction| of.dso == dso || dso.is_empty();
-    let found = all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it));
-    found.ok_or_else(|| {
-        format!(
-            "no sample was taken in {} itself: there is nothing to weigh its code by\n(an inlined function's code is in the function that it is inlined into)",
-            clean(name)
-        )
-    })
+    all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it))
+}
+
+/// The function that a function of this name is inlined into; where it is inlined into several, that in which
+/// its code costs most.
+pub fn host<'a>(
+    all: &'a [SampledFunction],
+    name: &str,
+    symbols: &mut Symbols,
+    resolved: &Resolved,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Option<&'a SampledFunction> {
+    let mut leaves: FxHashMap<u32, u64> = FxHashMap::default();
+    for (key, value) in &resolved.rows {
+        if let Some(leaf) = resolved.stack(key.stack).next() {
+            *leaves.entry(leaf).or_default() += value.period;
+        }
+    }
+    let numbers: Vec<u32> = leaves.keys().copied().collect();
+    let locations: Vec<Location> =
+        numbers.iter().map(|number| resolved.locations[*number as usize]).collect();
+    let answers = symbols.answers(&locations, Depth::Inlines, progress);
+    let mut hosts: FxHashMap<(ModuleId, Option<u64>), u64> = FxHashMap::default();
+    for (at, number) in numbers.iter().enumerate() {
+        let Some((outer, inlined)) = answers.of(at).0.split_last() else { continue };
+        if inlined.iter().any(|frame| *symbols.function(frame).name == *name) {
+            let outer = symbols.function(outer);
+            *hosts.entry((outer.module, outer.start)).or_default() += leaves[number];
+        }
+    }
+    let cost = |of: &&SampledFunction| hosts.get(&(of.id, Some(of.start))).copied();
+    all.iter().filter(|of| cost(of).is_some()).max_by_key(|of| (cost(of), std::cmp::Reverse(of.start)))
 }
 
 /// The functions that were asked for, costliest first.

@@ -58,7 +58,8 @@ impl Analysis {
         self.functions.insert(all.into()).clone()
     }
 
-    /// The code of one function of this name, in this module if there is one.
+    /// The code of one function of this name, in this module if there is one; of an inlined function that of
+    /// the function that it is inlined into.
     ///
     /// # Errors
     /// When no sample was taken in such a function itself; says so to the user.
@@ -69,7 +70,15 @@ impl Analysis {
         progress: &dyn ProgressSink,
     ) -> std::result::Result<Listing, String> {
         let (all, events) = (self.functions(progress), self.events());
-        let function = functions::find(&all, dso, name)?;
+        let function = functions::find(&all, dso, name).or_else(|| {
+            let meter = progress.begin("finding where it is inlined", 0);
+            let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+            functions::host(&all, name, &mut self.symbols, &self.samples.resolved, &at)
+        });
+        let function = function.ok_or_else(|| {
+            let name = crate::text::clean(name);
+            format!("no sample was taken in {name} itself: there is nothing to weigh its code by")
+        })?;
         Ok(listing::listing(&mut self.symbols, function, &events, options))
     }
 

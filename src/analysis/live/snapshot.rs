@@ -341,19 +341,38 @@ impl Snapshot {
         sums
     }
 
-    /// The samples taken in a function: where, of which event, what they cost.
+    /// The samples taken in a function: where, of which event, what they cost. Of an inlined function those
+    /// of the function that it is inlined into, the one where it costs most.
     pub fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
         };
         let resolved = &self.look.resolved;
-        let rows = resolved.rows.iter().filter_map(|(key, value)| {
-            let leaf = resolved.stack(key.stack).next()?;
+        let own = |leaf| {
             let call = &self.code.calls()[self.code.own(leaf)];
-            (call.dso == dso && call.symbol == symbol)
-                .then(|| (resolved.locations[leaf as usize], key.event as usize, value.clone()))
-        });
-        rows.collect()
+            (call.dso, call.symbol)
+        };
+        let samples_of = |function| -> Vec<(Location, usize, Value)> {
+            let rows = resolved.rows.iter().filter_map(|(key, value)| {
+                let leaf = resolved.stack(key.stack).next().filter(|leaf| own(*leaf) == function)?;
+                Some((resolved.locations[leaf as usize], key.event as usize, value.clone()))
+            });
+            rows.collect()
+        };
+        let samples = samples_of((dso, symbol));
+        if !samples.is_empty() {
+            return samples;
+        }
+        let mut hosts: FxHashMap<_, u64> = FxHashMap::default();
+        for (key, value) in &resolved.rows {
+            let Some(leaf) = resolved.stack(key.stack).next() else { continue };
+            let mut calls = self.code.calls()[self.code.range(leaf)].iter();
+            if calls.any(|call| call.inlined && (call.dso, call.symbol) == (dso, symbol)) {
+                *hosts.entry(own(leaf)).or_default() += value.period;
+            }
+        }
+        let host = hosts.into_iter().max_by_key(|(function, period)| (*period, *function));
+        host.map_or_else(Vec::new, |(function, _)| samples_of(function))
     }
 
     /// All rows.

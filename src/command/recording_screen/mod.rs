@@ -61,7 +61,7 @@ impl ScreenPlan {
         Self {
             title: name.to_string_lossy().into_owned(),
             request,
-            query: Query { totals: true, tree: Some(Order::Caller), ..Query::default() },
+            query: Query { totals: true, innermost: true, tree: Some(Order::Caller), ..Query::default() },
             depth: Depth::Inlines,
             layout: Layout::default(),
             background: None,

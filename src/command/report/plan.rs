@@ -153,6 +153,7 @@ impl Plan {
         let query = Query {
             totals: children,
             by_mode: layout.asks_modes(),
+            innermost: !parseable && !is_piped,
             share_of: if typed.latency { ShareOf::Latency } else { ShareOf::Period },
             ranks,
             tree,

@@ -228,6 +228,7 @@ impl Plan {
             relative: self.shown.is_relative,
             totals: *has_totals,
             by_mode: layout.asks_modes(),
+            innermost: Stream::Output.is_terminal(),
             tree: *tree,
             limit: layout.branch_limit / 100.0,
             filter: Filter {

@@ -36,6 +36,9 @@ pub struct Query {
     pub totals: bool,
     /// They have their own by the CPU's mode.
     pub by_mode: bool,
+    /// A row's own are samples whose innermost function it is, inlined or not; else those in its code, that
+    /// of inlined functions with it, as perf has it.
+    pub innermost: bool,
     /// What rows are ordered by, the first first; where that says nothing, by their totals.
     pub ranks: Vec<Rank>,
     /// Which end of the stacks is the tree's top; `None`: no tree.
@@ -60,6 +63,7 @@ impl Default for Query {
             share_of: ShareOf::Period,
             totals: false,
             by_mode: false,
+            innermost: false,
             ranks: Vec::new(),
             tree: None,
             collapse: false,
@@ -177,6 +181,7 @@ pub fn answer(
         keys: &query.keys,
         with_totals: query.totals,
         by_mode: query.by_mode,
+        innermost: query.innermost,
         only: &query.filter.only,
         ranks: &query.ranks,
         share_of: query.share_of,
@@ -454,6 +459,45 @@ mod tests {
         assert_eq!(threads, [(10, 10, 70), (10, 11, 30)]);
         let name = answer.process_names[&10];
         assert_eq!(answer.profile.texts.get(name), "zoo", "not that of a thread");
+    }
+
+    #[test]
+    fn a_sample_is_the_innermost_functions_own_where_that_is_asked() {
+        let mut world = World::new();
+        // At leaf's place two functions are inlined, one in the other; the code is leaf's.
+        let mut code = Code::default();
+        for (number, symbols) in
+            [&["main"][..], &["work"], &["add", "sum", "leaf"], &["sys"]].iter().enumerate()
+        {
+            let calls: Vec<Call> = (0..symbols.len())
+                .map(|at| Call {
+                    inlined: at + 1 < symbols.len(),
+                    line: 10 + at as u32,
+                    file: Some(world.texts.add("leaf.c")),
+                    ..Call::new(
+                        world.texts.add("app"),
+                        world.texts.add(symbols[at]),
+                        CpuMode::User,
+                        number < 4,
+                    )
+                })
+                .collect();
+            code.push(&calls, Some(0));
+        }
+        world.code = code;
+        let of = |innermost, keys: &[SortKey]| {
+            let answer = world.ask(Query { innermost, keys: keys.to_vec(), ..by_symbol() });
+            let mut rows = rows(&answer);
+            rows.retain(|(name, ..)| ["add", "sum", "leaf"].contains(&name.as_str()));
+            rows.sort();
+            rows
+        };
+        for keys in [&[SortKey::Symbol][..], &[SortKey::Symbol, SortKey::SrcLine]] {
+            let perfs = [row("add", 0, 85), row("leaf", 85, 85), row("sum", 0, 85)];
+            assert_eq!(of(false, keys), perfs, "as perf has it");
+            let own = [row("add", 85, 85), row("leaf", 0, 85), row("sum", 0, 85)];
+            assert_eq!(of(true, keys), own);
+        }
     }
 
     #[test]

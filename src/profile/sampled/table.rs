@@ -179,6 +179,7 @@ struct OfCode<'a> {
     /// Parts by what the keys may ask of a call: what most calls have been asked before, without making
     /// cells.
     known: FxHashMap<Asked, u32>,
+    innermost: bool,
     has_files: bool,
     has_offsets: bool,
     has_modules: bool,
@@ -192,13 +193,14 @@ impl OfCode<'_> {
         self.of_call[call]
     }
 
-    /// A sample counts for the function that has the code, at the line that was executed: the innermost,
-    /// inlined or not.
+    /// A sample counts for the function that has the code, or for the innermost, at the line that was
+    /// executed: the innermost, inlined or not.
     fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);
             self.of_leaf[location as usize] = match range.len() {
                 1 => self.call(range.start, location, texts),
+                _ if self.innermost => self.call(range.start, location, texts),
                 _ => self.part(range.end - 1, range.start, location, texts),
             };
         }
@@ -311,6 +313,8 @@ pub struct TableRequest<'a> {
     pub with_totals: bool,
     /// They have their own by the CPU's mode.
     pub by_mode: bool,
+    /// A sample is its innermost function's own, inlined or not; else that of the function that has the code.
+    pub innermost: bool,
     /// Which rows are kept.
     pub only: &'a Only,
     /// What rows are ordered by, the first first; where that says nothing, by their totals.
@@ -326,7 +330,7 @@ pub fn tables(
     events: usize,
     texts: &mut StringTable,
 ) -> Vec<Vec<Row>> {
-    let TableRequest { keys, with_totals, by_mode, only, ranks, share_of } = request;
+    let TableRequest { keys, with_totals, by_mode, innermost, only, ranks, share_of } = request;
     let mut of_code = OfCode {
         input,
         keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
@@ -336,6 +340,7 @@ pub fn tables(
         of_leaf: vec![NOT_ASKED; input.code.len()],
         cells: Vec::new(),
         known: FxHashMap::default(),
+        innermost,
         has_files: keys
             .iter()
             .any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo | SortKey::SrcFile)),
@@ -364,8 +369,12 @@ pub fn tables(
             if with_totals {
                 // The leaf's own function is counted once, at its own line.
                 sums.total(own, placed.row, value);
-                let innermost = input.code.range(leaf);
-                for call in innermost.start..innermost.end - 1 {
+                let mut others = input.code.range(leaf);
+                match innermost {
+                    true => others.start += 1,
+                    false => others.end -= 1,
+                }
+                for call in others {
                     sums.total(of_code.call(call, leaf, texts), placed.row, value);
                 }
                 for location in stack {

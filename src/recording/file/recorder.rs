@@ -195,6 +195,14 @@ impl EventSwitch for Recorder<'_> {
         all.try_for_each(|rings| open::switch(rings, on, events))
     }
 
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        open::switch_named(&self.rings, on, name, events)
+    }
+
+    fn requests(&self) -> Vec<(&str, &Attr)> {
+        self.rings.requests().collect()
+    }
+
     fn yielding(&mut self, is_yielding: bool) {
         if is_yielding {
             say::warn(&Warning::CountersLeftAlone);

@@ -106,10 +106,17 @@ fn mark(kind: CodeKind, is_inlined: bool) -> &'static str {
     }
 }
 
-/// The chosen line in full, as far as the lines that are there for it go.
+/// The chosen line in full, as far as the lines that are there for it go; broken between words if all fits.
 fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
     let width = usize::from(area.width);
+    let whole = text::wrap("", "", words, width);
+    let fits = whole.len() <= area.height.into() && whole.iter().all(|line| text::width(line) <= width);
     for line in 0..area.height {
+        if fits {
+            let part = whole.get(usize::from(line)).cloned().unwrap_or_default();
+            put(buffer, area, line, vec![Span::styled(part, theme.dim())], Style::new());
+            continue;
+        }
         let skip = width * usize::from(line);
         let is_last = line + 1 == area.height;
         // All but the last are filled to the brim; what is cut off there goes on below.

@@ -32,6 +32,8 @@ pub struct Code {
     folds: Vec<Range<u32>>,
     /// The first rows of inlined functions that were opened.
     opened: FxHashSet<u32>,
+    /// The inlined function whose costliest line is looked for.
+    inlined: Option<String>,
     /// Columns that source and assembly are moved to the left by.
     pub shift: usize,
     /// Without source lines.
@@ -62,7 +64,17 @@ impl Code {
         }
     }
 
-    /// It came. The cursor goes to the costliest line, unless this function was there already.
+    /// The cursor is to go to the costliest line of this function, which is inlined into the one that is
+    /// here, or will be.
+    pub fn look_for(&mut self, inlined: String, event: usize, height: usize) {
+        match self.rows() {
+            Some(_) => drop(self.hottest_inlined(&inlined, event, height)),
+            None => self.inlined = Some(inlined),
+        }
+    }
+
+    /// It came. The cursor goes to the costliest line, of the inlined function that was chosen, unless this
+    /// function was there already.
     pub fn set(
         &mut self,
         function: FunctionRef,
@@ -84,7 +96,12 @@ impl Code {
         self.rebuild(height);
         if is_new {
             self.visited = 0;
-            self.hottest(event, height);
+            // Whoever asked for an inlined function gets the one that it is inlined into.
+            let is_other = self.rows().is_some_and(|found| found.symbol != function.symbol);
+            let inlined = self.inlined.take().or_else(|| is_other.then_some(function.symbol));
+            if !inlined.is_some_and(|inlined| self.hottest_inlined(&inlined, event, height)) {
+                self.hottest(event, height);
+            }
         }
     }
 
@@ -221,6 +238,29 @@ impl Code {
             self.visited += 1;
             self.centre(*row, height);
         }
+    }
+
+    /// The costliest instruction of a function that is inlined here, and of what is inlined into that. Says
+    /// whether there is one.
+    fn hottest_inlined(&mut self, inlined: &str, event: usize, height: usize) -> bool {
+        let Some(listing) = self.rows().cloned() else { return false };
+        let mut within = None;
+        let mut costliest = None;
+        for (at, row) in (0u32..).zip(&listing.rows) {
+            if let Kind::Function { name, depth } = &row.kind {
+                within = match within {
+                    _ if *depth > 0 && **name == *inlined => Some(*depth),
+                    Some(outer) if *depth > outer => Some(outer),
+                    _ => None,
+                };
+            } else if within.is_some() && row.is_code() {
+                let cost = (row.value(event).period, std::cmp::Reverse(at));
+                costliest = costliest.max(Some(cost).filter(|(period, _)| *period > 0));
+            }
+        }
+        let Some((_, std::cmp::Reverse(row))) = costliest else { return false };
+        self.centre(row, height);
+        true
     }
 
     /// To where the jump of the cursor's line leads.

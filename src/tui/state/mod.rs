@@ -390,7 +390,11 @@ impl State {
     fn show(&mut self, pane: Pane, effects: &mut Vec<Effect>) {
         if pane == Pane::Code && self.pane != Pane::Code {
             if let Some(function) = self.outer_function() {
+                let chosen = self.any_function().filter(|chosen| *chosen != function);
                 self.annotate(function, effects);
+                if let Some(inlined) = chosen {
+                    self.code.look_for(inlined.symbol, self.event_index(), self.height());
+                }
             } else if self.any_function().is_some() {
                 self.said = Some(self.no_function());
                 return;

@@ -17,7 +17,7 @@ impl Strip {
     }
 }
 
-/// The periods of each of `width` columns.
+/// The periods of each of `width` columns; of a slice that lies in two, each has its part.
 pub fn columns(sums: &[u64], width: u16) -> Vec<u64> {
     let (len, width) = (sums.len(), usize::from(width));
     if len == 0 || width == 0 {
@@ -27,8 +27,14 @@ pub fn columns(sums: &[u64], width: u16) -> Vec<u64> {
         // Fewer slices than columns: a slice is several columns wide.
         return (0..width).map(|column| sums[column * len / width]).collect();
     }
-    let end = |column: usize| column * len / width;
-    (0..width).map(|column| sums[end(column)..end(column + 1)].iter().sum()).collect()
+    // Where columns and slices begin, counted in parts of both.
+    let part = |column: usize, slice: usize| {
+        let (from, to) = ((column * len).max(slice * width), ((column + 1) * len).min((slice + 1) * width));
+        u128::from(sums[slice]) * to.saturating_sub(from) as u128
+    };
+    let all = |column: usize| (column * len / width)..((column + 1) * len).div_ceil(width);
+    let sum = |column: usize| all(column).map(|slice| part(column, slice)).sum::<u128>() / width as u128;
+    (0..width).map(|column| u64::try_from(sum(column)).unwrap_or(u64::MAX)).collect()
 }
 
 /// The slices under columns `from` to `to`: first and last index.
@@ -49,6 +55,9 @@ mod tests {
         assert_eq!(columns(&[1, 2, 3, 4, 5, 6], 3), [3, 7, 11]);
         assert_eq!(columns(&[5, 9], 4), [5, 5, 9, 9]);
         assert_eq!(columns(&[], 9), [0u64; 0]);
+        // What is even looks even.
+        assert_eq!(columns(&[100; 240], 200), [120; 200]);
+        assert_eq!(columns(&[u64::MAX; 3], 2), [u64::MAX; 2]);
         for (len, width) in [(240usize, 60u16), (7, 60), (60, 60), (1, 1), (100, 33)] {
             let mut seen = Vec::new();
             for column in 0..width {

@@ -551,6 +551,51 @@ fn what_is_longer_than_the_terminal_is_paged() {
     }
 }
 
+/// A function that is inlined into two others, which have no loops of their own.
+const INLINED: &str = r#"
+volatile unsigned long sink;
+static inline __attribute__((always_inline)) void spin(long n) {
+  unsigned long x = (unsigned long)__builtin_frame_address(0);
+  for (long i = 0; i < n; i++) { x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x)); }
+  sink = x;
+}
+__attribute__((noinline)) void cheap(long n) { spin(n * 10); sink++; }
+__attribute__((noinline)) void dear(long n) { spin(n * 90); sink++; }
+int main(void) { for (int i = 0; i < 400; i++) { cheap(1000 + i * 7919L % 5003); dear(1000 + i); } return 0; }
+"#;
+
+#[test]
+fn an_inlined_function_has_its_own_and_its_callers_code() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(INLINED, "inlined");
+    let terminal = Terminal::new(&lab, 100, 40);
+    terminal.run("pmc report -i inlined.data");
+    // Names come first, what is inlined after them.
+    let own = |screen: &str| {
+        let row = screen.lines().find(|line| line.trim_end().ends_with("  spin"))?;
+        row.split_whitespace().nth(1)?.strip_suffix('%')?.parse::<f64>().ok()
+    };
+    terminal.wait_until("spin's own samples", |screen| own(screen).is_some_and(|own| own > 80.0));
+    terminal.press(&["/"]);
+    terminal.run("^spin$");
+    terminal.press(&["a"]);
+    let screen = terminal.wait("of all: dear (inlined)");
+    let screen = if screen.contains("of the function") { screen } else { terminal.wait("of the function") };
+    assert!(screen.contains("imul"), "{screen}");
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+    // To programs it is perf's: samples are their own whose code they lie in.
+    let data = lab.path("inlined.data");
+    let args = ["report", "-i", data.to_str().unwrap(), "--csv", "--no-children", "-s", "sym"];
+    let rows = run(&args).expect(0);
+    let share = |name: &str| {
+        let row = rows.stdout.lines().find(|line| line.ends_with(name));
+        let share = row.and_then(|row| row.split(',').nth(1)?.strip_suffix('%')?.parse::<f64>().ok());
+        share.unwrap_or_default()
+    };
+    assert!(share("dear") > 60.0 && share("spin") == 0.0, "{}", rows.stdout);
+}
+
 /// One function whose lines take 50, 30 and 20 %. Each round waits for the one before it, or it would hang on where the
 /// compiler puts a loop how long one takes.
 const LINES: &str = r#"

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pmc::profile::annotate::Note;
 use pmc::profile::sampled::{Cell, FunctionRef, Order, Query, ShareOf};
 use pmc::session::Value;
 use pmc::tui::keys::Pane;
@@ -213,6 +214,46 @@ fn an_inlined_functions_code_is_its_callers() {
     let mut desk = Desk::new(100, 30);
     desk.press("2E/very_long<Enter>a");
     assert_eq!(desk.state.code.function.as_ref().unwrap().symbol, "shop::serve(Request const&)");
+}
+
+#[test]
+fn an_inlined_function_is_shown_at_its_costliest_line() {
+    let function = |symbol: &str| FunctionRef { dso: "shop".to_owned(), symbol: symbol.to_owned() };
+    // From the table: what comes is the code of the function that it is inlined into. `next` costs nothing.
+    for (inlined, row) in [("sum", 6), ("next", 10), ("add", 10), ("shop::Basket::price() const", 10)] {
+        let mut desk = Desk::new(100, 30);
+        desk.press("4");
+        desk.state.code.wait_for(function(inlined));
+        let listing = Ok(Arc::new(listing_with_inlined()));
+        desk.take(Poll { listing: Some((function(inlined), listing)), ..Poll::default() });
+        assert_eq!(desk.state.code.row(), Some(row), "{inlined}");
+    }
+    // From the tree, where the function around it is known; and again, when its code is there already.
+    let mut desk = Desk::new(100, 30);
+    desk.press("4");
+    let host = function("shop::Basket::price() const");
+    desk.state.code.wait_for(host.clone());
+    desk.state.code.look_for("sum".to_owned(), 0, 20);
+    let listing = Ok(Arc::new(listing_with_inlined()));
+    desk.take(Poll { listing: Some((host, listing)), ..Poll::default() });
+    assert_eq!(desk.state.code.row(), Some(6));
+    desk.state.code.look_for("add".to_owned(), 0, 20);
+    assert_eq!(desk.state.code.row(), Some(10));
+}
+
+#[test]
+fn the_chosen_line_is_broken_between_words() {
+    let mut desk = Desk::new(80, 24);
+    let name = FunctionRef { dso: "shop".to_owned(), symbol: "shop::Basket::price() const".to_owned() };
+    desk.press("4");
+    desk.state.code.wait_for(name.clone());
+    let mut listing = listing_with_inlined();
+    let text = "source file ./malloc/malloc.c: No such file or directory (ENOENT)".to_owned();
+    listing.notes = vec![Note { text, remedy: None }];
+    desk.take(Poll { listing: Some((name, Ok(Arc::new(listing)))), ..Poll::default() });
+    let screen = desk.screen();
+    assert!(screen.lines().any(|line| line.trim_end().ends_with("(ENOENT)")), "{screen}");
+    assert!(screen.contains("./malloc/malloc.c:"), "{screen}");
 }
 
 #[test]

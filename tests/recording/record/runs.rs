@@ -342,6 +342,46 @@ fn orders_are_carried_out() {
 }
 
 #[test]
+fn orders_name_events() {
+    if !ready() || !kit::need_program("mkfifo") {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, orders, answers) = (lab.path("ordered"), lab.path("orders"), lab.path("answers"));
+    assert!(Command::new("mkfifo").args([&orders, &answers]).status().expect("mkfifo starts").success());
+    let control = format!("fifo:{},{}", orders.display(), answers.display());
+    let options = ["-e", "task-clock", "-e", "page-faults", "-D", "-1", "--control", &control];
+    let pmc = start(&file, &options, &["sh", "-c", SPIN]);
+    let mut ctl = std::fs::OpenOptions::new().write(true).open(&orders).expect("the fifo opens");
+    let mut ack = std::fs::OpenOptions::new().read(true).write(true).open(&answers).expect("the fifo opens");
+    let mut order = |word: &str| {
+        writeln!(ctl, "{word}").expect("the order is taken");
+        let mut answer = [0; 4];
+        ack.read_exact(&mut answer).expect("an answer comes");
+        assert_eq!(&answer, b"ack\n", "{word}");
+    };
+    order("evlist");
+    order("evlist -F");
+    order("enable nonsense");
+    order("enable task-clock");
+    let children =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).expect("it runs");
+    kit::wait_for_ticks(children.split(' ').next().and_then(|pid| pid.parse().ok()).expect("a command"), 50);
+    order("disable task-clock");
+    order("stop");
+    let (_, said) = ended(pmc);
+    let lists = [
+        "cpu-clock\ntask-clock\npage-faults\n",
+        "cpu-clock: sample_freq=4000\ntask-clock: sample_freq=4000\n",
+    ];
+    assert!(lists.iter().all(|list| said.contains(list)), "{said}");
+    assert!(said.contains("`enable nonsense`: no event has that name"), "{said}");
+    let script = kit::run(&["script", "-F", "event", "-i", file.to_str().expect("UTF-8")]).expect(0).stdout;
+    let rows: Vec<Vec<&str>> = script.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.len() >= 20 && rows.iter().all(|row| *row == ["task-clock:"]), "{script}");
+}
+
+#[test]
 fn a_user_without_rights_records_own_programs() {
     if !ready() || !kit::need_program("setpriv") {
         return;

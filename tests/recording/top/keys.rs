@@ -1,6 +1,6 @@
 //! Every key of the help page, pressed in each pane that it is for while samples come in: what must then stand on the terminal.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pmc::tui::keys::{Action, Binding, CHAPTERS, Key, Pane};
 
@@ -205,11 +205,18 @@ fn press(lab: &Lab, tmux: &Tmux, key: Key, action: Action, pane: Pane, is_frozen
         tmux.keys(&[&at.to_string()]);
     }
     let Duty { before: way, then } = duty(action, pane);
-    for key in way {
-        tmux.keys(&[key]);
-    }
     let rest = || if is_frozen { at_rest(tmux) } else { tmux.painted() };
-    let (painted, text) = (rest(), tmux.shown());
+    let mut painted = rest();
+    if !way.is_empty() {
+        way.iter().for_each(|key| tmux.keys(&[key]));
+        // On a busy machine the keys take a while to be seen; some lead to where it stands already.
+        let begun = Instant::now();
+        while is_frozen && tmux.painted() == painted && begun.elapsed() < Duration::from_secs(1) {
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        painted = rest();
+    }
+    let text = tmux.shown();
     let what = format!("{key:?} ({action:?}) in {pane:?}");
     let is_known =
         |words: &str| assert!(!text.contains(words), "{what}: {words:?} stands there before\n{text}");

@@ -1,0 +1,243 @@
+//! The options of the `pmcstat` personality: FreeBSD's letters, and its rules of order.
+//!
+//! What is set by a letter holds for the `-p`, `-s`, `-P` and `-S` that come after it; letters without a
+//! value toggle. Receives words, hands on [`Pmcstat`]; checks what can be said without looking at the
+//! machine.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// The letters; those with a colon take a value.
+const LETTERS: &str = "ACD:EF:G:ILM:NO:P:R:S:TUWZa:c:def:gi:k:l:m:n:o:p:qr:s:t:u:vw:z:";
+
+/// A counter that was asked for, with what had been set before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counter {
+    /// As typed.
+    pub spec: String,
+    /// `-s`, `-S`: on whole CPUs.
+    pub system: bool,
+    /// `-P`, `-S`: samples.
+    pub samples: bool,
+    /// `-c`: a list, or `*`.
+    pub cpus: Option<String>,
+    /// `-d`.
+    pub descendants: bool,
+    /// `-E`.
+    pub log_exit: bool,
+    /// `-W`.
+    pub log_cswitch: bool,
+    /// Not `-N`.
+    pub chains: bool,
+    /// `-C`.
+    pub cumulative: bool,
+    /// `-n`.
+    pub rate: u64,
+}
+
+/// What was typed.
+#[derive(Debug, Default, PartialEq)]
+pub struct Pmcstat {
+    /// In their order.
+    pub counters: Vec<Counter>,
+    /// `-t`: process numbers and patterns of names.
+    pub targets: Vec<String>,
+    /// Seconds (`-w`, `-l`).
+    pub interval: Option<f64>,
+    #[allow(missing_docs, reason = "explained above")]
+    pub seconds: Option<f64>,
+    /// The last value of each letter that has one, and is not above.
+    pub values: Vec<(char, String)>,
+    /// Letters without a value.
+    pub flags: Vec<char>,
+    /// The command with its arguments.
+    pub command: Vec<OsString>,
+}
+
+impl Pmcstat {
+    /// Whether a letter was given.
+    pub fn has(&self, letter: char) -> bool {
+        self.flags.contains(&letter) || self.value(letter).is_some()
+    }
+
+    /// The value of a letter.
+    pub fn value(&self, letter: char) -> Option<&str> {
+        self.values.iter().rev().find(|(of, _)| *of == letter).map(|(_, value)| value.as_str())
+    }
+
+    /// Reads the words after the program's name.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let mut typed = Self::default();
+        let mut next = Counter { chains: true, rate: 65536, ..Counter::default() };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let letters = match word.as_bytes() {
+                b"--" => break,
+                [b'-', letters @ ..] if !letters.is_empty() => letters.to_vec(),
+                // As getopt(3) of FreeBSD has it: the first operand ends the options.
+                _ => {
+                    typed.command.push(word);
+                    break;
+                }
+            };
+            for (at, &letter) in letters.iter().enumerate() {
+                let letter = char::from(letter);
+                let Some(place) = LETTERS.find(letter).filter(|_| letter != ':') else {
+                    return Err(format!("illegal option -- {letter}"));
+                };
+                if LETTERS.as_bytes().get(place + 1) != Some(&b':') {
+                    typed.flag(letter, &mut next);
+                    continue;
+                }
+                let rest = &letters[at + 1..];
+                let value =
+                    if rest.is_empty() { words.next() } else { Some(OsString::from_vec(rest.to_vec())) };
+                let value = value.ok_or_else(|| format!("option requires an argument -- {letter}"))?;
+                typed.take(letter, value.to_string_lossy().into_owned(), &mut next)?;
+                break;
+            }
+        }
+        typed.command.extend(words);
+        typed.check()?;
+        Ok(typed)
+    }
+
+    fn flag(&mut self, letter: char, next: &mut Counter) {
+        match letter {
+            'C' => next.cumulative = !next.cumulative,
+            'd' => next.descendants = !next.descendants,
+            'E' => next.log_exit = !next.log_exit,
+            'W' => next.log_cswitch = !next.log_cswitch,
+            'N' => next.chains = !next.chains,
+            _ => {}
+        }
+        self.flags.push(letter);
+    }
+
+    fn take(&mut self, letter: char, value: String, next: &mut Counter) -> Result<(), String> {
+        let seconds = |text: &str| {
+            let number = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+            number.ok_or_else(|| format!("Illegal value \"{text}\" of -{letter}: seconds, above 0"))
+        };
+        match letter {
+            'p' | 's' | 'P' | 'S' => {
+                let (system, samples) = (letter.eq_ignore_ascii_case(&'s'), letter.is_ascii_uppercase());
+                self.counters.push(Counter { spec: value, system, samples, ..next.clone() });
+            }
+            'c' => next.cpus = Some(value.clone()).filter(|cpus| cpus != "*"),
+            'n' => {
+                let rate = value.parse().ok().filter(|rate| *rate > 0);
+                next.rate = rate.ok_or_else(|| format!("Illegal count value \"{value}\""))?;
+            }
+            't' => self.targets.push(value),
+            'w' => self.interval = Some(seconds(&value)?),
+            'l' => self.seconds = Some(seconds(&value)?),
+            _ => self.values.push((letter, value)),
+        }
+        if matches!(letter, 'c' | 'n') {
+            self.flags.push(letter);
+        }
+        Ok(())
+    }
+
+    /// The rules of pmcstat(8), in its order.
+    fn check(&self) -> Result<(), String> {
+        let any = |of: fn(&Counter) -> bool| self.counters.iter().any(of);
+        let [process, system] = [any(|one| !one.system), any(|one| one.system)];
+        let [counting, sampling] = [any(|one| !one.samples), any(|one| one.samples)];
+        let has = |letters: &str| letters.chars().any(|letter| self.has(letter));
+        let has_target = !self.command.is_empty() || !self.targets.is_empty();
+        let logs = any(|one| one.log_exit || one.log_cswitch);
+        let rules = [
+            (
+                self.counters.is_empty() && !has("RLu"),
+                "at least one of -p, -s, -P, -S, -R, -L or -u is required",
+            ),
+            (has("O") && has("R"), "options -O and -R are mutually exclusive"),
+            (has("T") && self.seconds.is_some(), "options -T and -l are mutually exclusive"),
+            (has("am") && !has("R"), "options -m and -a require -R"),
+            (has("am") && has("gG"), "options -m and -a are mutually exclusive with -g and -G"),
+            (
+                has("R") && (has_target || !self.counters.is_empty()),
+                "option -R takes no command, no -t and no counters",
+            ),
+            (
+                has_target && !process && !has("RLu"),
+                "a command or -t needs a process mode counter (-p or -P)",
+            ),
+            (
+                !has_target && (process || has("dEW")),
+                "options -d, -E, -W, -p and -P require a command, or -t with running processes",
+            ),
+            (has("c") && !system, "option -c requires a system mode counter (-s or -S)"),
+            (has("CWo") && !counting && !has("R"), "options -C, -W and -o require a counting mode counter"),
+            (
+                has("Nn") && !sampling || has("O") && !sampling && !logs,
+                "options -N, -n and -O require a sampling mode counter",
+            ),
+            (has("eD") && !has("g"), "options -e and -D require -g"),
+            (has("M") && !has("gR"), "option -M requires -g or -R"),
+            (counting && sampling && !has("O"), "option -O is required to count and sample at once"),
+        ];
+        rules.iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, words)| Err((*words).to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Pmcstat, String> {
+        Pmcstat::parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn letters_hold_for_what_comes_after_them() {
+        let typed = read("-d -w 12 -p k7-dc-misses -d -C -p ic-misses firefox -d").unwrap();
+        let [first, second] = &typed.counters[..] else { panic!("{typed:?}") };
+        assert_eq!(
+            (first.descendants, first.cumulative, first.system, first.samples),
+            (true, false, false, false)
+        );
+        assert_eq!((second.descendants, second.cumulative), (false, true));
+        assert_eq!((typed.interval, typed.command.len()), (Some(12.0), 2));
+        let typed = read("-O x -c 0,2 -s a -c * -n 100 -N -S b").unwrap();
+        let [first, second] = &typed.counters[..] else { panic!("{typed:?}") };
+        assert_eq!(first.cpus.as_deref(), Some("0,2"));
+        assert_eq!(
+            (second.cpus.as_deref(), second.rate, second.chains, second.samples),
+            (None, 100, false, true)
+        );
+    }
+
+    #[test]
+    fn its_rules_are_checked() {
+        for (line, words) in [
+            ("", "at least one of"),
+            ("-x", "illegal option -- x"),
+            ("-p", "requires an argument -- p"),
+            ("-O a -R b", "-O and -R"),
+            ("-T -l 5 -S a", "-T and -l"),
+            ("-m a", "at least one of"),
+            ("-m a -p b true", "require -R"),
+            ("-R a true", "takes no command"),
+            ("-s a true", "needs a process mode"),
+            ("-p a", "require a command"),
+            ("-c 0 -p a true", "-c requires"),
+            ("-C -P a -O x true", "require a counting"),
+            ("-n 5 -p a true", "require a sampling"),
+            ("-e -p a true", "require -g"),
+            ("-p a -P b true", "-O is required"),
+            ("-w x -p a true", "Illegal value"),
+        ] {
+            let said = read(line).unwrap_err();
+            assert!(said.contains(words), "{line}: {said}");
+        }
+        for line in ["-L", "-u cycles", "-R x -m -", "-E -p a -O log make", "-T -S instructions"] {
+            assert!(read(line).is_ok(), "{line}: {:?}", read(line));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `pmcstat`'s table: a column a counter, a line an interval.
+//!
+//! ```text
+//! #             p/instructions               p/branches
+//!                      1234567                    12345
+//! ```
+//! A column is as wide as its name, or as the largest number of 64 bits.
+
+use std::fs::File;
+use std::io::{Write, stderr};
+
+use super::plan::{Column, Columns};
+use super::{CANNOT_CREATE, OS_ERROR};
+use crate::counter::Levels;
+use crate::counter::counter_set::{CounterSet, Reading};
+use crate::counter::facts::Facts;
+use crate::error::{Error, Exit, Result};
+use crate::event::Parser;
+use crate::host::Host;
+use crate::host::process::Thread;
+use crate::recording::counting::{IntervalReadings, Observer, Setup, measure};
+use crate::recording::plan::{Course, Scope};
+use crate::recording::{launch, targets};
+use crate::sys::process::Streams;
+use crate::sys::signal::{self, Signals};
+
+/// Digits of the largest number of 64 bits, by pmcstat's own rule.
+const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;
+/// Lines below a header.
+const SCREEN: usize = 23;
+
+/// Counts until the end.
+pub(super) fn run(plan: &Columns, host: &Host) -> Result<Exit> {
+    let is_system = plan.counters.iter().all(|counter| counter.system);
+    let mut scope = match (is_system, plan.pids.is_empty()) {
+        (true, _) => Scope::Cpus(host.online_cpus()),
+        (false, true) => Scope::Command,
+        (false, false) => Scope::Processes(plan.pids.clone()),
+    };
+    let mut parser = Parser::new(host).measuring(launch::subject(&scope, &plan.command));
+    let (mut groups, mut of_counter) = (Vec::new(), Vec::new());
+    for (number, counter) in plan.counters.iter().enumerate() {
+        for group in parser.parse(&counter.event)? {
+            of_counter.extend(std::iter::repeat_n(number, group.events.len()));
+            groups.push((group, None));
+        }
+    }
+    targets::settle(&mut scope, groups.iter().flat_map(|(group, _)| &group.events))?;
+    let out: Box<dyn Write> = match &plan.file {
+        None => Box::new(stderr()),
+        Some(path) => Box::new(File::create(path).map_err(|error| {
+            let doing = format!("ERROR: Cannot open \"{path}\" for writing");
+            Error::io(doing, error).exit(Exit::Command(CANNOT_CREATE))
+        })?),
+    };
+    signal::heed(&[signal::INT, signal::TERM]);
+    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
+        .map_err(|error| Error::io("catching signals", error))?;
+    let mut table = Table { host, plan, of_counter, out, columns: Vec::new(), before: Vec::new(), lines: 0 };
+    let setup = Setup {
+        host,
+        groups,
+        scope,
+        inherit: false,
+        levels: Levels::AsWritten,
+        course: Course { command: plan.command.clone(), timeout_ns: plan.timeout_ns, ..Course::default() },
+        interval_ns: Some(plan.interval_ns),
+        interval_count: None,
+        streams: Streams::Shared,
+        signals: &signals,
+        control: None,
+        watcher: None,
+    };
+    measure(setup, &mut table)?;
+    Ok(Exit::Done)
+}
+
+struct Table<'a> {
+    host: &'a Host,
+    plan: &'a Columns,
+    /// The counter that each event belongs to.
+    of_counter: Vec<usize>,
+    out: Box<dyn Write>,
+    /// Counter and, for whole CPUs, the CPU.
+    columns: Vec<(usize, Option<u32>)>,
+    /// What each column showed the last time, in all.
+    before: Vec<u64>,
+    lines: usize,
+}
+
+impl Observer for Table<'_> {
+    fn opened(&mut self, set: &CounterSet, _: &[Thread]) -> Result<()> {
+        let refused = set.refusals().zip(&self.of_counter).find_map(|(refusal, of)| Some((refusal?, *of)));
+        let Some((refusal, of)) = refused else { return Ok(()) };
+        let Column { spec, system, .. } = &self.plan.counters[of];
+        let mode = if *system { "system" } else { "process" };
+        let doing = format!("ERROR: Cannot allocate {mode}-mode pmc with specification \"{spec}\"");
+        let why = refusal.clone().isolate().explain(&Facts::own(self.host));
+        Err(why.into_error(doing).exit(Exit::Command(OS_ERROR)))
+    }
+
+    fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()> {
+        if self.columns.is_empty() {
+            self.columns = columns(&self.of_counter, interval.readings);
+            self.before = vec![0; self.columns.len()];
+        }
+        let mut line = String::new();
+        if self.lines.is_multiple_of(SCREEN) {
+            line.push('#');
+            for &column in &self.columns {
+                let name = self.name(column);
+                line.push_str(&format!(" {name:>WIDTH$}"));
+            }
+            line.push('\n');
+        }
+        self.lines += 1;
+        line.push(' ');
+        for (&column, before) in self.columns.iter().zip(&mut self.before) {
+            let own = interval.readings.iter().filter(|reading| place(&self.of_counter, reading) == column);
+            let total = own.filter_map(|reading| reading.count).map(|count| count.value).sum::<u64>();
+            let shown = if self.plan.counters[column.0].cumulative { total } else { total - *before };
+            *before = total;
+            let width = name(&self.plan.counters, column).len().max(WIDTH);
+            line.push_str(&format!(" {shown:>width$}"));
+        }
+        line.push('\n');
+        let written = self.out.write_all(line.as_bytes()).and_then(|()| self.out.flush());
+        written.map_err(|error| Error::output("the counts", error))
+    }
+}
+
+impl Table<'_> {
+    fn name(&self, column: (usize, Option<u32>)) -> String {
+        name(&self.plan.counters, column)
+    }
+}
+
+fn name(counters: &[Column], (counter, cpu): (usize, Option<u32>)) -> String {
+    let spec = &counters[counter].spec;
+    cpu.map_or_else(|| format!("p/{spec}"), |cpu| format!("s/{cpu:02}/{spec}"))
+}
+
+/// Which column a reading belongs to.
+fn place(of_counter: &[usize], reading: &Reading) -> (usize, Option<u32>) {
+    (of_counter[reading.event], reading.slot.cpu.filter(|_| reading.slot.tid.is_none()))
+}
+
+/// Counter by counter, CPU by CPU.
+fn columns(of_counter: &[usize], readings: &[Reading]) -> Vec<(usize, Option<u32>)> {
+    let mut columns: Vec<_> = readings.iter().map(|reading| place(of_counter, reading)).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}

@@ -1,0 +1,232 @@
+//! `pmcstat`: from FreeBSD's options to what pmc does.
+//!
+//! Receives the words; finds the processes of `-t`; hands on a command of pmc's in words with the place of
+//! its output, or the counters of a table in columns. Says what Linux or pmc does not have.
+
+use std::ffi::OsString;
+
+use super::NO_TARGETS;
+use crate::analysis::request::Pattern;
+use crate::cli::pmcstat::{Counter, Pmcstat};
+use crate::error::{Error, Exit, Result};
+use crate::host::Host;
+use crate::units::S;
+
+/// What is done.
+pub(super) enum Answer {
+    /// A command, without the program's name, and where it writes.
+    Command(Vec<OsString>, Output),
+    Columns(Columns),
+}
+
+/// In the place of standard output.
+pub(super) enum Output {
+    Standard,
+    File(String),
+    Socket(String),
+}
+
+/// Counters that are printed in columns.
+pub(super) struct Columns {
+    pub(super) counters: Vec<Column>,
+    pub(super) pids: Vec<u32>,
+    pub(super) command: Vec<OsString>,
+    pub(super) interval_ns: u64,
+    pub(super) timeout_ns: Option<u64>,
+    pub(super) file: Option<String>,
+}
+
+/// One of them.
+pub(super) struct Column {
+    /// As typed.
+    pub(super) spec: String,
+    /// The event as pmc has it.
+    pub(super) event: String,
+    /// Of whole CPUs.
+    pub(super) system: bool,
+    /// Totals are shown, not what came since the line before.
+    pub(super) cumulative: bool,
+}
+
+/// Decides it from the words behind the program's name.
+///
+/// # Errors
+/// Options that break the rules or are not to be had (64); no process of `-t` (65).
+pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<Answer> {
+    let typed = &Pmcstat::parse(words).map_err(|why| Error::usage(format!("ERROR: {why}")))?;
+    refuse(typed)?;
+    let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+    if typed.has('L') {
+        return Ok(Answer::Command(words(&["list"]), Output::Standard));
+    }
+    if let Some(spec) = typed.value('u') {
+        return Ok(Answer::Command(words(&["list", "--long", spec]), Output::Standard));
+    }
+    if let Some(file) = typed.value('R') {
+        return Ok(read(typed, file));
+    }
+    let pids = targets(typed, host)?;
+    let [system, samples] = [|one: &Counter| one.system, |one: &Counter| one.samples]
+        .map(|of: fn(&Counter) -> bool| typed.counters.iter().map(of).collect::<Vec<_>>());
+    for (each, words) in [(&system, "process and system mode"), (&samples, "counting and sampling")] {
+        if each.contains(&true) && each.contains(&false) {
+            return Err(Error::usage(format!("ERROR: {words} in one run"))
+                .why("each is a run of its own here")
+                .try_this("two of them beside each other, as in: pmcstat -s … & pmcstat -p …"));
+        }
+    }
+    if samples.contains(&true) || typed.counters.iter().any(|one| one.log_exit || one.log_cswitch) {
+        return record(typed, &pids, samples.contains(&true));
+    }
+    Ok(Answer::Columns(Columns {
+        counters: typed.counters.iter().map(column).collect(),
+        pids,
+        command: typed.command.clone(),
+        interval_ns: nanoseconds(typed.interval.unwrap_or(5.0)),
+        timeout_ns: typed.seconds.map(nanoseconds),
+        file: typed.value('o').filter(|file| *file != "-").map(str::to_owned),
+    }))
+}
+
+fn column(counter: &Counter) -> Column {
+    Column {
+        spec: counter.spec.clone(),
+        event: text(counter),
+        system: counter.system,
+        cumulative: counter.cumulative,
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * S as f64) as u64
+}
+
+/// What there is no equal of.
+fn refuse(typed: &Pmcstat) -> Result<()> {
+    const WITHOUT: [(char, &str, &str); 5] = [
+        ('g', "gprof's files have no room for what was recorded", "-F FILE, or: pmc export -o FILE.pb.gz"),
+        ('M', "there are no files of gprof that it could map", "pmc buildid-list"),
+        ('f', "the views of top are chosen in it", "pmcstat -T, and the key h"),
+        ('A', "names are always looked up", "-R FILE -m OUT, which prints addresses too"),
+        ('I', "names are always looked up", "-R FILE -m OUT, which prints addresses too"),
+    ];
+    match WITHOUT.iter().find(|(letter, ..)| typed.has(*letter)) {
+        Some((letter, why, instead)) => {
+            Err(Error::usage(format!("ERROR: option -{letter} is not to be had"))
+                .why(*why)
+                .try_this(*instead))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `-R`: one of the commands that read recordings.
+fn read(typed: &Pmcstat, file: &str) -> Answer {
+    let mut words: Vec<String> = Vec::new();
+    let mut to = typed.value('o');
+    if let Some(out) = typed.value('F') {
+        words.extend(["export", "--format", "callgrind", "-o", out].map(str::to_owned));
+    } else if let Some(out) = typed.value('G') {
+        to = Some(out);
+        words.extend(["report", "--stdio", "-g", "caller"].map(str::to_owned));
+    } else if typed.has('T') {
+        words.push("report".to_owned());
+    } else if let Some(out) = typed.value('a') {
+        to = Some(out);
+        words.extend(["script", "-F", "comm,tid,time,event,ip,sym,dso"].map(str::to_owned));
+    } else if let Some(out) = typed.value('m') {
+        to = Some(out);
+        words.extend(
+            ["script", "--hide-call-graph", "-F", "comm,tid,time,event,ip,sym,dso"].map(str::to_owned),
+        );
+    } else {
+        words.push("script".to_owned());
+    }
+    words.extend(["-i".to_owned(), file.to_owned()]);
+    let options = [('z', "--max-stack"), ('r', "--symfs"), ('i', "--tid")];
+    for (value, option) in options.iter().filter_map(|(letter, option)| Some((typed.value(*letter)?, option)))
+    {
+        words.extend([(*option).to_owned(), value.to_owned()]);
+    }
+    let output = to.filter(|to| *to != "-").map_or(Output::Standard, |to| Output::File(to.to_owned()));
+    Answer::Command(words.into_iter().map(OsString::from).collect(), output)
+}
+
+/// Sampling, and logs of counts: a recording, or top.
+fn record(typed: &Pmcstat, pids: &[u32], samples: bool) -> Result<Answer> {
+    let log = typed.value('O');
+    let socket = log.filter(|log| log.contains(':') && !log.contains('/'));
+    let mut words: Vec<String> = match (typed.has('T'), samples) {
+        (true, _) => vec!["top".to_owned()],
+        (false, true) => vec!["record".to_owned()],
+        (false, false) => vec!["stat".to_owned(), "record".to_owned()],
+    };
+    if !typed.has('T') {
+        let Some(log) = log else {
+            return Err(Error::usage("ERROR: the log has no file")
+                .try_this("-O FILE, which -R FILE reads (with -G, -F, -m or -a); or -T"));
+        };
+        words.extend(["-o".to_owned(), if socket.is_some() { "-".to_owned() } else { log.to_owned() }]);
+    }
+    for counter in &typed.counters {
+        words.extend(["-e".to_owned(), text(counter)]);
+    }
+    let system = typed.counters.iter().all(|counter| counter.system);
+    if !pids.is_empty() {
+        let list: Vec<String> = pids.iter().map(u32::to_string).collect();
+        words.extend(["-p".to_owned(), list.join(",")]);
+    }
+    words.extend(system.then(|| "-a".to_owned()));
+    if let Some(seconds) = typed.seconds {
+        words.extend(["--timeout".to_owned(), format!("{}ms", seconds * 1000.0)]);
+    }
+    let flags = [('q', "-q"), ('v', "-v")];
+    let flags = flags.into_iter().filter(|(letter, _)| typed.has(*letter) && !typed.has('T'));
+    words.extend(flags.map(|(_, flag)| flag.to_owned()));
+    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    if !typed.command.is_empty() {
+        words.push("--".into());
+        words.extend_from_slice(&typed.command);
+    }
+    Ok(Answer::Command(words, socket.map_or(Output::Standard, |to| Output::Socket(to.to_owned()))))
+}
+
+/// The event with all that was set for it, as one of pmc's.
+fn text(counter: &Counter) -> String {
+    let mut text = counter.spec.clone();
+    let mut add = |is_said: bool, qualifier: &str| {
+        if is_said {
+            text = format!("{text},{qualifier}");
+        }
+    };
+    if !counter.system {
+        add(true, if counter.descendants { "descendants" } else { "descendants=0" });
+        add(counter.log_exit, "log-exit");
+        add(counter.log_cswitch, "log-cswitch");
+    }
+    add(counter.samples, &format!("period={}", counter.rate));
+    add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });
+    if let Some(cpus) = &counter.cpus {
+        add(true, &format!("cpu={cpus}"));
+    }
+    text
+}
+
+/// The processes of `-t`.
+fn targets(typed: &Pmcstat, host: &Host) -> Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for target in &typed.targets {
+        if let Ok(pid) = target.parse() {
+            pids.push(pid);
+            continue;
+        }
+        let pattern = Pattern::new(target)?;
+        let own = std::process::id();
+        let named = |pid: &u32| *pid != own && pattern.finds(&host.comm(*pid));
+        pids.extend(host.processes().into_iter().filter(named));
+    }
+    if pids.is_empty() && !typed.targets.is_empty() {
+        return Err(Error::new("ERROR: No matching target processes.").exit(Exit::Command(NO_TARGETS)));
+    }
+    Ok(pids)
+}

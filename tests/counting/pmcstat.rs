@@ -1,0 +1,158 @@
+//! pmc called `pmcstat`: FreeBSD's options, examples of its manual, and statuses of sysexits(3).
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::kit::{self, Ran};
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        symlink(kit::binary(), dir.path().join("pmcstat")).unwrap();
+        Self(dir)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, line: &[&str]) -> Command {
+        let mut command = Command::new(self.file("pmcstat"));
+        command.args(line).current_dir(self.0.path()).stdin(Stdio::null());
+        command.env("PERF_CONFIG", "/dev/null").env("PERF_BUILDID_DIR", "/dev/null").env("LC_ALL", "C");
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, line: &[&str]) -> Ran {
+        self.command(line).output().unwrap().into()
+    }
+
+    /// The names of the columns, and the lines of numbers.
+    #[track_caller]
+    fn table(&self, line: &[&str]) -> (Vec<String>, Vec<Vec<u64>>) {
+        let text = self.run(line).expect(0).stderr;
+        let mut lines = text.lines();
+        let names = lines.next().unwrap().strip_prefix('#').unwrap_or_else(|| panic!("{text}"));
+        let numbers = |line: &str| line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        (names.split_whitespace().map(str::to_owned).collect(), lines.map(numbers).collect())
+    }
+}
+
+#[test]
+fn counters_are_columns() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let script = "/bin/true; /bin/true; /bin/true; exit 3";
+    // The manual's: pmcstat -d -w 12 -p k7-dc-misses firefox
+    let (names, with) = place.table(&["-d", "-w", "12", "-p", "page_fault.all,usr", "sh", "-c", script]);
+    assert_eq!(names, ["p/page_fault.all,usr"]);
+    let (_, without) = place.table(&["-p", "page_fault.all,usr", "sh", "-c", script]);
+    assert_eq!((with.len(), without.len()), (1, 1));
+    assert!(with[0][0] > without[0][0] + 60, "three children: {with:?}, {without:?}");
+    // Increments add up to what is cumulative.
+    let line = ["-w", "0.05", "-p", "page_fault.all,usr", "-C", "-p", "page_fault.all,usr", "sh", "-c"];
+    let (names, rows) = place.table(&[&line[..], &["for i in 1 2 3 4 5 6; do sleep 0.03; done"]].concat());
+    assert_eq!(names.len(), 2);
+    let sum: u64 = rows.iter().map(|row| row[0]).sum();
+    assert_eq!(Some(sum), rows.last().map(|row| row[1]), "{rows:?}");
+}
+
+#[test]
+fn whole_cpus_have_columns_each() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    // The manual's: pmcstat -c 0,2 -s p6-itlb-miss
+    let (names, rows) = Place::new().table(&["-c", "0", "-l", "0.05", "-s", "clock.hard"]);
+    assert_eq!(names, ["s/00/clock.hard"]);
+    assert!(rows[0][0] > 0);
+}
+
+#[test]
+fn processes_are_found_by_name() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let napper = place.file("pmc-napper");
+    std::fs::copy("/bin/sleep", &napper).unwrap();
+    let mut asleep = Command::new(&napper).arg("1000").spawn().unwrap();
+    kit::wait_until_idle(asleep.id());
+    // The manual's: pmcstat -t '^emacs$' -p instructions
+    let line = ["-t", "^pmc-napper$", "-l", "0.05", "-p", "page_fault.all,usr"];
+    let (names, rows) = place.table(&line);
+    assert_eq!((names.len(), rows.len()), (1, 1));
+    asleep.kill().unwrap();
+    asleep.wait().unwrap();
+    place.run(&line).expect(65).says(&["No matching target processes."]);
+}
+
+#[test]
+fn it_ends_as_sysexits_has_it() {
+    let place = Place::new();
+    for (line, status, words) in [
+        (&[][..], 64, "at least one of -p"),
+        (&["-p", "page_fault.all"], 64, "require a command"),
+        (&["-Z", "-x"], 64, "illegal option -- x"),
+        (&["-R", "x", "-g"], 64, "export -o FILE.pb.gz"),
+        (&["-p", "page_fault.all", "-s", "clock.hard", "true"], 64, "process and system mode"),
+        (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 73, "for writing"),
+        (&["-R", "missing"], 71, "missing"),
+    ] {
+        place.run(line).expect(status).says(&[words]);
+    }
+    place.run(&["-u", "page-faults"]).expect(0).prints(&["page-faults"]);
+    if kit::need_perf_events() {
+        place.run(&["-p", "page_fault.all,usr", "./no-such-command"]).expect(69);
+    }
+}
+
+#[test]
+fn samples_go_into_a_log_that_it_reads() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let place = Place::new();
+    // The manual's: pmcstat -P ic-misses -t 1234 -O sample.stat
+    let script = "for i in 1 2 3; do /bin/true; done";
+    place.run(&["-d", "-n", "1", "-P", "page_fault.all", "-O", "sample.stat", "sh", "-c", script]).expect(0);
+    place.run(&["-R", "sample.stat"]).expect(0).prints(&["page_fault.all"]);
+    place.run(&["-R", "sample.stat", "-m", "-"]).expect(0).prints(&["true"]);
+    place.run(&["-R", "sample.stat", "-G", "foo.graph", "-z", "8"]).expect(0);
+    assert!(std::fs::read_to_string(place.file("foo.graph")).unwrap().contains("true"));
+    place.run(&["-R", "sample.stat", "-F", "tree"]).expect(0);
+    assert!(std::fs::read_to_string(place.file("tree")).unwrap().contains("fn="));
+    // pmcstat -S instructions -O remotehost:port
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let taken = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut listener.accept().unwrap().0, &mut bytes).unwrap();
+        bytes
+    });
+    place.run(&["-n", "1000000", "-N", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
+    std::fs::write(place.file("remote.stat"), taken.join().unwrap()).unwrap();
+    place.run(&["-R", "remote.stat"]).expect(0).prints(&["clock.hard"]);
+}
+
+#[test]
+fn counts_at_exits_go_into_a_log() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    place
+        .run(&["-E", "-d", "-p", "page_fault.all,usr", "-O", "log", "sh", "-c", "/bin/true; exit 0"])
+        .expect(0);
+    let log = place.file("log");
+    let said = kit::run(&["stat", "report", "--log-exit", "-i", log.to_str().unwrap()]).expect(0);
+    said.says(&["true-", "sh-"]);
+}
