@@ -362,7 +362,8 @@ impl Rings {
     fn join(&mut self, first: usize, pages: usize) -> io::Result<()> {
         self.assign(first);
         for mapped in self.rings.iter_mut().filter(|mapped| mapped.ring.is_none()) {
-            mapped.ring = Some(Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?);
+            let ring = Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?;
+            mapped.ring = Some(if self.keeps_contexts { ring.keeping() } else { ring });
         }
         self.lead(first)
     }
@@ -380,7 +381,8 @@ impl Rings {
     fn map_all(&mut self, pages: usize) -> io::Result<()> {
         self.rings.iter_mut().for_each(|mapped| mapped.ring = None);
         for mapped in &mut self.rings {
-            mapped.ring = Some(Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?);
+            let ring = Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?;
+            mapped.ring = Some(if self.keeps_contexts { ring.keeping() } else { ring });
         }
         Ok(())
     }
@@ -465,9 +467,20 @@ impl Rings {
         for (index, mapped) in self.rings.iter_mut().enumerate() {
             if let (Direction::Forward, Some(ring)) = (mapped.direction, &mut mapped.ring) {
                 bytes += ring.drain(|slices| take(index, slices))?;
+                bytes += ring.drain_unpublished(|slices| take(index, slices))?;
             }
         }
         Ok(bytes)
+    }
+
+    /// Whether a forward ring holds records that the kernel has not published, or not yet.
+    pub fn has_unpublished(&self) -> bool {
+        self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(|ring| ring.unpublished() > 0)
+    }
+
+    /// Whether records of a ring that is read were written over each other.
+    pub fn is_torn(&self) -> bool {
+        self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(Ring::is_torn)
     }
 
     /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and

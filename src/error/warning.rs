@@ -52,6 +52,7 @@ pub enum Warning {
     CopiesKept { samples: String },
     StacksCut { percent: f64, are_largest: bool },
     RecordsLost,
+    RecordsTorn,
     FilesNotKept { why: String },
     SettingLeftOut { what: String },
     Recording { what: String },
@@ -73,6 +74,7 @@ impl Warning {
             | Self::NoSamples { .. }
             | Self::TargetOverridden { .. }
             | Self::RecordsLost
+            | Self::RecordsTorn
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::CountersLeftAlone
             | Self::ChainsNotDeferred
@@ -163,6 +165,11 @@ impl Warning {
                 format!("{percent:.1}% of the stacks are cut off where their copy ends")
             }
             Self::RecordsLost => "records were lost since the rings were full".to_owned(),
+            Self::RecordsTorn => {
+                "counts of some threads are missing: threads that ended at once on several CPUs \
+                 wrote over each other, which the kernel does not prevent"
+                    .to_owned()
+            }
             Self::FilesNotKept { why } => {
                 format!("the recording is whole, but its programs are not kept for later: {why}")
             }
@@ -199,6 +206,7 @@ impl Warning {
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null does without settings",
             Self::FilesNotKept { .. } => "-N keeps none; pmc --buildid-dir DIR record keeps them elsewhere",
+            Self::RecordsTorn => "taskset -c 0 pmc …, where it happens often: on one CPU it cannot",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",
             _ => "",

@@ -22,8 +22,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use perf_event_open_sys::bindings::perf_event_mmap_page;
+use perf_event_open_sys::bindings::{PERF_RECORD_MAX, perf_event_mmap_page};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::page_size;
@@ -51,7 +52,14 @@ pub struct Ring {
     event: RawFd,
     /// Forward: how far we have read. Backward: the head at the last reading.
     tail: u64,
+    /// What was read last from each place of the ring, where that is kept: see [`Ring::keeping`].
+    read: Option<Box<[u8]>>,
+    /// Bytes that stood behind the head without being published, and since when.
+    unpublished: Option<(u64, Instant)>,
 }
+
+/// A writer has long finished a record that stands behind the head for so long.
+const SETTLED: Duration = Duration::from_millis(50);
 
 // SAFETY: the mapping belongs to the process, not to a thread; whoever owns the `Ring` is the only one that
 // moves the tail.
@@ -83,7 +91,17 @@ impl Ring {
             direction,
             event: event.as_fd().as_raw_fd(),
             tail: 0,
+            read: None,
+            unpublished: None,
         })
+    }
+
+    /// The same ring, of which [`drain_unpublished`](Self::drain_unpublished) knows what is new, at the price
+    /// of a copy.
+    pub fn keeping(mut self) -> Self {
+        let is_read = self.direction == Direction::Forward;
+        self.read = is_read.then(|| vec![0; self.size as usize].into());
+        self
     }
 
     /// Bytes of the ring, without its header page.
@@ -102,7 +120,8 @@ impl Ring {
     /// # Errors
     /// What `take` says; the records then stay in the ring.
     pub fn drain<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
-        let head = self.head();
+        // The tail may have run ahead of a head that is not published any more.
+        let head = if self.read.is_some() { self.head().max(self.tail) } else { self.head() };
         let len = head.wrapping_sub(self.tail);
         if len == 0 || self.direction == Direction::Backward {
             return Ok(0);
@@ -118,12 +137,96 @@ impl Ring {
                 _ => take(&[first, second])?,
             }
         }
-        self.tail = head;
+        self.give_back(head);
+        Ok(len)
+    }
+
+    /// Shows whole records that stand behind the head of a [keeping](Self::keeping) ring and have not been
+    /// published for a while to `take`, and gives their room back. Bytes read.
+    ///
+    /// A thread that ends writes its `READ` (`inherit_stat`) into the ring of the CPU that its event is
+    /// bound to, on whatever CPU it runs (`sync_child_event` in the kernel's `kernel/events/core.c`), while
+    /// that CPU may write there too. The count of writers (`nest` in `perf_output_put_handle`) is not made
+    /// for two: it can stay above 1, and then no head is published any more although all is written.
+    ///
+    /// # Errors
+    /// What `take` says; the records then stay in the ring.
+    pub fn drain_unpublished<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+        let len = self.unpublished();
+        let (seen, since) =
+            self.unpublished.filter(|(seen, _)| *seen <= len).unwrap_or((len, Instant::now()));
+        self.unpublished = (len > 0).then_some((seen, since));
+        if seen == 0 || since.elapsed() < SETTLED {
+            return Ok(0);
+        }
+        // SAFETY: these records were whole a while ago, and the kernel writes behind them.
+        let (first, second) = unsafe { self.slices(self.tail, seen) };
+        take(&[first, second])?;
+        self.give_back(self.tail + seen);
+        self.unpublished = None;
+        Ok(seen)
+    }
+
+    /// Bytes of the records that stand behind the head of a keeping ring that is read to its head; a writer
+    /// may be about to publish them.
+    pub fn unpublished(&self) -> u64 {
+        if self.read.is_none() || self.head() > self.tail {
+            return 0;
+        }
+        let mut len = 0;
+        while len < self.size {
+            // type 32 | misc 16 | size 16
+            let header = self.word_behind(len);
+            let (kind, size) = (header as u32, header >> 48);
+            let is_record = kind != 0 && kind < PERF_RECORD_MAX && size >= 8 && size % 8 == 0;
+            // What stands there from the round before was read; no record is the same again, by its time.
+            if !is_record || len + size > self.size || !self.is_new(len, size) {
+                break;
+            }
+            len += size;
+        }
+        len
+    }
+
+    /// Whether there is something behind the head of a keeping ring that is read to its end, and no record:
+    /// two writers have taken the same room.
+    pub fn is_torn(&self) -> bool {
+        self.head() <= self.tail && self.unpublished() == 0 && self.is_new(0, 64)
+    }
+
+    /// Whether something was written into these bytes behind the tail since they were read.
+    fn is_new(&self, from: u64, len: u64) -> bool {
+        let Some(read) = &self.read else { return false };
+        (from..from + len).step_by(8).any(|behind| {
+            let at = ((self.tail + behind) & (self.size - 1)) as usize;
+            self.word_behind(behind).to_ne_bytes() != read[at..at + 8]
+        })
+    }
+
+    /// The word so many bytes, a multiple of 8, behind the tail.
+    fn word_behind(&self, behind: u64) -> u64 {
+        let at = ((self.tail + behind) & (self.size - 1)) as usize;
+        // SAFETY: a multiple of 8 inside the ring, which begins behind the header page; volatile, since the
+        // kernel may be writing it.
+        unsafe { self.start.as_ptr().cast::<u8>().add(page_size() + at).cast::<u64>().read_volatile() }
+    }
+
+    /// Gives the room up to there back to the kernel.
+    fn give_back(&mut self, tail: u64) {
+        if let Some(mut read) = self.read.take() {
+            let len = tail.wrapping_sub(self.tail).min(self.size);
+            let at = (self.tail & (self.size - 1)) as usize;
+            // SAFETY: as in `drain`: the tail has not moved yet.
+            let (first, second) = unsafe { self.slices(self.tail, len) };
+            read[at..at + first.len()].copy_from_slice(first);
+            read[..second.len()].copy_from_slice(second);
+            self.read = Some(read);
+        }
+        self.tail = tail;
         // ORDERING: release, so that our reads of the records come before the kernel sees their room as free.
         // Pairs with the control dependency in __perf_output_begin(), which reads data_tail before it stores
         // new records.
-        self.word(TAIL).store(head, Ordering::Release);
-        Ok(len)
+        self.word(TAIL).store(tail, Ordering::Release);
     }
 
     /// Shows all waiting records of a forward ring to `look`, and leaves them there.

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::features::Identified;
 use super::output::{Output, Totals};
@@ -38,6 +39,8 @@ use crate::sys::process::{self, Held, Outcome};
 use crate::sys::signal::Signals;
 use crate::units::Count;
 
+/// So long is waited at most for what the kernel has written and not published.
+const MOST_WAIT: Duration = Duration::from_secs(1);
 /// Rings are drained at least so often, so that a killed recorder has written everything but the last moment.
 const DRAIN_NS: u64 = 400_000_000;
 /// The same where some records wait for another round before they are unwound and written.
@@ -310,6 +313,15 @@ impl Recorder<'_> {
     fn take_rest(&mut self) -> Result<()> {
         let Self { rings, output, .. } = self;
         rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        // What the kernel does not publish is believed after a while.
+        let begun = Instant::now();
+        while rings.has_unpublished() && begun.elapsed() < MOST_WAIT {
+            std::thread::sleep(Duration::from_millis(10));
+            rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        }
+        if rings.is_torn() {
+            say::warn(&Warning::RecordsTorn);
+        }
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.settle(true)
