@@ -220,7 +220,7 @@ fn takes(group: &[EventFd]) -> bool {
 fn width(mut request: Request) -> Option<u16> {
     let event = request.open(TargetSlot::OURSELVES, None, None).ok()?;
     let page = HeaderPage::map(&event).ok()?;
-    event.enable(false).ok()?;
+    event.switch(true).ok()?;
     spin(MOMENT);
     Some(page.read().width).filter(|&bits| bits > 0)
 }
@@ -235,7 +235,7 @@ pub fn trial(number: u64) -> Result<CounterState, Box<Refusal>> {
     let event = request.open(TargetSlot::OURSELVES, None, None)?;
     let failed = |error| Refusal::new(request.event(), request.attr().clone(), TargetSlot::OURSELVES, &error);
     let before = reading(&event).map_err(failed)?;
-    event.enable(false).map_err(failed)?;
+    event.switch(true).map_err(failed)?;
     spin(MOMENT);
     Ok(CounterState::between(before, reading(&event).map_err(failed)?))
 }

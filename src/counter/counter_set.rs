@@ -411,33 +411,26 @@ impl CounterSet {
     /// # Errors
     /// What the kernel says of the first counter that it refuses to start.
     pub fn enable(&self) -> io::Result<()> {
-        self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].fd.enable(false))
+        self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].fd.switch(true))
     }
 
-    /// Starts the counters whose event is chosen by `which` (an event index), whatever started them before.
+    /// Starts or stops the groups with an event that `which` chooses, whatever started them before; they keep
+    /// their counts.
     ///
     /// # Errors
-    /// As [`CounterSet::enable`].
-    pub fn enable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
-        self.leaders(which).try_for_each(|leader| leader.enable(false))
+    /// What the kernel says of the first counter that it refuses to start or to stop.
+    pub fn switch_where(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        self.leaders(which).try_for_each(|leader| leader.switch(on))
     }
 
-    /// Stops the counters whose event is chosen by `which`; they keep their counts.
+    /// The same of single events: members of groups by themselves.
     ///
     /// # Errors
-    /// What the kernel says of the first counter that it refuses to stop.
-    pub fn disable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
-        self.leaders(which).try_for_each(|leader| leader.disable(false))
-    }
-
-    /// Starts or stops the counters whose event is chosen by `which`, members of groups by themselves.
-    ///
-    /// # Errors
-    /// As [`CounterSet::enable`].
+    /// As [`CounterSet::switch_where`].
     pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
         let mut chosen = members.filter(|member| which(&self.events[member.event].spec));
-        chosen.try_for_each(|member| if on { member.fd.enable(false) } else { member.fd.disable(false) })
+        chosen.try_for_each(|member| member.fd.switch(on))
     }
 
     /// The events with what was asked of the kernel for them, in their order.

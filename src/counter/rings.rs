@@ -100,6 +100,15 @@ pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> 
     counts
 }
 
+impl MappedRing {
+    /// Maps it. `keeps`: what the kernel does not publish shall be found, too.
+    fn map(&mut self, open: &[SampledSlot], pages: usize, keeps: bool) -> io::Result<()> {
+        let ring = Ring::map(&open[self.open].fd, pages, self.direction)?;
+        self.ring = Some(if keeps { ring.keeping() } else { ring });
+        Ok(())
+    }
+}
+
 /// Sampling events and their rings.
 #[derive(Debug)]
 pub struct Rings {
@@ -362,8 +371,7 @@ impl Rings {
     fn join(&mut self, first: usize, pages: usize) -> io::Result<()> {
         self.assign(first);
         for mapped in self.rings.iter_mut().filter(|mapped| mapped.ring.is_none()) {
-            let ring = Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?;
-            mapped.ring = Some(if self.keeps_contexts { ring.keeping() } else { ring });
+            mapped.map(&self.open, pages, self.keeps_contexts)?;
         }
         self.lead(first)
     }
@@ -381,8 +389,7 @@ impl Rings {
     fn map_all(&mut self, pages: usize) -> io::Result<()> {
         self.rings.iter_mut().for_each(|mapped| mapped.ring = None);
         for mapped in &mut self.rings {
-            let ring = Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?;
-            mapped.ring = Some(if self.keeps_contexts { ring.keeping() } else { ring });
+            mapped.map(&self.open, pages, self.keeps_contexts)?;
         }
         Ok(())
     }
@@ -412,36 +419,26 @@ impl Rings {
     /// # Errors
     /// The kernel's.
     pub fn start(&self) -> io::Result<()> {
-        if self.on_exec { Ok(()) } else { self.enable_where(|_| true) }
+        if self.on_exec { Ok(()) } else { self.switch_where(true, |_| true) }
     }
 
-    /// Starts the events that `which` chooses, whatever started them before.
+    /// Starts or stops the groups whose leader `which` chooses, whatever started them before. What tells of
+    /// mappings and tasks goes on.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn enable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
-        self.leaders()
-            .filter(|open| which(&self.events[open.event].spec))
-            .try_for_each(|open| open.fd.enable(false))
+    pub fn switch_where(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        let mut chosen = self.leaders().filter(|open| which(&self.events[open.event].spec));
+        chosen.try_for_each(|open| open.fd.switch(on))
     }
 
-    /// Stops the events that `which` chooses. What tells of mappings and tasks goes on.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn disable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
-        self.leaders()
-            .filter(|open| which(&self.events[open.event].spec))
-            .try_for_each(|open| open.fd.disable(false))
-    }
-
-    /// Starts or stops the events that `which` chooses, members of groups by themselves.
+    /// The same of single events: members of groups by themselves.
     ///
     /// # Errors
     /// The kernel's.
     pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let mut chosen = self.open.iter().filter(|open| which(&self.events[open.event].spec));
-        chosen.try_for_each(|open| if on { open.fd.enable(false) } else { open.fd.disable(false) })
+        chosen.try_for_each(|open| open.fd.switch(on))
     }
 
     /// The events with what was asked of the kernel for them, in their order.

@@ -196,7 +196,7 @@ impl EventSwitch for Counting<'_> {
         if events.has(false) {
             self.held_counts.switch(on)?;
         }
-        if on { self.set.enable_where(which) } else { self.set.disable_where(which) }.map_err(starting)
+        self.set.switch_where(on, which).map_err(starting)
     }
 
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {

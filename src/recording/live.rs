@@ -317,7 +317,7 @@ impl Driven for Sampling<'_> {
     }
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
-        let _ = self.rings.disable_where(|_| true);
+        let _ = self.rings.switch_where(false, |_| true);
         Ok(())
     }
 

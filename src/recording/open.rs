@@ -239,7 +239,7 @@ pub(super) fn inheritable_probes(
 /// Starts or stops some events, whatever started them before.
 pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| events.has(event.takes_counter());
-    if on { rings.enable_where(which) } else { rings.disable_where(which) }.map_err(starting)
+    rings.switch_where(on, which).map_err(starting)
 }
 
 /// Starts or stops the event of this name, if it is among these.

@@ -109,13 +109,16 @@ impl EventFd {
         checked(unsafe { kernel::ioctls::ENABLE(self.fd.as_raw_fd(), u32::from(group)) })
     }
 
-    /// Stops counting; with `group` every event of the group.
+    /// Starts or stops counting of this event alone; that of a group's leader decides for all.
     ///
     /// # Errors
     /// What the kernel said to the ioctl.
-    pub fn disable(&self, group: bool) -> io::Result<()> {
+    pub fn switch(&self, on: bool) -> io::Result<()> {
+        if on {
+            return self.enable(false);
+        }
         // SAFETY: as for `enable`.
-        checked(unsafe { kernel::ioctls::DISABLE(self.fd.as_raw_fd(), u32::from(group)) })
+        checked(unsafe { kernel::ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
     /// The kernel's unique id of the event.

@@ -153,10 +153,13 @@ impl Ring {
     /// What `take` says; the records then stay in the ring.
     pub fn drain_unpublished<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let len = self.unpublished();
-        let (seen, since) =
-            self.unpublished.filter(|(seen, _)| *seen <= len).unwrap_or((len, Instant::now()));
-        self.unpublished = (len > 0).then_some((seen, since));
-        if seen == 0 || since.elapsed() < SETTLED {
+        if len == 0 {
+            self.unpublished = None;
+            return Ok(0);
+        }
+        let known = self.unpublished.filter(|(seen, _)| *seen <= len);
+        let (seen, since) = *self.unpublished.insert(known.unwrap_or_else(|| (len, Instant::now())));
+        if since.elapsed() < SETTLED {
             return Ok(0);
         }
         // SAFETY: these records were whole a while ago, and the kernel writes behind them.

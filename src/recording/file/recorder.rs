@@ -264,7 +264,7 @@ impl Driven for Recorder<'_> {
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
         say::wipe_status();
-        let _ = self.rings.disable_where(|_| true);
+        let _ = self.rings.switch_where(false, |_| true);
         Ok(())
     }
 

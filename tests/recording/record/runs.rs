@@ -308,24 +308,33 @@ fn ranges_of_time_are_recorded_and_end_it() {
     assert_eq!(gaps, 1, "{} samples on both sides of a second without: {times:?}", times.len());
 }
 
+/// A recording that waits for orders, and what gives it one and waits until it is carried out.
+#[track_caller]
+fn ordered(lab: &Lab, file: &Path, options: &[&str]) -> (std::process::Child, impl FnMut(&str) + use<>) {
+    let (orders, answers) = (lab.path("orders"), lab.path("answers"));
+    assert!(Command::new("mkfifo").args([&orders, &answers]).status().expect("mkfifo starts").success());
+    let control = format!("fifo:{},{}", orders.display(), answers.display());
+    let options = [options, &["-D", "-1", "--control", &control]].concat();
+    let pmc = start(file, &options, &["sh", "-c", SPIN]);
+    let mut ctl = std::fs::OpenOptions::new().write(true).open(&orders).expect("the fifo opens");
+    let mut ack = std::fs::OpenOptions::new().read(true).write(true).open(&answers).expect("the fifo opens");
+    let order = move |word: &str| {
+        writeln!(ctl, "{word}").expect("the order is taken");
+        let mut answer = [0; 4];
+        ack.read_exact(&mut answer).expect("an answer comes");
+        assert_eq!(&answer, b"ack\n", "{word}");
+    };
+    (pmc, order)
+}
+
 #[test]
 fn orders_are_carried_out() {
     if !ready() || !kit::need_program("mkfifo") {
         return;
     }
     let lab = Lab::new();
-    let (file, orders, answers) = (lab.path("ordered"), lab.path("orders"), lab.path("answers"));
-    assert!(Command::new("mkfifo").args([&orders, &answers]).status().expect("mkfifo starts").success());
-    let control = format!("fifo:{},{}", orders.display(), answers.display());
-    let pmc = start(&file, &["-D", "-1", "--control", &control], &["sh", "-c", SPIN]);
-    let mut ctl = std::fs::OpenOptions::new().write(true).open(&orders).expect("the fifo opens");
-    let mut ack = std::fs::OpenOptions::new().read(true).write(true).open(&answers).expect("the fifo opens");
-    let mut order = |word: &str| {
-        writeln!(ctl, "{word}").expect("the order is taken");
-        let mut answer = [0; 4];
-        ack.read_exact(&mut answer).expect("an answer comes");
-        assert_eq!(&answer, b"ack\n", "{word}");
-    };
+    let file = lab.path("ordered");
+    let (pmc, mut order) = ordered(&lab, &file, &[]);
     order("ping");
     std::thread::sleep(Duration::from_millis(300));
     let enabled = Instant::now();
@@ -347,19 +356,8 @@ fn orders_name_events() {
         return;
     }
     let lab = Lab::new();
-    let (file, orders, answers) = (lab.path("ordered"), lab.path("orders"), lab.path("answers"));
-    assert!(Command::new("mkfifo").args([&orders, &answers]).status().expect("mkfifo starts").success());
-    let control = format!("fifo:{},{}", orders.display(), answers.display());
-    let options = ["-e", "task-clock", "-e", "page-faults", "-D", "-1", "--control", &control];
-    let pmc = start(&file, &options, &["sh", "-c", SPIN]);
-    let mut ctl = std::fs::OpenOptions::new().write(true).open(&orders).expect("the fifo opens");
-    let mut ack = std::fs::OpenOptions::new().read(true).write(true).open(&answers).expect("the fifo opens");
-    let mut order = |word: &str| {
-        writeln!(ctl, "{word}").expect("the order is taken");
-        let mut answer = [0; 4];
-        ack.read_exact(&mut answer).expect("an answer comes");
-        assert_eq!(&answer, b"ack\n", "{word}");
-    };
+    let file = lab.path("ordered");
+    let (pmc, mut order) = ordered(&lab, &file, &["-e", "task-clock", "-e", "page-faults"]);
     order("evlist");
     order("evlist -F");
     order("enable nonsense");
