@@ -167,6 +167,7 @@ pub fn attr_words(attr: &Attr) -> String {
 
 fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = Vec::new();
+    let word = |index| attr.word(index).unwrap_or_default();
     let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));
     say("type", attr.kind().to_string());
     say("size", attr.size().to_string());
@@ -184,6 +185,24 @@ fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     if attr.precise_ip() > 0 {
         say("precise_ip", attr.precise_ip().to_string());
     }
+    let (hex, decimal) = (|value: u64| format!("{value:#x}"), |value: u64| value.to_string());
+    let (low, high) = (|word: u64| word & 0xffff_ffff, |word: u64| word >> 32);
+    let rest: [(&str, u64, fn(u64) -> String); 13] = [
+        ("{ wakeup_events, wakeup_watermark }", low(word(6)), decimal),
+        ("bp_type", high(word(6)), decimal),
+        ("{ bp_addr, config1 }", word(7), hex),
+        ("{ bp_len, config2 }", word(8), hex),
+        ("branch_sample_type", word(9), hex),
+        ("sample_regs_user", word(10), hex),
+        ("sample_stack_user", low(word(11)), decimal),
+        ("clockid", high(word(11)), |clock| (clock as i32).to_string()),
+        ("sample_regs_intr", word(12), hex),
+        ("aux_watermark", low(word(13)), decimal),
+        ("sample_max_stack", high(word(13)), decimal),
+        ("aux_sample_size", low(word(14)), decimal),
+        ("sig_data", word(15), hex),
+    ];
+    rest.iter().filter(|(_, value, _)| *value != 0).for_each(|(name, value, text)| say(name, text(*value)));
     fields
 }
 

@@ -138,10 +138,13 @@ pub fn allocate(
     }
     let mut attr = attr.clone();
     attr.set(Flag::Disabled, true);
-    attr.set(Flag::Inherit, spec.qualifiers.inherit.unwrap_or(flags.descendants));
+    // What ends after so many samples the kernel lets nobody inherit.
+    let descendants = flags.descendants && !(mode.samples() && spec.qualifiers.most_samples.is_some());
+    attr.set(Flag::Inherit, spec.qualifiers.inherit.unwrap_or(descendants));
     attr.set(Flag::InheritStat, logs);
     if mode.samples() {
-        attr.set_sample_type(if flags.callchain { sample_type::CALLCHAIN } else { 0 });
+        let chains = if flags.callchain { sample_type::CALLCHAIN } else { 0 };
+        attr.set_sample_type(attr.sample_type() | chains);
     } else {
         // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling;
         // perf's identifier costs nothing and tells its events from others'.
