@@ -44,12 +44,25 @@ impl Change {
         Ok(())
     }
 
+    /// As an order: `period EVENT 1000`.
+    pub fn as_order(self, event: Option<&str>) -> String {
+        let (word, number) = match self {
+            Self::Period(number) => ("period", number.to_string()),
+            Self::Frequency(hertz) => ("freq", hertz.to_string()),
+            Self::Address(address) => ("move", format!("{address:#x}")),
+        };
+        [Some(word), event, Some(&number)].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
     /// Whether the change is one that what is sampled afterwards tells the truth of.
     fn check(self, attr: &Attr) -> Result<(), String> {
         let why = match self {
             Self::Address(_) if attr.kind() != kind::BREAKPOINT => "only breakpoints (mem:…) have an address",
             Self::Address(_) if attr.period() != 0 && attr.sample_type() & sample_type::ADDR == 0 => {
                 "its samples do not say their address: record with -d"
+            }
+            Self::Address(_) if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 => {
+                "the kernel compares all of the request, and has chosen the depth of its stacks itself: say --max-stack"
             }
             Self::Address(_) => return Ok(()),
             Self::Period(_) | Self::Frequency(_) if attr.period() == 0 => "it counts, and takes no samples",
@@ -67,12 +80,12 @@ impl Change {
     }
 }
 
-/// What a breakpoint was opened with, moved; as the kernel has it meanwhile: an exec that was to start it has
-/// done so.
+/// What a breakpoint was opened with, moved; as the kernel has it by now: an exec that was to start it has.
 fn moved(attr: &Attr, address: u64, is_on: bool) -> Attr {
     let mut attr = attr.clone();
     attr.set_breakpoint(attr.bp_type(), address, attr.config2());
     attr.set(Flag::Disabled, !is_on);
+    attr.set(Flag::EnableOnExec, false);
     attr
 }
 

@@ -130,6 +130,9 @@ pub fn allocate(
         (true, None) => return bad("counting a whole CPU needs the CPU's number", ""),
         (false, Some(_)) => return bad("a counter of a task follows it to any CPU, and takes no number", ""),
         _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", ""),
+        _ if spec.qualifiers.most_samples.is_some() && spec.qualifiers.inherit == Some(true) => {
+            return bad("the kernel stops no event that children inherit", "leave out nr=, or inherit");
+        }
         _ if logs && mode.is_system() => {
             let remedy = "log a command's or a process's: -p PID, or -- COMMAND";
             return bad("only counts of tasks can be logged at their ends and switches", remedy);
