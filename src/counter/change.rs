@@ -61,7 +61,9 @@ impl Change {
             Self::Address(_) if attr.period() != 0 && attr.sample_type() & sample_type::ADDR == 0 => {
                 "its samples do not say their address: record with -d"
             }
-            Self::Address(_) if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 => {
+            Self::Address(_)
+                if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 =>
+            {
                 "the kernel compares all of the request, and has chosen the depth of its stacks itself: say --max-stack"
             }
             Self::Address(_) => return Ok(()),
@@ -70,6 +72,12 @@ impl Change {
             Self::Frequency(_) if !attr.get(Flag::Freq) => "it was opened with a period: order `period`",
             _ if attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config()) => {
                 "the kernel would go on writing the old period into the samples of a clock: record again"
+            }
+            // `perf_swevent_event`: with PERF_SAMPLE_PERIOD and a period, each occurrence is a sample.
+            Self::Period(_)
+                if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT) =>
+            {
+                "what the kernel counts without hardware changes its rate only where it was opened with a frequency"
             }
             _ if attr.sample_type() & sample_type::PERIOD == 0 => {
                 "its samples do not say their period: record with -P"
@@ -106,6 +114,9 @@ mod tests {
         }
         assert!(Change::Frequency(5).check(&clock).unwrap_err().contains("old period"));
         assert_eq!(Change::Frequency(5).check(&faults), Ok(()));
+        faults.set_period(9);
+        assert!(Change::Period(5).check(&faults).unwrap_err().contains("without hardware"));
+        faults.set_freq(9);
         faults.set_sample_type(0);
         assert!(Change::Frequency(5).check(&faults).unwrap_err().contains("record with -P"));
     }

@@ -151,9 +151,7 @@ impl EventFd {
     pub fn modify(&self, attr: &Attr) -> io::Result<()> {
         let mut image = attr.image(attr.size());
         // SAFETY: as in `open`: the kernel reads `size` bytes of it.
-        checked(unsafe {
-            kernel::ioctls::MODIFY_ATTRIBUTES(self.fd.as_raw_fd(), image.as_mut_ptr().cast())
-        })
+        checked(unsafe { kernel::ioctls::MODIFY_ATTRIBUTES(self.fd.as_raw_fd(), image.as_mut_ptr().cast()) })
     }
 
     /// The kernel's unique id of the event.

@@ -132,7 +132,9 @@ impl Feature {
             Self::Inherit => "add --no-inherit",
             Self::Exclusive => "leave out the modifier e",
             Self::LateConfig => "leave out config3, config4 and the terms that use them",
-            Self::LateFlags => "leave out text_poke, inherit_thread, remove_on_exec and sigtrap, or take a newer kernel",
+            Self::LateFlags => {
+                "leave out text_poke, inherit_thread, remove_on_exec and sigtrap, or take a newer kernel"
+            }
         }
     }
 }
