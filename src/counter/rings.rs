@@ -79,6 +79,19 @@ pub struct Instance {
     pub slot: TargetSlot,
 }
 
+/// What was shown of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopiedRing {
+    /// Its index.
+    pub ring: usize,
+    /// Backward: the newest record comes first.
+    pub direction: Direction,
+    /// Bytes shown.
+    pub len: u64,
+    /// Bytes ever written into it, up to what was shown.
+    pub end: u64,
+}
+
 /// What an instance has come to.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
@@ -394,6 +407,11 @@ impl Rings {
         Ok(())
     }
 
+    /// How many rings are assigned.
+    pub fn rings(&self) -> usize {
+        self.rings.len()
+    }
+
     /// How many rings the events opened so far need.
     pub fn count(&self) -> usize {
         let mut keys: Vec<_> = self
@@ -505,28 +523,53 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Shows everything that the backward rings hold, as often as it is asked for, and takes out what waits
-    /// in the forward ones: the ring's index, its direction, and one or two slices.
+    /// Shows what was written into the backward rings after the first bytes of each (`after`, by the index of
+    /// the ring; of others everything that they hold), as often as it is asked for, and takes out what waits
+    /// in the forward ones: one or two slices a ring. What was shown.
     ///
     /// # Errors
     /// As [`Rings::snapshot`].
     pub fn copy<E>(
         &mut self,
-        mut take: impl FnMut(usize, Direction, &[&[u8]]) -> Result<(), E>,
-    ) -> Result<(), Error>
+        after: &[u64],
+        mut take: impl FnMut(&[&[u8]]) -> Result<(), E>,
+    ) -> Result<Vec<CopiedRing>, Error>
     where
         Error: From<E>,
     {
         let Self { rings, open, .. } = self;
+        let mut copied = Vec::with_capacity(rings.len());
         for (index, MappedRing { open: at, direction, ring, .. }) in rings.iter_mut().enumerate() {
             let Some(ring) = ring else { continue };
-            let take = |slices: &[&[u8]]| take(index, *direction, slices);
-            match direction {
-                Direction::Forward => ring.drain(take)?,
-                Direction::Backward => ring.copy(&pause(&open[*at].fd)?, take)?,
+            let mut len = 0;
+            let mut take = |slices: &[&[u8]]| {
+                len = slices.iter().map(|slice| slice.len() as u64).sum();
+                take(slices).map_err(Error::from)
             };
+            let end = match direction {
+                Direction::Forward => {
+                    ring.drain(&mut take)?;
+                    ring.taken()
+                }
+                Direction::Backward => {
+                    let after = after.get(index).copied().unwrap_or(0);
+                    ring.copy(after, || pause(&open[*at].fd), &mut take)?
+                }
+            };
+            copied.push(CopiedRing { ring: index, direction: *direction, len, end });
         }
-        Ok(())
+        Ok(copied)
+    }
+
+    /// How far the rings are, as if nothing had been shown of them by [`copy`](Self::copy): after that it
+    /// shows what is written from now on, and what waits in forward ones.
+    pub fn positions(&self) -> Vec<CopiedRing> {
+        let position = |(index, mapped): (usize, &MappedRing)| {
+            let (ring, direction) = (mapped.ring.as_ref()?, mapped.direction);
+            let end = if direction == Direction::Forward { ring.taken() } else { ring.written() };
+            Some(CopiedRing { ring: index, direction, len: 0, end })
+        };
+        self.rings.iter().enumerate().filter_map(position).collect()
     }
 
     /// Whether any ring keeps the newest records until a snapshot is taken.
