@@ -259,11 +259,6 @@ impl Drop for Collector {
             rustix::process::Signal::TERM,
         );
         let _ = pmcd.wait();
-        if std::thread::panicking() {
-            for log in ["log", "agent.log"] {
-                eprintln!("{}", std::fs::read_to_string(self.path(log)).unwrap_or_default());
-            }
-        }
     }
 }
 
