@@ -1,8 +1,8 @@
 //! From the rings that a holder keeps to a recording: a copy of what they hold now, as a file that everything
 //! reads which reads recordings.
 //!
-//! Receives an entry and a path; has a [`Relay`] fetch what the rings hold, tells what runs now in front of it,
-//! and writes both.
+//! Receives an entry and a path; has a [`Relay`] fetch what the rings hold, tells what runs now in front of
+//! it, and writes both.
 
 use std::path::Path;
 
