@@ -1,5 +1,5 @@
-//! A signal at each overflow of an event, as `perf_event_open(2)` has it under "Overflow handling", and an end after
-//! so many: `fcntl` says who gets which signal, `PERF_EVENT_IOC_REFRESH` how often.
+//! A signal at each overflow of an event, as `perf_event_open(2)` has it under "Overflow handling", and an end
+//! after so many: `fcntl` says who gets which signal, `PERF_EVENT_IOC_REFRESH` how often.
 //!
 //! `cargo run --example overflow_signal`
 #![allow(unsafe_code, reason = "a handler for a signal cannot be set without")]
@@ -28,8 +28,8 @@ extern "C" fn overflowed(_: i32, info: *const libc::siginfo_t, _: *const libc::c
     if code == POLL_HUP { &LAST } else { &MORE }.fetch_add(1, Relaxed);
 }
 
-/// Works until `overflows` milliseconds of processor time have each sent a signal: how many said that there is
-/// more to come, and how many that it was the last.
+/// Works until `overflows` milliseconds of processor time have each sent a signal: how many said that there
+/// is more to come, and how many that it was the last.
 ///
 /// # Errors
 /// What the kernel says of the event.
@@ -42,7 +42,7 @@ pub fn count_overflows(overflows: u32) -> Result<(u32, u32)> {
     let mut request = allocate(&groups[0].events[0], Mode::TaskSampling, flags, None).map_err(refused)?;
     let event = request.open(TargetSlot::OURSELVES, None, None).map_err(refused)?;
     let (fd, signal) = (event.as_fd().as_raw_fd(), libc::SIGRTMIN());
-    // SAFETY: the action is a whole one, the handler touches atomics alone, and the descriptor is the event's.
+    // SAFETY: the action is a whole one, the handler touches atomics alone, the descriptor is the event's.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = overflowed as *const () as usize;

@@ -1,8 +1,8 @@
-//! Who writes to a variable? A breakpoint on it whose samples come as SIGTRAP: to the thread that wrote, at the
-//! instruction that wrote, with a word of our own (`sig_data`) that says which breakpoint it was.
+//! Who writes to a variable? A breakpoint on it whose samples come as SIGTRAP: to the thread that wrote, at
+//! the instruction that wrote, with a word of our own (`sig_data`) that says which breakpoint it was.
 //!
-//! `cargo run --example watchpoint`. From outside, `pmc record -d -e mem:ADDRESS:w -p PID` tells the same of any
-//! process, without a signal.
+//! `cargo run --example watchpoint`. From outside, `pmc record -d -e mem:ADDRESS:w -p PID` tells the same of
+//! any process, without a signal.
 #![allow(unsafe_code, reason = "a handler for a signal cannot be set without")]
 #![allow(clippy::print_stdout, reason = "it is a program of its own")]
 

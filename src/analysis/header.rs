@@ -187,22 +187,23 @@ fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     }
     let (hex, decimal) = (|value: u64| format!("{value:#x}"), |value: u64| value.to_string());
     let (low, high) = (|word: u64| word & 0xffff_ffff, |word: u64| word >> 32);
-    let rest: [(&str, u64, fn(u64) -> String); 13] = [
-        ("{ wakeup_events, wakeup_watermark }", low(word(6)), decimal),
-        ("bp_type", high(word(6)), decimal),
-        ("{ bp_addr, config1 }", word(7), hex),
-        ("{ bp_len, config2 }", word(8), hex),
-        ("branch_sample_type", word(9), hex),
-        ("sample_regs_user", word(10), hex),
-        ("sample_stack_user", low(word(11)), decimal),
-        ("clockid", high(word(11)), |clock| (clock as i32).to_string()),
-        ("sample_regs_intr", word(12), hex),
-        ("aux_watermark", low(word(13)), decimal),
-        ("sample_max_stack", high(word(13)), decimal),
-        ("aux_sample_size", low(word(14)), decimal),
-        ("sig_data", word(15), hex),
+    let rest = [
+        ("{ wakeup_events, wakeup_watermark }", decimal(low(word(6)))),
+        ("bp_type", decimal(high(word(6)))),
+        ("{ bp_addr, config1 }", hex(word(7))),
+        ("{ bp_len, config2 }", hex(word(8))),
+        ("branch_sample_type", hex(word(9))),
+        ("sample_regs_user", hex(word(10))),
+        ("sample_stack_user", decimal(low(word(11)))),
+        ("clockid", (high(word(11)) as i32).to_string()),
+        ("sample_regs_intr", hex(word(12))),
+        ("aux_watermark", decimal(low(word(13)))),
+        ("sample_max_stack", decimal(high(word(13)))),
+        ("aux_sample_size", decimal(low(word(14)))),
+        ("sig_data", hex(word(15))),
     ];
-    rest.iter().filter(|(_, value, _)| *value != 0).for_each(|(name, value, text)| say(name, text(*value)));
+    let said = rest.into_iter().filter(|(_, value)| value != "0" && value != "0x0");
+    said.for_each(|(name, value)| say(name, value));
     fields
 }
 

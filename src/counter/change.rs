@@ -33,6 +33,9 @@ impl Change {
         instances: impl Iterator<Item = (&'e Attr, &'e EventFd)> + Clone,
         is_on: bool,
     ) -> Result<(), String> {
+        if instances.clone().next().is_none() {
+            return Err("no counter of it is open here".to_owned());
+        }
         instances.clone().try_for_each(|(attr, _)| self.check(attr))?;
         for (attr, fd) in instances {
             let done = match self {
@@ -56,15 +59,16 @@ impl Change {
 
     /// Whether the change is one that what is sampled afterwards tells the truth of.
     fn check(self, attr: &Attr) -> Result<(), String> {
+        let has = |field| attr.sample_type() & field != 0;
         let why = match self {
             Self::Address(_) if attr.kind() != kind::BREAKPOINT => "only breakpoints (mem:…) have an address",
-            Self::Address(_) if attr.period() != 0 && attr.sample_type() & sample_type::ADDR == 0 => {
+            Self::Address(_) if attr.period() != 0 && !has(sample_type::ADDR) => {
                 "its samples do not say their address: record with -d"
             }
             Self::Address(_)
                 if attr.sample_type() & sample_type::CALLCHAIN != 0 && attr.sample_max_stack() == 0 =>
             {
-                "the kernel compares all of the request, and has chosen the depth of its stacks itself: say --max-stack"
+                "the kernel compares all of the request, and chose the depth of stacks itself: say --max-stack"
             }
             Self::Address(_) => return Ok(()),
             Self::Period(_) | Self::Frequency(_) if attr.period() == 0 => "it counts, and takes no samples",
@@ -77,11 +81,9 @@ impl Change {
             Self::Period(_)
                 if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT) =>
             {
-                "what the kernel counts without hardware changes its rate only where it was opened with a frequency"
+                "what the kernel counts without hardware changes only a frequency: record with -F"
             }
-            _ if attr.sample_type() & sample_type::PERIOD == 0 => {
-                "its samples do not say their period: record with -P"
-            }
+            _ if !has(sample_type::PERIOD) => "its samples do not say their period: record with -P",
             _ => return Ok(()),
         };
         Err(why.to_owned())

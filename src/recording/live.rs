@@ -288,7 +288,7 @@ impl EventSwitch for Sampling<'_> {
     }
 
     fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
-        self.rings.change(change, name, is_on)
+        self.sources.rings().change(change, name, is_on)
     }
 
     fn requests(&self) -> Vec<(&str, &Attr)> {

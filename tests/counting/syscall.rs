@@ -1,5 +1,5 @@
-//! What perf_event_open(2) has beyond counting and sampling: fields of the request by name, orders to events that
-//! run, signals. What strace sees of a request is what was asked of the kernel.
+//! What perf_event_open(2) has beyond counting and sampling: fields of the request by name, orders to events
+//! that run, signals. What strace sees of a request is what was asked of the kernel.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "../../examples/overflow_signal.rs"]
@@ -89,7 +89,7 @@ fn evlist_shows_the_fields() {
     ]);
 }
 
-/// Each child has an instance of its own, whose id stands in its samples.
+/// The kernel may hand a child's instance to its parent at a context switch: whose it is, is not looked at.
 #[test]
 fn samples_name_the_instance_that_took_them() {
     if !ready() {
@@ -97,19 +97,10 @@ fn samples_name_the_instance_that_took_them() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.data").display().to_string();
-    let command = ["sh", "-c", "/bin/true; /bin/true; :"];
-    let record = ["record", "-o", &file, "-e", "page-faults,stream_id,period=1", "--"];
-    kit::run(&[&record[..], &command].concat()).expect(0);
-    let script = kit::run(&["script", "-F", "tid,stream_id", "-i", &file]).expect(0).stdout;
-    let mut owners = std::collections::BTreeMap::<u64, &str>::new();
-    for line in script.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let &[tid, id] = words.as_slice() else { panic!("{line:?}") };
-        // One thread's alone: a thread has one on each CPU.
-        assert_eq!(*owners.entry(id.parse().unwrap()).or_insert(tid), tid, "{script}");
-    }
-    let tasks: std::collections::BTreeSet<&&str> = owners.values().collect();
-    assert_eq!(tasks.len(), 3, "{script}");
+    let record = ["record", "-o", &file, "-e", "page-faults,stream_id,period=1", "--", "true"];
+    kit::run(&record).expect(0);
+    let script = kit::run(&["script", "-F", "stream_id", "-i", &file]).expect(0).stdout;
+    assert!(!script.is_empty() && script.lines().all(|id| id.trim().parse::<u64>().unwrap() > 0), "{script}");
     kit::run(&["script", "-D", "-i", &file]).expect(0).prints(&["... stream_id: "]);
     kit::run(&["script", "--json", "-i", &file]).expect(0).prints(&["\"stream_id\":"]);
 }
@@ -145,9 +136,12 @@ fn exec_removes_an_event() {
     let events = format!("{event},{event},remove_on_exec");
     let (mut target, mut stdin) = waiting("exec true");
     let pid = target.id().to_string();
-    let counting =
-        kit::pmc().args(["stat", "-x,", "-e", &events, "-p", &pid]).stderr(Stdio::piped()).spawn().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut orders = Orders::through(folder.path());
+    let options = ["stat", "-x,", "-e", &events, "-p", &pid, "-D", "-1", "--control", &orders.control];
+    let counting = kit::pmc().args(options).stderr(Stdio::piped()).spawn().unwrap();
     kit::wait_for_counters(counting.id(), 2);
+    orders.give("enable");
     stdin.write_all(b"\n").unwrap();
     assert!(target.wait().unwrap().success());
     let ran = kit::Ran::from(counting.wait_with_output().unwrap()).expect(0);
@@ -232,14 +226,40 @@ const VARIABLES: &str = "#include <stdio.h>\n\
       while (scanf(\"%d %d\", &n, &m) == 2) {\n    while (n--) a++;\n    while (m--) b++;\n\
         printf(\"done\\n\");\n    fflush(stdout);\n  }\n  return 0;\n}\n";
 
-/// A program that runs, what it reads and says, and orders to a pmc that measures it.
+/// The channel of `--control`.
+struct Orders {
+    /// The option's value.
+    control: String,
+    orders: std::fs::File,
+    answers: BufReader<std::fs::File>,
+}
+
+impl Orders {
+    fn through(folder: &Path) -> Self {
+        let [orders, answers] = ["orders", "answers"].map(|name| folder.join(name).display().to_string());
+        let _ = Command::new("mkfifo").args([&orders, &answers]).stderr(Stdio::null()).status();
+        let control = format!("fifo:{orders},{answers}");
+        let open = |path: &str| OpenOptions::new().read(true).write(true).open(path).unwrap();
+        Self { control, orders: open(&orders), answers: BufReader::new(open(&answers)) }
+    }
+
+    /// Gives an order and waits until it is carried out.
+    #[track_caller]
+    fn give(&mut self, order: &str) {
+        writeln!(self.orders, "{order}").unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "ack\n", "{order}");
+    }
+}
+
+/// A program that runs, what it says, and orders to a pmc that measures it.
 struct Ordered {
     target: Child,
     said: BufReader<std::process::ChildStdout>,
     addresses: Vec<String>,
     pmc: Child,
-    orders: std::fs::File,
-    answers: BufReader<std::fs::File>,
+    orders: Orders,
 }
 
 impl Ordered {
@@ -254,36 +274,25 @@ impl Ordered {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         let addresses: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        for fifo in ["orders", "answers"] {
-            let _ = std::fs::remove_file(path(fifo));
-        }
-        assert!(Command::new("mkfifo").args([path("orders"), path("answers")]).status().unwrap().success());
-        let (control, pid) =
-            (format!("fifo:{},{}", path("orders"), path("answers")), target.id().to_string());
+        let (mut orders, pid) = (Orders::through(folder), target.id().to_string());
         let event = event.replace("&a", &addresses[0]);
         let mut pmc = kit::pmc();
         if let Some(under) = under {
             pmc = Command::new("strace");
             pmc.args(under).arg(kit::binary());
         }
-        let rest = ["-e", &event, "-p", &pid, "-D", "-1", "--control", &control];
+        let rest = ["-e", &event, "-p", &pid, "-D", "-1", "--control", &orders.control];
         let pmc = pmc.args(command).args(rest).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if under.is_none() {
             kit::wait_for_counters(pmc.id(), 1);
         }
-        let open = |name: &str| OpenOptions::new().read(true).write(true).open(path(name)).unwrap();
-        let (orders, answers) = (open("orders"), BufReader::new(open("answers")));
-        let mut ordered = Self { target, said, addresses, pmc, orders, answers };
-        ordered.order("enable");
-        ordered
+        orders.give("enable");
+        Self { target, said, addresses, pmc, orders }
     }
 
     #[track_caller]
     fn order(&mut self, order: &str) {
-        writeln!(self.orders, "{order}").unwrap();
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).unwrap();
-        assert_eq!(answer, "ack\n", "{order}");
+        self.orders.give(order);
     }
 
     /// Has the variables written so often.
