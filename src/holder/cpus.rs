@@ -28,7 +28,7 @@ impl CpuWatch {
 
     /// Whether a CPU has come or gone since the last time.
     pub(super) fn heard(&self) -> bool {
-        let mut message = [0; 4096];
+        let mut message = [0; 8 << 10];
         let mut heard = false;
         loop {
             match recv(&self.0, &mut message, RecvFlags::empty()) {

@@ -130,12 +130,10 @@ impl Drop for Listener {
     }
 }
 
-/// The socket that whoever has started us listens at already, if there is one, as sd_listen_fds(3) has it:
-/// the first of `LISTEN_FDS` descriptors from 3 on, if they are meant for `LISTEN_PID`.
+/// The socket that whoever has started us listens at already, if there is one.
 fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
-    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
-    let sockets = number("LISTEN_FDS").filter(|_| number("LISTEN_PID") == Some(std::process::id()));
-    if sockets.unwrap_or(0) == 0 {
+    let sockets = descriptor::handed_over();
+    if sockets == 0 {
         return Ok(None);
     }
     let path = directory.socket();
@@ -151,7 +149,7 @@ fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
     let looked =
         look().map_err(|error| Error::io("taking the socket that was handed to us (LISTEN_FDS)", error));
     match (sockets, looked?) {
-        (Some(1), Some(socket)) => Ok(Some(Listener { socket, path: None })),
+        (1, Some(socket)) => Ok(Some(Listener { socket, path: None })),
         _ => Err(Error::new("what was handed to us (LISTEN_FDS) is not the one socket that we need")
             .try_this(format!("ListenSequentialPacket={} in the socket's unit", path.display()))),
     }
