@@ -594,6 +594,18 @@ impl Rings {
         self.open.iter().filter_map(read).collect()
     }
 
+    /// Closes everything, on a thread of its own where that takes the kernel long.
+    pub fn close_aside(mut self) {
+        if self.slow_to_close() == 0 {
+            return;
+        }
+        // A mapping keeps its event open, too.
+        self.rings.clear();
+        let open: Vec<EventFd> = self.open.drain(..).map(|open| open.fd).collect();
+        // Where there is no thread to be had, they are closed here.
+        let _ = std::thread::Builder::new().name("closing".into()).spawn(move || drop(open));
+    }
+
     /// How many open events the kernel takes some 35 ms each to close, so that a child may be left to do it:
     /// tracepoints. Probes of our own can only be removed once they are closed, and so by us.
     pub fn slow_to_close(&self) -> usize {
