@@ -140,10 +140,15 @@ impl Column<'_> {
 
     /// The factor from its count to a unit, and that unit.
     pub(super) fn quantity(&self) -> (f64, &str) {
-        match (self.spec.unit.as_str(), role(&self.spec).shown_in()) {
-            ("", Some(clock)) => clock,
-            (unit, _) => (self.spec.scale, unit),
-        }
+        quantity(&self.spec)
+    }
+}
+
+/// The factor from an event's count to the unit that it is shown in, and that unit.
+pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
+    match (spec.unit.as_str(), role(spec).shown_in()) {
+        ("", Some(clock)) => clock,
+        (unit, _) => (spec.scale, unit),
     }
 }
 

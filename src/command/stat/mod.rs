@@ -73,7 +73,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let passes =
         if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
     let mut printer = Printer::new(plan.output.clone(), subject(&plan))?;
-    plan.overridden.clone().into_iter().for_each(|warning| printer.warn(warning));
+    plan.overridden.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
         printer.warn(Warning::TimeShared { times });
