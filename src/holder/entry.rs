@@ -14,10 +14,10 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use crate::abi::attr::{Attr, WORDS};
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
-use crate::counter::rings::{Reading, Rings, by_thread};
+use crate::counter::rings::{CopiedRing, Reading, Rings, by_thread};
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
-use crate::persistent::message::{Counts, CpuCounts, Snapshot, SnapshotEvent};
+use crate::persistent::message::{Counts, CpuCounts, RingCopy, Snapshot, SnapshotEvent};
 use crate::persistent::{Definition, Entry, RingMode};
 use crate::recording::open;
 use crate::recording::plan::{SamplePlan, Scope};
@@ -50,8 +50,7 @@ impl HeldEvent {
         let options = SampleOptions {
             call_graph: definition.call_graph.then_some(CallGraph::Fp),
             backward: definition.mode == RingMode::Overwrite,
-            running_time: true,
-            ..SampleOptions::default()
+            ..open::held_options()
         };
         let plan = SamplePlan {
             events: vec![definition.event.clone()],
@@ -121,21 +120,24 @@ impl HeldEvent {
     }
 
     /// A copy of its rings: a [`Snapshot`] as JSON, and the bytes; both for anybody to read and nobody to
-    /// change. Each ring is paused only while it is copied.
-    pub(super) fn copy(&mut self) -> Result<[OwnedFd; 2]> {
+    /// change. `after`: see [`Request::Snapshot`](crate::persistent::message::Request::Snapshot).
+    pub(super) fn copy(&mut self, after: Option<&[u64]>) -> Result<[OwnedFd; 2]> {
         let failed = |error: io::Error| {
             Error::io(format!("copying the rings of {}", self.entry.definition.name), error)
         };
         let mut bytes = memory("records").map_err(failed)?;
-        let mut rings: Vec<(usize, u64, bool)> = Vec::new();
-        self.rings.copy(|ring, direction, slices| {
-            rings.push((
-                ring,
-                slices.iter().map(|slice| slice.len() as u64).sum(),
-                direction == Direction::Backward,
-            ));
-            slices.iter().try_for_each(|slice| bytes.write_all(slice)).map_err(failed)
-        })?;
+        let rings = match after {
+            Some(after) => self.rings.copy(after, |slices| {
+                slices.iter().try_for_each(|slice| bytes.write_all(slice)).map_err(failed)
+            })?,
+            None => self.rings.positions(),
+        };
+        let copy = |ring: &CopiedRing| RingCopy {
+            ring: ring.ring,
+            len: ring.len,
+            is_backward: ring.direction == Direction::Backward,
+            end: ring.end,
+        };
         let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
         let snapshot = Snapshot {
             events: self
@@ -149,7 +151,7 @@ impl HeldEvent {
                 .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
                 .collect(),
             owners: self.rings.passed_on(),
-            rings,
+            rings: rings.iter().map(copy).collect(),
             lost: self.rings.read().iter().map(|reading| reading.lost).sum(),
             cpus: match &self.scope {
                 Scope::Cpus(cpus) => Some(cpus.to_string()),

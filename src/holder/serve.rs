@@ -242,10 +242,10 @@ impl Holder {
         let is_owner = uid == 0 || uid == self.own;
         let answer = match request {
             Request::Read { entry } => Answer::Counts(self.find(&entry, is_owner, Share::Counts)?.counts()),
-            Request::Snapshot { entry } => {
+            Request::Snapshot { entry, after } => {
                 let held = self.find(&entry, is_owner, Share::Records)?;
-                if is_owner {
-                    return Ok((Answer::Copied, held.copy()?.into()));
+                if is_owner || after.is_none() {
+                    return Ok((Answer::Copied, held.copy(after.as_deref())?.into()));
                 }
                 let id = held.entry.id;
                 return Ok((Answer::Copied, self.copy_for_others(id)?));
@@ -324,7 +324,7 @@ impl Holder {
     fn copy_for_others(&mut self, id: u64) -> Result<Vec<OwnedFd>> {
         self.copies.retain(|_, (at, _)| at.elapsed() < SAME_COPY);
         if let (false, Some(held)) = (self.copies.contains_key(&id), self.entries.get_mut(&id)) {
-            self.copies.insert(id, (Instant::now(), held.copy()?));
+            self.copies.insert(id, (Instant::now(), held.copy(Some(&[]))?));
         }
         let copy = self.copies.get(&id).map(|(_, copy)| copy).into_iter().flatten();
         let again: io::Result<Vec<OwnedFd>> = copy.map(OwnedFd::try_clone).collect();
