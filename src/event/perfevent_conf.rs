@@ -1,8 +1,8 @@
 //! PCP's `perfevent.conf` as a source of events: what its agent would count on this machine.
 //!
-//! Receives the file's text, the [`Host`] and a [`Parser`]; hands on events under the names that the file gives them,
-//! sums of them, and the lines that are left out, each with its reason. Decides what libpfm4's spellings mean in pmc's
-//! event text; leaves sums to whoever has counts.
+//! Receives the file's text, the [`Host`] and a [`Parser`]; hands on events under the names that the file gives
+//! them, sums of them, and the lines that are left out, each with its reason. Decides what libpfm4's spellings
+//! mean in pmc's event text; leaves sums to whoever has counts.
 //!
 //! ```text
 //! [hsw hsw_ep]               the first section of which a PMU is here is taken, and no other
@@ -67,8 +67,10 @@ pub fn read(text: &str, host: &Host, parser: &mut Parser<'_>) -> Result<Perfeven
     let core = core_names(host);
     let mut conf = PerfeventConf::default();
     let mut places = Places::new(host);
-    let is_static = |section: &&Section<'_>| matches!(&section.kind, Kind::Pmus(names) if names.iter().any(|name| is_here(name, host, &core)));
-    let chosen = sections.iter().find(is_static);
+    let chosen = sections.iter().find(|section| match &section.kind {
+        Kind::Pmus(names) => names.iter().any(|name| is_here(name, host, &core)),
+        _ => false,
+    });
     let dynamic = sections.iter().filter(|section| section.kind == Kind::Dynamic);
     for section in chosen.into_iter().chain(dynamic) {
         for line in &section.lines {
@@ -333,7 +335,8 @@ const EQUALS: [(&str, &str); 12] = [
     ("BRANCH_MISSES_RETIRED", "branch-misses"),
 ];
 
-/// `PMU::EVENT:UMASK:MODIFIER`, as pmc's event text; what is not known to be libpfm4's is taken for that already.
+/// `PMU::EVENT:UMASK:MODIFIER`, as pmc's event text; what is not known to be libpfm4's is taken for that
+/// already.
 fn libpfm(text: &str) -> Result<String, String> {
     let (pmu, rest) = text.split_once("::").unwrap_or(("", text));
     let mut parts = rest.split(':');

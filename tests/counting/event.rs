@@ -813,7 +813,7 @@ fn hostile_lengths_are_answered_soon() {
 
 /// A configuration of PCP's agent on a saved machine, as text.
 fn configured(text: &str, host: &Host) -> String {
-    let conf = perfevent_conf::read(text, host, &mut Parser::new(host)).unwrap();
+    let conf = perfevent_conf::read(text, host, &mut Parser::new(host)).expect("it is understood");
     let mut out = String::new();
     for event in conf.groups.iter().flat_map(|group| &group.events) {
         let cpus = event.cpus.as_ref().map(|cpus| format!(" on {cpus}")).unwrap_or_default();
