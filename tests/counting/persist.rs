@@ -1,6 +1,7 @@
 //! Persistent events: what is held goes on with nobody there, any number of readers get it, and nobody harms the holder.
 
 mod readers;
+mod service;
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
@@ -412,6 +413,13 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     user(&run, &["persist", "snapshot", "counts", "-o", "-"]).expect(1).says(&["shares no records"]);
     let copy = user(&run, &["persist", "snapshot", "records", "-o", "-"]).expect(0);
     assert!(copy.stdout.starts_with("PERFILE2"));
+    let file = theirs.path("run/shared").display().to_string();
+    user(&run, &["record", "-e", "persistent/records/", "--backlog", "-o", &file, "--", "true"])
+        .expect(0)
+        .says(&["samples, none lost"]);
+    user(&run, &["record", "-e", "persistent/counts/", "-o", &file, "--", "true"])
+        .expect(1)
+        .says(&["shares no records"]);
     for words in [
         &["persist", "add", "more", "-e", "page-faults"][..],
         &["persist", "rm", "records"],

@@ -67,6 +67,12 @@ fn several_record_the_same_and_each_has_all() {
     worker.work(5);
     kill_process(Pid::from_child(&reader), Signal::INT).expect("it is there");
     ended(reader).expect(0).says(&["5 samples, none lost"]);
+    // So does one that is killed: what it wrote is readable, and nothing is left paused.
+    let fourth = run.file("fourth.data");
+    let mut killed = run.read(&[&record[..], &[&fourth, "--backlog"]].concat(), "fourth");
+    killed.kill().expect("it is there");
+    killed.wait().expect("it ends");
+    run.pmc(&["script", "-i", &fourth]).expect(0);
     run.let_go();
     for reader in readers {
         ended(reader).expect(0).says(&["none lost"]);
