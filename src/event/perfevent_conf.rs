@@ -1,8 +1,8 @@
 //! PCP's `perfevent.conf` as a source of events: what its agent would count on this machine.
 //!
-//! Receives the file's text, the [`Host`] and a [`Parser`]; hands on events under the names that the file gives
-//! them, sums of them, and the lines that are left out, each with its reason. Decides what libpfm4's spellings
-//! mean in pmc's event text; leaves sums to whoever has counts.
+//! Receives the file's text, the [`Host`] and a [`Parser`]; hands on events under the names that the file
+//! gives them, sums of them, and the lines that are left out, each with its reason. Decides what libpfm4's
+//! spellings mean in pmc's event text; leaves sums to whoever has counts.
 //!
 //! ```text
 //! [hsw hsw_ep]               the first section of which a PMU is here is taken, and no other
@@ -12,6 +12,8 @@
 //! [dynamic]                  PMU.EVENT [NUMBER] [PARAMETER:VALUE …], as sysfs has them
 //! [NAME:derived]             a sum: EVENT [where] [SCALE | perf_scale]; `||` before an alternative
 //! ```
+
+use std::fmt;
 
 use super::{EventGroup, Parser};
 use crate::host::cpu::Topology;
@@ -49,13 +51,18 @@ pub struct LeftOut {
 }
 
 /// A line that is none of the format's.
-#[derive(Debug, PartialEq, thiserror::Error)]
-#[error("line {line}: {what}")]
+#[derive(Debug, PartialEq)]
 pub struct BadLine {
     /// Counted from 1.
     pub line: usize,
     /// What is wrong with it.
     pub what: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
 }
 
 /// Reads a file.

@@ -822,3 +822,59 @@ fn a_file_system_without_locks_is_explained() {
     };
     assert_eq!(said(&ours), said(&original));
 }
+
+/// Each option of `perfalloc(1)` by itself, and a command, with the original and with pmc by its name.
+#[test]
+fn the_manual_pages_invocations_run_as_written() {
+    if !need_pcp() {
+        return;
+    }
+    let ours = tempfile::tempdir().unwrap();
+    let ours = ours.path().join("perfalloc");
+    symlink(kit::binary(), &ours).unwrap();
+    for program in [Path::new(PCP).join("perfalloc"), ours] {
+        let place = Place::new();
+        let other = place.dir.path().join("other");
+        File::create(&other).unwrap();
+        let ends = |holder: u32| {
+            kit::wait_for_handler(holder, Signal::INT.as_raw());
+            kit::wait_until_idle(holder);
+            send(holder, Signal::INT);
+        };
+        let mut foreground = Guard::start(place.command(&program).arg("-D"));
+        place.wait_for_holder(Some(foreground.0.id()));
+        ends(foreground.0.id());
+        assert_eq!(foreground.0.wait().unwrap().code(), Some(0), "{program:?} -D");
+        place.wait_for_holder(None);
+
+        kit::Ran::from(place.command(&program).arg("-d").output().unwrap()).expect(0);
+        until("the background holds", || place.holder().is_some());
+        ends(place.holder().unwrap());
+        place.wait_for_holder(None);
+
+        let mut elsewhere = Guard::start(place.command(&program).arg("-f").arg(&other));
+        let holders = || reservation::status(&other).holders.unwrap();
+        until("the other file is held", || !holders().is_empty());
+        assert_eq!(place.holder(), None, "{program:?} -f");
+        ends(elsewhere.0.id());
+        assert_eq!(elsewhere.0.wait().unwrap().code(), Some(0), "{program:?} -f");
+
+        let said = |option| kit::Ran::from(place.command(&program).arg(option).output().unwrap()).expect(0);
+        for (option, word) in [("-h", "Usage:"), ("-v", "perfalloc")] {
+            let ran = said(option);
+            assert!(ran.stdout.contains(word) || ran.stderr.contains(word), "{program:?} {option}: {ran:?}");
+        }
+
+        // The reservation lives as long as the command.
+        let mut command = Guard::start(place.command(&program).args(["sleep", "1000"]));
+        until("it is held", || place.holder().is_some());
+        until("it has become the command", || {
+            std::fs::read_to_string(format!("/proc/{}/comm", command.0.id())).unwrap() == "sleep\n"
+        });
+        command.signal(Signal::TERM);
+        assert_eq!(command.0.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
+        place.wait_for_holder(None);
+        std::fs::remove_file(place.lock_file()).unwrap();
+        assert_eq!(place.command(&program).output().unwrap().status.code(), Some(1), "EXIT_FAILURE");
+    }
+}
