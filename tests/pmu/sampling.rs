@@ -30,6 +30,10 @@ pub(super) const BATCH: &[(&str, &str)] = &[
         "perf_yield",
         "perf script -i y.data -D 2>/dev/null | grep -E 'PERF_RECORD_(UN)?THROTTLE'; perf script -i y.data -F event 2>/dev/null | grep -c instructions",
     ),
+    (
+        "period_changed",
+        "mkfifo /tmp/orders /tmp/answers; $T record -P -c 10000000 -e instructions:u -o p.data --control fifo:/tmp/orders,/tmp/answers sh -c 'work 50000000; echo period 1000000 >/tmp/orders; read answer </tmp/answers; work 50000000'; $T script -i p.data -F comm,period | grep work | sort | uniq -c",
+    ),
 ];
 
 /// Rows of a report: the name, own and total percent.
@@ -80,6 +84,24 @@ fn every_millionth_instruction_is_sampled() {
     assert!((199..=203).contains(&samples), "{samples} samples");
     let (_, own, _) = row(&rows, "hot_leaf");
     assert!((73.0..77.0).contains(own), "{rows:?}");
+}
+
+/// An order changes the period; each sample says its own.
+#[test]
+fn the_period_is_changed_while_it_samples() {
+    let Some(run) = guest("period_changed") else { return };
+    let run = run.expect(0);
+    let counts: Vec<(u64, u64)> = run
+        .stdout
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words[2].trim_end_matches(':').parse().unwrap(), words[0].parse().unwrap())
+        })
+        .collect();
+    // 100 million instructions before, as many after.
+    let of = |period: u64| counts.iter().find(|(of, _)| *of == period).map_or(0, |(_, count)| *count);
+    assert!((8..=10).contains(&of(10_000_000)) && (98..=102).contains(&of(1_000_000)), "{}", run.stdout);
 }
 
 #[test]
