@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
-use super::targets::{explain, make_room_for_events, slots, threads};
+use super::targets::{check_flags, explain, make_room_for_events, slots, threads};
 use super::{ended_threads, filters, launch, new_threads, time_slices};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
@@ -24,9 +24,10 @@ use crate::counter::reservation::Policy;
 use crate::counter::rings::{RingOptions, Rings, pages_of};
 use crate::counter::target::{Cgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, kernel_words, say};
-use crate::event::{EventGroup, EventSpec, Parser, Source};
+use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
+use crate::sys::clock;
 use crate::sys::credentials::{Credentials, Limits, LinuxCapability};
 use crate::sys::page_size;
 use crate::sys::process::{self, Held};
@@ -38,13 +39,6 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
-    }
-    let mut specs = groups.iter().flat_map(|group| &group.events);
-    if let Some(spec) = specs.find(|spec| matches!(spec.source, Source::Held(_))) {
-        let name = spec.name.trim_start_matches("persistent/").trim_end_matches('/');
-        return Err(Error::usage(format!("{}: its holder records it already", spec.name))
-            .why("the rings are the holder's, which has copies of them for any number of readers")
-            .try_this(format!("pmc persist snapshot {name} -o perf.data")));
     }
     groups = time_slices::lead(groups);
     if plan.excludes_self {
@@ -112,6 +106,18 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bo
     plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
 }
 
+/// How a holder opens what it holds, but for what was asked for.
+pub(crate) fn held_options() -> SampleOptions {
+    // A clock that whoever reads can read too.
+    SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
+}
+
+/// No events and no rings.
+pub(super) fn none() -> Result<Rings> {
+    let none = Rings::new(Vec::new(), &SampleOptions::default(), RingOptions::default());
+    none.map_err(|refusal| Error::new(refusal.event))
+}
+
 /// Opens the events wherever the scope says, and maps their rings.
 pub(crate) fn open(
     plan: &SamplePlan,
@@ -125,6 +131,7 @@ pub(crate) fn open(
         && plan.course.delay == Delay::None
         && plan.reserve != Policy::Yield;
     let events = || groups.iter().flat_map(|(group, _)| &group.events);
+    check_flags(events(), &plan.scope, &threads, host)?;
     let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,

@@ -294,7 +294,7 @@ fn words_that_nothing_heeds_are_refused() {
         ("cycles,usr,percore", "percore", "summed", "pmc stat -a --per-core"),
         ("cycles/percore/", "percore", "summed", "pmc stat -a --per-core"),
         ("cpu/event=1,percore/", "percore", "summed", "pmc stat -a --per-core"),
-        ("cycles/nr=3/", "nr", "ends by itself", "--timeout"),
+        ("cycles/aux-action=pause/", "aux-action", "AUX area", "leave it out"),
         ("cycles/aux-output/", "aux-output", "AUX area", "leave it out"),
         ("cycles/aux-sample-size=4096/", "aux-sample-size", "AUX area", "leave it out"),
         ("cycles/@driver=word/", "@driver", "drivers of PMUs", "leave it out"),
@@ -421,6 +421,13 @@ fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
     assert!(refusal.explain(&Facts::default()).cause.contains("a holder keeps it open"));
     let missing = read("persistent/fault/").unwrap_err();
     assert_eq!(missing.suggestions, ["faults"]);
+    // Where there are both, each has its own.
+    let sysfs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs/persistent/sys");
+    std::os::unix::fs::symlink(sysfs, folder.path().join("sys")).unwrap();
+    let kernels = read("persistent/mce_record/").unwrap().remove(0).events.remove(0);
+    assert_eq!(kernels.attr().map(|attr| (attr.kind(), attr.config())), Some((6, 106)));
+    let held = read("persistent/faults/").unwrap().remove(0).events.remove(0);
+    assert!(matches!(held.source, Source::Held(_)));
     assert!(missing.remedy.unwrap().contains("pmc persist add fault -e EVENT"));
 }
 

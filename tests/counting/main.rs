@@ -14,5 +14,6 @@ mod persist;
 mod pmcstat;
 mod reserve;
 mod stat;
+mod syscall;
 mod usage;
 mod view_stat;
