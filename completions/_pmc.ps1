@@ -122,6 +122,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;stat' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--perfevent-conf', '--perfevent-conf', [CompletionResultType]::ParameterName, 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
             [CompletionResult]::new('--pmu-filter', '--pmu-filter', [CompletionResultType]::ParameterName, 'Of events that several PMUs of a kind have, count only this PMU''s')
@@ -226,6 +227,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;stat-record' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--perfevent-conf', '--perfevent-conf', [CompletionResultType]::ParameterName, 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
             [CompletionResult]::new('--pmu-filter', '--pmu-filter', [CompletionResultType]::ParameterName, 'Of events that several PMUs of a kind have, count only this PMU''s')

@@ -81,6 +81,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --perfevent-conf 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)'
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
             cand --pmu-filter 'Of events that several PMUs of a kind have, count only this PMU''s'
@@ -184,6 +185,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;stat-record'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --perfevent-conf 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)'
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
             cand --pmu-filter 'Of events that several PMUs of a kind have, count only this PMU''s'

@@ -73,6 +73,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'L
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l perfevent-conf -d 'Count the events of this configuration of PCP\'s agent pmdaperfevent (perfevent.conf)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
@@ -152,6 +153,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l perfevent-conf -d 'Count the events of this configuration of PCP\'s agent pmdaperfevent (perfevent.conf)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r

@@ -56,6 +56,7 @@ pub enum Warning {
     RecordsTorn,
     FilesNotKept { why: String },
     SettingLeftOut { what: String },
+    LineLeftOut { line: String, entry: String, why: String },
     Recording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
@@ -178,6 +179,9 @@ impl Warning {
                 format!("the recording is whole, but its programs are not kept for later: {why}")
             }
             Self::SettingLeftOut { what } => format!("left out of the settings: {what}"),
+            Self::LineLeftOut { line, entry, why } => {
+                format!("{line}: {entry} is left out: {why}")
+            }
             Self::Recording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")

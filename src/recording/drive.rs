@@ -131,6 +131,7 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     measurement.activity.begin(driven, at_once, reserved == Some(true), monotonic_ns())?;
     let start = monotonic_ns();
     (measurement.start, measurement.now) = (start, start);
+    measurement.activity.begins_at(start);
     let _others_terminal = held.as_ref().and_then(|_| say::hold());
     let command = held.map(|held| launch::release(held, &course.command)).transpose()?;
     driven.started(&mut measurement)?;

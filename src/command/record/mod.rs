@@ -124,6 +124,10 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
         let copied = plan.sample.options.call_graph.map_or(0, CallGraph::copied_bytes);
         say::warn(&Warning::StacksCut { percent, are_largest: copied == LARGEST_STACK_COPY });
     }
+    if run.yielded_ns > 0 {
+        let [off, of] = [run.yielded_ns, run.elapsed_ns].map(|ns| units::duration(ns as f64));
+        say::warn(&Warning::CountersYielded { off, of });
+    }
     if lost > 0 {
         say::warn(&Warning::RecordsLost);
     }

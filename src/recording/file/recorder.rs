@@ -27,7 +27,7 @@ use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::encode::{Encoder, MOST_THREADS};
-use crate::record::{Stat, StatRound, Task, Thread, kind, walk};
+use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
 use crate::recording::control::Control;
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
@@ -37,9 +37,10 @@ use crate::recording::sources::Sources;
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
 use crate::recording::{launch, open};
+use crate::sys::clock;
 use crate::sys::process::{self, Held, Outcome};
 use crate::sys::signal::Signals;
-use crate::units::Count;
+use crate::units::{Count, PerfTime};
 
 /// So long is waited at most for what the kernel has written and not published.
 const MOST_WAIT: Duration = Duration::from_secs(1);
@@ -88,6 +89,8 @@ pub(crate) struct Run {
     pub(crate) readings: Vec<Reading>,
     /// Nanoseconds from when the events were first on to the end; if they never were (`-D`), from the start.
     pub(crate) elapsed_ns: u64,
+    /// Nanoseconds in which the hardware events were left to somebody's reservation.
+    pub(crate) yielded_ns: u64,
     pub(crate) was_ever_on: bool,
     pub(crate) outcome: Option<Outcome>,
     /// pmc was told to end by this signal.
@@ -130,6 +133,8 @@ impl Recording<'_> {
             next_drain: 0,
             schedule: Schedule::new(file),
             readings: Vec::new(),
+            gaps: Vec::new(),
+            is_yielding: false,
             failed: None,
             is_full: false,
         };
@@ -151,6 +156,7 @@ impl Recording<'_> {
             totals: recorder.output.totals(),
             readings: recorder.readings,
             elapsed_ns: measured.now - measured.start,
+            yielded_ns: measured.activity.yielded_ns(measured.now),
             was_ever_on: measured.activity.was_ever_on(),
             outcome: measured.ending.outcome,
             interrupted: measured.ending.interrupted(),
@@ -182,6 +188,9 @@ struct Recorder<'a> {
     next_drain: u64,
     schedule: Schedule,
     readings: Vec<Reading>,
+    /// Records of gaps (`--reserve=yield`) that are not written yet.
+    gaps: Vec<u8>,
+    is_yielding: bool,
     failed: Option<Error>,
     is_full: bool,
 }
@@ -213,6 +222,8 @@ impl EventSwitch for Recorder<'_> {
         if is_yielding {
             say::warn(&Warning::CountersLeftAlone);
         }
+        self.is_yielding = is_yielding;
+        self.mark_gap(is_yielding);
     }
 }
 
@@ -302,7 +313,24 @@ impl Driven for Recorder<'_> {
 }
 
 impl Recorder<'_> {
+    /// Has the hardware's events say that they are off from now on, or on again, as the kernel does when it
+    /// throttles.
+    fn mark_gap(&mut self, is_off: bool) {
+        let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
+        let mut out = Encoder::new(self.output.trailer());
+        for (_, _, ids) in self.sources.rings.events().filter(|(spec, ..)| spec.takes_counter()) {
+            ids.iter().for_each(|&id| out.throttle(&Throttle { time, id, stream_id: 0 }, is_off));
+        }
+        self.gaps.extend_from_slice(out.bytes());
+    }
+
+    fn write_gaps(&mut self) -> Result<()> {
+        let gaps = std::mem::take(&mut self.gaps);
+        if gaps.is_empty() { Ok(()) } else { Ok(self.output.take(&[&gaps])?) }
+    }
+
     fn drain(&mut self) -> Result<()> {
+        self.write_gaps()?;
         let Self { sources, output, .. } = self;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         if bytes > 0 && output.begin_second_pass() {
@@ -316,6 +344,10 @@ impl Recorder<'_> {
     }
 
     fn take_rest(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_yielding) {
+            self.mark_gap(false);
+        }
+        self.write_gaps()?;
         let Self { sources, output, .. } = self;
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         let rings = &mut sources.rings;
