@@ -1276,6 +1276,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('read', 'read', [CompletionResultType]::ParameterValue, 'Show what an entry has counted since it was added')
             [CompletionResult]::new('snapshot', 'snapshot', [CompletionResultType]::ParameterValue, 'Write the records that an entry holds now into a file that report, script and perf read')
             [CompletionResult]::new('rename', 'rename', [CompletionResultType]::ParameterValue, 'Give an entry another name; its number stays')
+            [CompletionResult]::new('adopt', 'adopt', [CompletionResultType]::ParameterValue, 'Keep the events of a running `pmc record`, which ends; they go on')
+            [CompletionResult]::new('attach', 'attach', [CompletionResultType]::ParameterValue, 'Record what an entry holds and what comes, until the end; the entry goes')
             [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Close entries; forget those that were lost')
             [CompletionResult]::new('hold', 'hold', [CompletionResultType]::ParameterValue, 'Run the holder in the foreground, as a service does')
             break
@@ -1327,6 +1329,21 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;persist;rename' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;adopt' {
+            [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'The process id of a `pmc record` of processes or CPUs')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;attach' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')

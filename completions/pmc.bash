@@ -100,6 +100,12 @@ _pmc() {
             pmc__subcmd__persist,add)
                 cmd="pmc__subcmd__persist__subcmd__add"
                 ;;
+            pmc__subcmd__persist,adopt)
+                cmd="pmc__subcmd__persist__subcmd__adopt"
+                ;;
+            pmc__subcmd__persist,attach)
+                cmd="pmc__subcmd__persist__subcmd__attach"
+                ;;
             pmc__subcmd__persist,hold)
                 cmd="pmc__subcmd__persist__subcmd__hold"
                 ;;
@@ -1022,7 +1028,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__persist)
-            opts="-h --no-pager --help add list show read snapshot rename rm hold"
+            opts="-h --no-pager --help add list show read snapshot rename adopt attach rm hold"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1076,6 +1082,46 @@ _pmc() {
                     ;;
                 --share)
                     COMPREPLY=($(compgen -W "nothing counts records" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__adopt)
+            opts="-h --from --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__attach)
+            opts="-o -h --output --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

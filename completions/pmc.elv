@@ -1213,6 +1213,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand read 'Show what an entry has counted since it was added'
             cand snapshot 'Write the records that an entry holds now into a file that report, script and perf read'
             cand rename 'Give an entry another name; its number stays'
+            cand adopt 'Keep the events of a running `pmc record`, which ends; they go on'
+            cand attach 'Record what an entry holds and what comes, until the end; the entry goes'
             cand rm 'Close entries; forget those that were lost'
             cand hold 'Run the holder in the foreground, as a service does'
         }
@@ -1258,6 +1260,19 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;persist;rename'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;adopt'= {
+            cand --from 'The process id of a `pmc record` of processes or CPUs'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;attach'= {
+            cand -o 'The file'
+            cand --output 'The file'
             cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -h 'Print help'
             cand --help 'Print help'

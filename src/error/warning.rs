@@ -25,6 +25,7 @@ pub enum Warning {
     OptionIgnored { option: &'static str, why: &'static str },
     UnknownOrder { word: String },
     OrderRefused { order: String, why: String },
+    NotHandedOver { why: String },
     CountersShared { holders: String },
     CountersReserved { holders: String },
     AgentsPaused { pids: String },
@@ -69,6 +70,7 @@ impl Warning {
             Self::BackgroundIgnored
             | Self::UnknownOrder { .. }
             | Self::OrderRefused { .. }
+            | Self::NotHandedOver { .. }
             | Self::CountersShared { .. }
             | Self::CountersReserved { .. }
             | Self::Unreserved { .. }
@@ -97,6 +99,7 @@ impl Warning {
             }
             Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
             Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
+            Self::NotHandedOver { why } => format!("the events stay here (SIGUSR1): {why}"),
             Self::OrderRefused { order, why } => format!("--control: `{order}`: {why}"),
             Self::CountersShared { holders } => format!(
                 "the hardware counters are also reserved by {holders}: both count, so events may have to share the \

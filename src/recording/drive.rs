@@ -70,6 +70,11 @@ pub(super) trait Driven: EventSwitch {
     /// SIGUSR2 has come, or an order for a snapshot.
     fn snapshot(&mut self) {}
 
+    /// SIGUSR1 has come: the events are to go to a holder. Whether they have; then it is over.
+    fn detach(&mut self) -> bool {
+        false
+    }
+
     /// Called whenever something has woken the loop.
     fn work(&mut self, measurement: &mut Measurement) -> Result<()>;
 
@@ -209,10 +214,10 @@ impl Measurement {
         command: Option<&Running>,
     ) -> Result<()> {
         while let Some(caught) = signals.next() {
-            if caught.signal == signal::USR2 {
-                driven.snapshot();
-            } else {
-                self.ending.signal(caught, command);
+            match caught.signal {
+                signal::USR1 => self.ending.stopped |= driven.detach(),
+                signal::USR2 => driven.snapshot(),
+                _ => self.ending.signal(caught, command),
             }
         }
         if let (Some(command), None) = (command, self.ending.outcome) {

@@ -19,6 +19,7 @@ mod ended_threads;
 mod ending;
 pub(crate) mod file;
 pub(crate) mod filters;
+pub(crate) mod handover;
 mod held_counts;
 pub(crate) mod launch;
 pub(crate) mod live;

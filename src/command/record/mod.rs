@@ -44,8 +44,8 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     sources::settle(&mut plan.sample, &groups)?;
     targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR2])
-        .map_err(|error| Error::io("catching signals", error))?;
+    let caught = [signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR1, signal::USR2];
+    let signals = Signals::catch(&caught).map_err(|error| Error::io("catching signals", error))?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };

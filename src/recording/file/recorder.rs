@@ -26,6 +26,9 @@ use crate::counter::rings::{Instance, Reading, Rings, by_thread};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
+use crate::persistent::client::hand_over;
+use crate::persistent::directory::RunDirectory;
+use crate::persistent::message::{MOST_DESCRIPTORS, Request};
 use crate::record::encode::{Encoder, MOST_THREADS};
 use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
 use crate::recording::control::Control;
@@ -36,7 +39,7 @@ use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::sources::Sources;
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
-use crate::recording::{launch, open};
+use crate::recording::{handover, launch, open};
 use crate::sys::clock;
 use crate::sys::process::{self, Held, Outcome};
 use crate::sys::signal::Signals;
@@ -137,6 +140,7 @@ impl Recording<'_> {
             is_yielding: false,
             failed: None,
             is_full: false,
+            is_detached: false,
         };
         let (course, signals, stop) = (&plan.course, Some(signals), None);
         let surroundings = Surroundings { host, course, held, threads, signals, control, stop, watcher };
@@ -193,6 +197,8 @@ struct Recorder<'a> {
     is_yielding: bool,
     failed: Option<Error>,
     is_full: bool,
+    /// The events are somebody else's.
+    is_detached: bool,
 }
 
 impl EventSwitch for Recorder<'_> {
@@ -264,7 +270,18 @@ impl Driven for Recorder<'_> {
         self.schedule.ask_for();
     }
 
+    fn detach(&mut self) -> bool {
+        match self.hand_over() {
+            Ok(()) => self.is_detached = true,
+            Err(error) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
+        }
+        self.is_detached
+    }
+
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
+        if self.is_detached {
+            return Ok(());
+        }
         let now = measurement.now;
         self.next_drain = now + self.sources.pace(self.drain_ns);
         self.heed_triggers();
@@ -278,6 +295,9 @@ impl Driven for Recorder<'_> {
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
         say::wipe_status();
+        if self.is_detached {
+            return Ok(());
+        }
         if let Err(error) = self.sources.switch(false, EventChoice::All) {
             self.failed.get_or_insert(error);
         }
@@ -349,6 +369,10 @@ impl Recorder<'_> {
         }
         self.write_gaps()?;
         let Self { sources, output, .. } = self;
+        if self.is_detached {
+            output.end_round()?;
+            return output.settle(true);
+        }
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         let rings = &mut sources.rings;
         // What the kernel does not publish is believed after a while.
@@ -363,6 +387,30 @@ impl Recorder<'_> {
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.settle(true)
+    }
+
+    /// Hands the events over to this user's holder, which goes on where the file ends.
+    fn hand_over(&mut self) -> Result<()> {
+        let refuse = |why: &str| Err(Error::new(why));
+        match &self.plan.scope {
+            Scope::Command => return refuse("they are a command's, which would end with the recording"),
+            _ if !self.sources.are_own() => return refuse("some of them are a holder's already"),
+            _ => {}
+        }
+        let Some(directory) = self.host.own_run_directory().map(RunDirectory::at) else {
+            return refuse("this user has no run directory (XDG_RUNTIME_DIR)");
+        };
+        self.drain()?;
+        let rings = self.sources.rings();
+        let descriptors: Vec<BorrowedFd<'_>> = rings.descriptors_of_instances().collect();
+        if descriptors.len() > MOST_DESCRIPTORS {
+            return refuse(
+                "they are more than 253 descriptors, which the kernel does not pass in one message",
+            );
+        }
+        let events = handover::describe(rings, &self.plan.scope);
+        let request = Request::Adopt { name: handover::name(std::process::id()), events };
+        hand_over(&directory, &request, &descriptors).map(drop)
     }
 
     /// Where counts are logged (`-s`, `log-exit`), the kernel tells what each thread has counted at its end,
