@@ -1,7 +1,7 @@
 //! Whether the kernel says what a thread has counted when it ends (`inherit_stat`).
 //!
-//! From Linux 5.13 (`perf: Rework perf_event_exit_event()`) it did not, because the thread's context was marked
-//! dead before its `READ` was written; 6.19 does again, and so do older ones whose makers took the fix. So no
+//! From Linux 5.13 (`perf: Rework perf_event_exit_event()`) it did not: the thread's context was marked dead
+//! before its `READ` was written. 6.19 does again, and so do older ones whose makers took the fix. So no
 //! version tells, but a child that inherits an event and ends: is there a `READ` in the ring then?
 
 use std::io;
