@@ -8,6 +8,8 @@
 //! `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tries the checks themselves.
 
 mod kit;
+#[path = "pmu/logs.rs"]
+mod logs;
 #[path = "pmu/probes.rs"]
 mod probes;
 #[path = "pmu/sampling.rs"]
@@ -108,6 +110,8 @@ const MACHINES: &[Machine] = &[
     (&["-s", "2"], TWIN_BATCH),
     (&[], sampling::BATCH),
     (&[], probes::BATCH),
+    (&["-n"], logs::BATCH),
+    (&[], logs::OLDER_BATCH),
 ];
 
 /// Commands that only pmc has.
@@ -126,13 +130,14 @@ fn tool() -> String {
 /// What the guest's run of this command left; `None` where there is no rig.
 #[track_caller]
 fn guest(name: &str) -> Option<Ran> {
-    let built = rig().join("rootfs.ext4").exists() && rig().join("initrd.cpio").exists();
+    let built =
+        ["rootfs.ext4", "initrd.cpio", "newest/initrd.cpio"].iter().all(|file| rig().join(file).exists());
     if !kit::need("pmurig", built, "tests/pmu/setup.sh has not built the emulated machine")
         || !kit::need_program("aarch64-linux-gnu-gcc")
     {
         return None;
     }
-    let ours = sampling::BATCH.iter().chain(probes::BATCH);
+    let ours = [sampling::BATCH, probes::BATCH, logs::BATCH, logs::OLDER_BATCH].into_iter().flatten();
     let is_ours = OURS.contains(&name) || ours.map(|(name, _)| name).any(|of| *of == name);
     if tool() != "pmc" && is_ours {
         return None;

@@ -179,6 +179,8 @@ impl Pmcstat {
                 "options -N, -n and -O require a sampling mode counter",
             ),
             (has("eD") && !has("g"), "options -e and -D require -g"),
+            (has("AI") && !has("am"), "options -A and -I require -a or -m"),
+            (has("f") && !has("T"), "option -f requires -T"),
             (has("M") && !has("gR"), "option -M requires -g or -R"),
             (counting && sampling && !has("O"), "option -O is required to count and sample at once"),
         ];
@@ -230,6 +232,8 @@ mod tests {
             ("-C -P a -O x true", "require a counting"),
             ("-n 5 -p a true", "require a sampling"),
             ("-e -p a true", "require -g"),
+            ("-A -R a", "-A and -I require"),
+            ("-f threshold=1 -p a true", "-f requires"),
             ("-p a -P b true", "-O is required"),
             ("-w x -p a true", "Illegal value"),
         ] {

@@ -222,7 +222,7 @@ impl CounterSet {
             let bound = leader.cpus.as_ref();
             let opened = match (slot.tid, slot.cpu) {
                 // What counts a device is opened once, on the CPUs that stand for it.
-                (Some(_), _) if leader.uncore => Opened::Yes,
+                (Some(_), _) if leader.system_wide => Opened::Yes,
                 // `cpu=LIST` on a task: a counter for each of these CPUs.
                 (Some(_), _) if bound.is_some() => {
                     let cpus = bound.cloned().unwrap_or_default();
@@ -250,7 +250,7 @@ impl CounterSet {
     pub fn open_devices(&mut self, online: &CpuList) {
         for group in 0..self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
-            if leader.uncore {
+            if leader.system_wide {
                 let cpus =
                     leader.cpus.as_ref().map_or_else(|| online.clone(), |cpus| cpus.intersection(online));
                 self.open_on_each(group, None, &cpus);

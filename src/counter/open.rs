@@ -253,7 +253,8 @@ impl OpenCache {
         if let Some(known) = self.tracepoint.as_ref().filter(|_| tracepoint) {
             return known.clone();
         }
-        let device = spec.uncore.then(|| spec.cpus.as_ref()?.intersection(&self.online).first()).flatten();
+        let device =
+            spec.system_wide.then(|| spec.cpus.as_ref()?.intersection(&self.online).first()).flatten();
         let (mode, slot) = match device {
             Some(cpu) => (Mode::SystemCounting, TargetSlot { tid: None, cpu: Some(cpu) }),
             None => (Mode::TaskCounting, TargetSlot::OURSELVES),

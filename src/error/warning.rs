@@ -40,6 +40,7 @@ pub enum Warning {
     GuestsTogether { event: String },
     TargetOverridden { option: &'static str, by: &'static str },
     ChildrenNotRead { event: String },
+    EndsNotCounted,
     ChainsNotDeferred,
     ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
@@ -138,6 +139,9 @@ impl Warning {
                     "{event} leaves out what is started from now on: this kernel reads groups (:S) of one thread"
                 )
             }
+            Self::EndsNotCounted => {
+                "-s: this kernel does not say what a thread has counted when it ends".to_owned()
+            }
             Self::ChainsNotDeferred => {
                 "--call-graph fp,defer: this kernel follows user mode's frame pointers at once".to_owned()
             }
@@ -210,6 +214,7 @@ impl Warning {
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
             Self::TargetOverridden { .. } => "leave out one of them",
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
+            Self::EndsNotCounted => "Linux 6.19 or newer does (5.13 to 6.18 with the fix only)",
             Self::ChainsNotDeferred => "Linux 6.19 can do it later, and once for several samples",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null does without settings",

@@ -78,8 +78,9 @@ pub struct EventSpec {
     /// Instances of one PMU wildcard (`uncore_imc*`) or both halves of a hybrid event carry the same number:
     /// shown as one row unless `--no-merge`.
     pub merge: Option<u32>,
-    /// The PMU counts a package or a device (it has a `cpumask`), never one task.
-    pub uncore: bool,
+    /// Counted on [`cpus`](Self::cpus), or on all, whatever the target (perf's `system_wide`): the PMU counts
+    /// a package or a device (it has a `cpumask`), never one task; or it is wanted beside counts of tasks.
+    pub system_wide: bool,
     /// The CPUs that have this PMU, where the machine's cores differ: elsewhere the event cannot be opened
     /// for a CPU, and a task is counted only while it runs on one of them.
     pub core_cpus: Option<CpuList>,
@@ -192,7 +193,7 @@ impl EventSpec {
             levels_chosen: false,
             precise_max: false,
             merge: None,
-            uncore: false,
+            system_wide: false,
             core_cpus: None,
             exclusion_chosen: false,
             sample_read: false,

@@ -280,7 +280,7 @@ impl<'a> Line<'a> {
         for event in groups.iter_mut().flat_map(|group| &mut group.events) {
             self.event.clone_into(&mut event.name);
             // A package's PMU names one CPU of each itself.
-            if !event.uncore || matches!(self.place, Place::Cpu(_)) {
+            if !event.system_wide || matches!(self.place, Place::Cpu(_)) {
                 event.cpus = cpus.clone().or(event.cpus.take());
             }
         }

@@ -303,8 +303,8 @@ pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> Result<
 pub(super) fn place(spec: &mut EventSpec, pmu: &Pmu) {
     spec.pmu = Some(pmu.name.clone());
     spec.cpus = pmu.cpumask();
-    spec.uncore = spec.cpus.is_some();
-    spec.core_cpus = if spec.uncore { None } else { pmu.core_cpus() };
+    spec.system_wide = spec.cpus.is_some();
+    spec.core_cpus = if spec.system_wide { None } else { pmu.core_cpus() };
 }
 
 /// Whether the PMU belongs to the cores, so that generic names mean something on it.

@@ -15,6 +15,7 @@
 pub(crate) mod control;
 pub(crate) mod counting;
 mod drive;
+mod ended_threads;
 mod ending;
 pub(crate) mod file;
 pub(crate) mod filters;

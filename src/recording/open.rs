@@ -9,8 +9,9 @@ use std::rc::Rc;
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
 use super::targets::{check_flags, explain, make_room_for_events, slots, threads};
-use super::{filters, launch, new_threads, time_slices};
-use crate::abi::attr::kind;
+use super::{ended_threads, filters, launch, new_threads, time_slices};
+use crate::abi::Attr;
+use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::CPU_CYCLES;
 use crate::counter::Mode;
 use crate::counter::facts::Facts;
@@ -192,6 +193,7 @@ pub(crate) fn open(
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
     rings.set_filters().map_err(filters::refused)?;
     check_slices(&rings)?;
+    check_ends(host, &rings)?;
     say_fallbacks(&rings);
     Ok((rings, threads))
 }
@@ -311,6 +313,27 @@ fn check_slices(rings: &Rings) -> Result<()> {
             .try_this("log-exit, which counts each thread to its end")
             .try_this("kernel.perf_event_paranoid=1, or CAP_PERFMON"));
     }
+    Ok(())
+}
+
+/// Counts of threads by themselves need a kernel that says what they were when a thread ends.
+fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
+    let inherits = |attr: &Attr| attr.get(Flag::InheritStat) && attr.get(Flag::Inherit);
+    let mut inheriting = rings.events().filter(|(_, attr, _)| inherits(attr)).peekable();
+    // What cannot be tried is not held against the kernel.
+    let cpu = host.online_cpus().first().unwrap_or(0);
+    let are_counted = || ended_threads::are_counted(cpu).unwrap_or(true);
+    if inheriting.peek().is_none() || are_counted() {
+        return Ok(());
+    }
+    if let Some((spec, ..)) = inheriting.find(|(spec, ..)| spec.qualifiers.logs()) {
+        let log = if spec.qualifiers.log_exit { "log-exit" } else { "log-cswitch" };
+        return Err(Error::new(format!("{log}: what threads count by themselves cannot be had"))
+            .why("this kernel does not say what a thread has counted when it ends (Linux 5.13 to 6.18 without the fix)")
+            .try_this("Linux 6.19 or newer")
+            .try_this("-i, which logs the command's first thread alone, or the threads of -p"));
+    }
+    say::warn(&Warning::EndsNotCounted);
     Ok(())
 }
 

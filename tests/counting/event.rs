@@ -337,7 +337,7 @@ fn differing_cores_get_an_event_each() {
     assert_eq!(flat(&groups).map(encoded).collect::<Vec<_>>(), ["0:0x400000000 -G", "0:0xa00000000 -G"]);
     let halves: Vec<_> = flat(&groups).collect();
     assert_eq!(halves[0].merge, halves[1].merge);
-    assert!(halves[0].merge.is_some() && !halves[0].uncore);
+    assert!(halves[0].merge.is_some() && !halves[0].system_wide);
     assert_eq!(halves[1].core_cpus.as_ref().map(CpuList::to_string).as_deref(), Some("4-7"));
     assert_eq!(halves[1].unique_name(), "cpu_atom/cycles/");
 }
@@ -365,7 +365,7 @@ fn a_group_over_instances_is_one_group_each() {
     assert_eq!(groups.len(), 8);
     assert!(groups.iter().all(|g| g.events.len() == 2 && g.events[0].pmu == g.events[1].pmu));
     assert_eq!(groups[3].events[1].unique_name(), "uncore_imc_3/cas_count_write/");
-    assert!(groups[3].events[1].uncore);
+    assert!(groups[3].events[1].system_wide);
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn units_come_from_the_files_beside_the_event() {
 #[test]
 fn arm_spe_counts_tasks_although_it_has_a_cpumask() {
     let spe = one("arm-server", "arm_spe//");
-    assert!(!spe.uncore && spe.cpus.is_none());
+    assert!(!spe.system_wide && spe.cpus.is_none());
     assert_eq!(spe.core_cpus.as_ref().map(CpuList::to_string).as_deref(), Some("0-3"));
 }
 

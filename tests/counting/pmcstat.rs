@@ -77,6 +77,23 @@ fn whole_cpus_have_columns_each() {
 }
 
 #[test]
+fn processes_and_whole_cpus_are_counted_in_one_run() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    // The manual's: pmcstat -s instructions -p dc-misses -t '^firefox$'
+    let line = ["-c", "0", "-s", "clock.hard", "-p", "page_fault.all,usr", "sh", "-c", "/bin/true; exit 0"];
+    let (names, rows) = Place::new().table(&line);
+    assert_eq!(names, ["s/00/clock.hard", "p/page_fault.all,usr"]);
+    assert!(rows[0].iter().all(|count| *count > 0), "{rows:?}");
+    let line = ["-p", "page_fault.all,usr", "-s", "page_fault.all,usr", "sh", "-c", "/bin/true; exit 0"];
+    let (names, rows) = Place::new().table(&line);
+    // A column for each CPU, and these have seen what the command did.
+    assert!(names.len() >= 2 && names[1].starts_with("s/00/"), "{names:?}");
+    assert!(rows[0][1..].iter().sum::<u64>() >= rows[0][0], "{rows:?}");
+}
+
+#[test]
 fn processes_are_found_by_name() {
     if !kit::need_perf_events() {
         return;
@@ -103,7 +120,8 @@ fn it_ends_as_sysexits_has_it() {
         (&["-p", "page_fault.all"], 64, "require a command"),
         (&["-Z", "-x"], 64, "illegal option -- x"),
         (&["-R", "x", "-g"], 64, "export -o FILE.pb.gz"),
-        (&["-p", "page_fault.all", "-s", "clock.hard", "true"], 64, "process and system mode"),
+        (&["-P", "page_fault.all", "-S", "clock.hard", "-O", "x", "true"], 64, "of processes and of CPUs"),
+        (&["-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "counting and sampling"),
         (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 73, "for writing"),
         (&["-R", "missing"], 71, "missing"),
     ] {
@@ -126,6 +144,13 @@ fn samples_go_into_a_log_that_it_reads() {
     place.run(&["-d", "-n", "1", "-P", "page_fault.all", "-O", "sample.stat", "sh", "-c", script]).expect(0);
     place.run(&["-R", "sample.stat"]).expect(0).prints(&["page_fault.all"]);
     place.run(&["-R", "sample.stat", "-m", "-"]).expect(0).prints(&["true"]);
+    let first = |letter: &str| {
+        let lines = place.run(&["-R", "sample.stat", letter, "-m", "-"]).expect(0).stdout;
+        lines.lines().find(|line| !line.is_empty()).unwrap().to_owned()
+    };
+    // "comm tid time: event: ip symbol+0xoffset (object)", and without the symbol.
+    assert!(first("-I").contains("+0x"), "{}", first("-I"));
+    assert!(!first("-A").contains("+0x") && first("-A").ends_with(')'), "{}", first("-A"));
     place.run(&["-R", "sample.stat", "-G", "foo.graph", "-z", "8"]).expect(0);
     assert!(std::fs::read_to_string(place.file("foo.graph")).unwrap().contains("true"));
     place.run(&["-R", "sample.stat", "-F", "tree"]).expect(0);

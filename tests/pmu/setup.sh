@@ -6,6 +6,7 @@
 # Products, under $PMURIG (default ~/.cache/pmurig):
 #   vmlinuz        arm64 kernel (Debian generic arm64 flavour)
 #   initrd.cpio    busybox + modules + /init (boots, mounts, runs, powers off)
+#   newest/        the same two of the newest kernel that Debian has (run.sh -n)
 #   rootfs.ext4    Debian arm64 userland with perf, perl, strace, binutils
 #   sysroot/       arm64 Rust std (libstd-rust-web-dev:arm64) for cross.sh
 set -euo pipefail
@@ -16,7 +17,7 @@ mkdir -p "$RIG"; cd "$RIG"
 say() { printf '[setup %3ds] %s\n' "$SECONDS" "$*"; }
 
 # ---- 1. host packages --------------------------------------------------
-HOSTPKGS="qemu-system-arm ipxe-qemu gcc-aarch64-linux-gnu libc6-dev-arm64-cross rustc-web cpio kmod e2fsprogs"
+HOSTPKGS="qemu-system-arm ipxe-qemu gcc-aarch64-linux-gnu libc6-dev-arm64-cross rustc-web cpio kmod e2fsprogs xz-utils"
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 missing=
 for p in $HOSTPKGS; do installed "$p" || missing="$missing $p"; done
@@ -113,23 +114,53 @@ if [ $FORCE = 1 ] || [ ! -e rootfs.ext4 ] || [ rootdebs/.done -nt rootfs.ext4 ];
 fi
 
 # ---- 5. initramfs ------------------------------------------------------------
-if [ $FORCE = 1 ] || [ ! -e initrd.cpio ] || [ "$HERE/init" -nt initrd.cpio ]; then
-    say "building initrd.cpio"
+# initrd MODULES VERSION FILE: busybox and the modules of that kernel, dependencies first.
+initrd() {
     rm -rf ird; mkdir -p ird/{bin,mod,proc,sys,dev,new}
     cp root/usr/bin/busybox ird/bin/busybox
     ln -s busybox ird/bin/sh
     cp "$HERE/init" ird/init; chmod 755 ird/init
-    # modules in load order, dependencies first
     : >ird/mod/order
     for m in virtio_pci virtio_blk virtio_console ext4 9p 9pnet_virtio; do
-        modprobe -d kernel -S "$KVER" --show-depends "$m" | sed -n 's/^insmod //p' \
+        modprobe -d "$1" -S "$2" --show-depends "$m" | sed -n 's/^insmod //p' \
         | while read -r f _; do
-            b=$(basename "$f")
+            b=$(basename "$f" .xz)
             [ -e "ird/mod/$b" ] && continue
-            cp "$f" ird/mod/; echo "$b" >>ird/mod/order
+            case $f in *.xz) xz -dc "$f" >"ird/mod/$b";; *) cp "$f" "ird/mod/$b";; esac
+            echo "$b" >>ird/mod/order
         done
     done
-    (cd ird && find . | cpio -o -H newc --quiet) >initrd.cpio
+    (cd ird && find . | cpio -o -H newc --quiet) >"$3"
+}
+if [ $FORCE = 1 ] || [ ! -e initrd.cpio ] || [ "$HERE/init" -nt initrd.cpio ]; then
+    say "building initrd.cpio"
+    initrd kernel "$KVER" initrd.cpio
+fi
+
+# The newest kernel that Debian has (its unstable suite), for what this one lacks: inherited groups that samples
+# read (6.13), counts of threads that end (missing from 5.13 to 6.18). apt works with lists of its own.
+if [ $FORCE = 1 ] || [ ! -e newest/initrd.cpio ] || [ "$HERE/init" -nt newest/initrd.cpio ]; then
+    say "fetching the newest kernel"
+    rm -rf newest; mkdir -p newest/{lists/partial,cache/archives/partial,debs,unpacked}
+    : >newest/status
+    uri=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -1 || true)
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${uri% } sid main" >newest/sources.list
+    o=(-o "Dir::Etc::SourceList=$RIG/newest/sources.list" -o Dir::Etc::SourceParts=/dev/null
+        -o "Dir::State::Lists=$RIG/newest/lists" -o "Dir::Cache=$RIG/newest/cache" -o "Dir::State::status=$RIG/newest/status"
+        -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Acquire::Languages=none -o APT::Sandbox::User=root)
+    apt-get "${o[@]}" update -qq
+    NEW=$(apt-cache "${o[@]}" depends linux-image-arm64 | sed -n 's/^ *Depends: linux-image-//p' | head -1)
+    # Newer packages have the kernel and its modules apart.
+    (cd newest/debs && apt-get "${o[@]}" download -qq $(apt-cache "${o[@]}" pkgnames \
+        | grep -xE "linux-(image|base|binary|modules)-${NEW//+/\\+}"))
+    for d in newest/debs/*.deb; do dpkg -x "$d" newest/unpacked; done
+    mkdir -p newest/tree/lib
+    mv "$(find newest/unpacked -type d -path "*/modules/$NEW" | head -1 | xargs dirname)" newest/tree/lib/modules
+    depmod -b newest/tree "$NEW"
+    cp "$(find newest -name 'vmlinuz*' | head -1)" newest/vmlinuz
+    initrd newest/tree "$NEW" newest/initrd.part
+    rm -rf newest/{lists,cache,debs,unpacked,tree,status,sources.list}
+    mv newest/initrd.part newest/initrd.cpio
 fi
 
 # ---- 6. Rust std for aarch64 ---------------------------------------------------
@@ -140,4 +171,4 @@ if [ $FORCE = 1 ] || [ "$(cat sysroot/.ver 2>/dev/null)" != "$RUSTV" ]; then
     echo "$RUSTV" >sysroot/.ver
 fi
 say "done: $RIG (kernel $KVER)"
-ls -la vmlinuz initrd.cpio rootfs.ext4
+ls -la vmlinuz initrd.cpio newest rootfs.ext4

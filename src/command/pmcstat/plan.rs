@@ -68,14 +68,19 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     let pids = targets(typed, host)?;
     let [system, samples] = [|one: &Counter| one.system, |one: &Counter| one.samples]
         .map(|of: fn(&Counter) -> bool| typed.counters.iter().map(of).collect::<Vec<_>>());
-    for (each, words) in [(&system, "process and system mode"), (&samples, "counting and sampling")] {
-        if each.contains(&true) && each.contains(&false) {
+    let records = samples.contains(&true) || typed.counters.iter().any(|one| one.log_exit || one.log_cswitch);
+    let both = |each: &[bool]| each.contains(&true) && each.contains(&false);
+    for (are_both, words) in [
+        (both(&system) && records, "logs of processes and of CPUs"),
+        (both(&samples), "counting and sampling"),
+    ] {
+        if are_both {
             return Err(Error::usage(format!("ERROR: {words} in one run"))
                 .why("each is a run of its own here")
-                .try_this("two of them beside each other, as in: pmcstat -s … & pmcstat -p …"));
+                .try_this("two of them beside each other, as in: pmcstat -S … & pmcstat -P …"));
         }
     }
-    if samples.contains(&true) || typed.counters.iter().any(|one| one.log_exit || one.log_cswitch) {
+    if records {
         return record(typed, &pids, samples.contains(&true));
     }
     Ok(Answer::Columns(Columns {
@@ -103,12 +108,9 @@ fn nanoseconds(seconds: f64) -> u64 {
 
 /// What there is no equal of.
 fn refuse(typed: &Pmcstat) -> Result<()> {
-    const WITHOUT: [(char, &str, &str); 5] = [
+    const WITHOUT: [(char, &str, &str); 2] = [
         ('g', "gprof's files have no room for what was recorded", "-F FILE, or: pmc export -o FILE.pb.gz"),
         ('M', "there are no files of gprof that it could map", "pmc buildid-list"),
-        ('f', "the views of top are chosen in it", "pmcstat -T, and the key h"),
-        ('A', "names are always looked up", "-R FILE -m OUT, which prints addresses too"),
-        ('I', "names are always looked up", "-R FILE -m OUT, which prints addresses too"),
     ];
     match WITHOUT.iter().find(|(letter, ..)| typed.has(*letter)) {
         Some((letter, why, instead)) => {
@@ -131,14 +133,16 @@ fn read(typed: &Pmcstat, file: &str) -> Answer {
         words.extend(["report", "--stdio", "-g", "caller"].map(str::to_owned));
     } else if typed.has('T') {
         words.push("report".to_owned());
-    } else if let Some(out) = typed.value('a') {
+    } else if let Some(out) = typed.value('a').or(typed.value('m')) {
         to = Some(out);
-        words.extend(["script", "-F", "comm,tid,time,event,ip,sym,dso"].map(str::to_owned));
-    } else if let Some(out) = typed.value('m') {
-        to = Some(out);
-        words.extend(
-            ["script", "--hide-call-graph", "-F", "comm,tid,time,event,ip,sym,dso"].map(str::to_owned),
-        );
+        // -A wants addresses alone, -I where in the function they are.
+        let named = match (typed.has('A'), typed.has('I')) {
+            (true, _) => "",
+            (false, true) => ",sym,symoff",
+            (false, false) => ",sym",
+        };
+        words.extend(["script".to_owned(), "-F".to_owned(), format!("comm,tid,time,event,ip{named},dso")]);
+        words.extend(typed.value('a').is_none().then(|| "--hide-call-graph".to_owned()));
     } else {
         words.push("script".to_owned());
     }
@@ -177,6 +181,14 @@ fn record(typed: &Pmcstat, pids: &[u32], samples: bool) -> Result<Answer> {
         words.extend(["-p".to_owned(), list.join(",")]);
     }
     words.extend(system.then(|| "-a".to_owned()));
+    for setting in typed.value('f').filter(|_| typed.has('T')).iter().flat_map(|all| all.split(',')) {
+        let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
+            Error::usage(format!("ERROR: -f {setting} is not to be had"))
+                .why("callers are always shown whole")
+                .try_this("-f threshold=PERCENT")
+        })?;
+        words.extend(["--percent-limit".to_owned(), percent.to_owned()]);
+    }
     if let Some(seconds) = typed.seconds {
         words.extend(["--timeout".to_owned(), format!("{}ms", seconds * 1000.0)]);
     }
@@ -206,7 +218,8 @@ fn text(counter: &Counter) -> String {
     }
     add(counter.samples, &format!("period={}", counter.rate));
     add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });
-    if let Some(cpus) = &counter.cpus {
+    // -c is of whole CPUs: what counts processes after it goes with them.
+    if let Some(cpus) = counter.cpus.as_ref().filter(|_| counter.system) {
         add(true, &format!("cpu={cpus}"));
     }
     text

@@ -127,7 +127,7 @@ fn build_ids_come_into_the_stream_and_into_mappings() {
 fn copied_stacks_become_call_chains() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
-    let options = ["-e", "cpu-clock", "-c", "10000000", "--call-graph", "dwarf,4096"];
+    let options = ["-e", "cpu-clock", "-c", "2000000", "--call-graph", "dwarf,4096"];
     let from = lab.record("copies", &options, &[deep.to_str().unwrap()], false);
     let to = lab.path("chains");
     inject(&from, &to, &["--convert-callchain"]).expect(0);

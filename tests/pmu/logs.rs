@@ -1,0 +1,99 @@
+//! Counts of each thread by itself (`log-exit`, `log-cswitch`): on the newest kernel they add up to the total; Debian
+//! 12's does not say what a thread has counted when it ends, and pmc says that.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// A shell with eight children, which take turns on the one CPU.
+macro_rules! tree {
+    () => {
+        "sh -c 'for i in 1 2 3 4 5 6 7 8; do work ${i}00000 50 & done; wait'"
+    };
+}
+const PROCESSES: usize = 9;
+
+/// What the newest kernel runs.
+pub(super) const BATCH: &[(&str, &str)] = &[
+    ("exits", concat!("$T stat record --json=2 -o e.data --log-exit -e cycles,instructions ", tree!())),
+    ("exits_report", "$T stat report --log-exit --json=2 -i e.data"),
+    ("slices", concat!("$T stat record --json=2 -o s.data --log-cswitch -e cycles,instructions ", tree!())),
+    ("slices_report", "$T stat report --log-cswitch --json=2 -i s.data"),
+];
+
+/// What Debian 12's runs.
+pub(super) const OLDER_BATCH: &[(&str, &str)] = &[
+    ("no_exits", "$T stat --log-exit -e cycles true"),
+    ("no_exits_sampled", "$T record -s -o n.data -e cycles true"),
+    (
+        "own_slices",
+        "$T stat record --json=2 -o o.data -i --log-cswitch -e cycles,instructions work 1000000 50",
+    ),
+    ("own_slices_report", "$T stat report --log-cswitch --json=2 -i o.data"),
+];
+
+fn document(name: &str) -> Option<serde_json::Value> {
+    let run = guest(name)?.expect(0);
+    let text = if run.stdout.is_empty() { run.stderr } else { run.stdout };
+    Some(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}\n{text}")))
+}
+
+/// The sum of each event over these rows, and over the threads that they are of.
+fn sums(document: &serde_json::Value, rows: &[&serde_json::Value]) -> (BTreeMap<String, u64>, usize) {
+    let (mut sums, mut threads) = (BTreeMap::new(), std::collections::BTreeSet::new());
+    for row in rows {
+        threads.extend(row["place"]["thread"]["tid"].as_u64());
+        for value in row["values"].as_array().expect("values") {
+            let Some(raw) = value["count"]["raw"].as_u64() else { continue };
+            let event = &document["events"][value["event"].as_u64().expect("an index") as usize]["name"];
+            *sums.entry(event.as_str().expect("a name").to_owned()).or_default() += raw;
+        }
+    }
+    (sums, threads.len())
+}
+
+fn rows(of: &serde_json::Value) -> Vec<&serde_json::Value> {
+    of["rows"].as_array().expect("rows").iter().collect()
+}
+
+#[test]
+fn counts_at_the_ends_of_processes_add_up_to_the_total() {
+    let (Some(total), Some(ends)) = (document("exits"), document("exits_report")) else { return };
+    let (total, _) = sums(&total, &rows(&total["total"]));
+    let (ends, threads) = sums(&ends, &rows(&ends["total"]));
+    assert_eq!(threads, PROCESSES);
+    for event in ["cycles", "instructions"] {
+        assert_eq!(ends[event], total[event], "{event}");
+    }
+    // 2 instructions a turn, 3.6 million turns.
+    assert!(total["instructions"] > 7_200_000, "{total:?}");
+}
+
+#[test]
+fn counts_of_time_slices_add_up_to_the_total() {
+    for (counted, logged, threads) in
+        [("slices", "slices_report", PROCESSES), ("own_slices", "own_slices_report", 1)]
+    {
+        let (Some(total), Some(slices)) = (document(counted), document(logged)) else { return };
+        let (total, _) = sums(&total, &rows(&total["total"]));
+        let intervals: Vec<_> =
+            slices["intervals"].as_array().expect("slices").iter().flat_map(rows).collect();
+        let (sums, of) = sums(&slices, &intervals);
+        assert_eq!(of, threads, "{logged}");
+        for event in ["cycles", "instructions"] {
+            assert_eq!(sums[event], total[event], "{counted}: {event}");
+        }
+        assert!(intervals.len() > threads, "more slices than threads");
+    }
+}
+
+#[test]
+fn a_kernel_that_forgets_what_threads_counted_is_told_of() {
+    let (Some(refused), Some(warned)) = (guest("no_exits"), guest("no_exits_sampled")) else { return };
+    refused.expect(1).says(&[
+        "log-exit",
+        "does not say what a thread has counted when it ends",
+        "Linux 6.19",
+    ]);
+    warned.expect(0).says(&["-s: this kernel does not say what a thread has counted when it ends"]);
+}
