@@ -201,8 +201,9 @@ fn the_page_of_the_older_systems_keeps_its_word() {
     let hosts: Vec<Host> = trees.map(|tree| Host::rooted(tree.expect("a tree").path())).collect();
     let tests = tests(&root);
     for system in SYSTEMS {
-        assert!(page.lines().any(|line| line == system), "{system} has no section");
-        let faults = faults(&rows(&page, system), &tests, &hosts);
+        let rows = rows(&page, system);
+        assert!(rows.len() >= 40, "{system} has {} rows", rows.len());
+        let faults = faults(&rows, &tests, &hosts);
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }
