@@ -3,6 +3,7 @@
 //! A command fills it from counters, one [`Counts`] for each printing (the whole run, or an interval);
 //! `view` only reads it. Decides nothing about format.
 
+use super::parts::Part;
 use crate::units::Count;
 
 /// One printing's worth of counts.
@@ -70,6 +71,17 @@ pub enum Aggregation {
     Node,
     /// A row for each thread (`--per-thread`).
     Thread,
+    /// Rows of the processes themselves, of what they started, and of both (`--children`).
+    Children,
+    /// Rows of user mode and of the kernel (`--user-kernel`).
+    Levels,
+}
+
+impl Aggregation {
+    /// Whether its rows are parts of one count, shown side by side.
+    pub fn is_parted(self) -> bool {
+        matches!(self, Self::Children | Self::Levels)
+    }
 }
 
 /// An event as the tables need it.
@@ -170,6 +182,8 @@ pub struct PlaceLabel {
     pub cpu: Option<u32>,
     /// Thread: its name and id.
     pub thread: Option<(String, u32)>,
+    /// Part of the count.
+    pub part: Option<Part>,
 }
 
 /// What one event gave in one place.

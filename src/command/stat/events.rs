@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use super::parts;
 use super::plan::{Cgroups, Metrics, Plan, What};
 use crate::counter::Mode;
 use crate::counter::open::cycles;
@@ -78,6 +79,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
     narrow(&mut chosen.groups, &plan.what)?;
+    chosen.groups = parts::split(chosen.groups, plan.aggregation)?;
     Ok(Wanted {
         groups: bind(chosen.groups, &plan.cgroups, host)?,
         metrics: definitions,

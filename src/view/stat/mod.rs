@@ -14,6 +14,7 @@ pub mod csv;
 pub mod document;
 pub mod json;
 mod metric_table;
+mod parts;
 mod place;
 mod runs;
 pub mod text;
@@ -105,7 +106,7 @@ fn cells(counts: &Counts) -> Vec<(usize, usize)> {
         }
         rows.into_iter().map(move |row| (row, event))
     };
-    let by_event = matches!(counts.aggregation, Aggregation::Global | Aggregation::Cpu | Aggregation::Thread);
+    let by_event = !place::is_summed(counts.aggregation);
     let mut cells: Vec<(usize, usize)> = if by_event {
         (0..events).flat_map(of_event).collect()
     } else {

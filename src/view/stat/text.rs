@@ -19,7 +19,7 @@
 use std::io::{self, Write};
 
 use super::{
-    StatStyle, Subject, cells, decimals, first_fitting, metric_number, metric_table, missing, place,
+    StatStyle, Subject, cells, decimals, first_fitting, metric_number, metric_table, missing, parts, place,
     quantity, runs, safe, shown_width, variance,
 };
 use crate::profile::counts::{Counts, CpuTime, Event, Reason, Role, Value};
@@ -49,7 +49,7 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
         writeln!(out)?;
         return footer(out, counts, style);
     }
-    let mut table = CountTable::new(counts, None, style);
+    let mut table = CountTable::new(counts, None, true, style);
     let lines = table.body(|_| None);
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     if !counts.events.is_empty() {
@@ -70,14 +70,14 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
         return metric_table::text(out, counts, headline);
     }
     let time = counts.timestamp_ns.unwrap_or(counts.elapsed_ns);
-    let mut table = CountTable::new(counts, Some(time), style);
+    let mut table = CountTable::new(counts, Some(time), headline, style);
     // What the machine cannot count is explained once; what was not counted may change with each interval.
     let lines = table.body(|value| match value {
         Value::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
         Value::NotCounted(reason) => Some(reason.cause.as_str()),
         _ => Some(""),
     });
-    if headline {
+    if headline && !counts.aggregation.is_parted() {
         let place = place::headline(counts.aggregation);
         let (time, value, unit) = (table.time().len() - 2, table.widths.value, table.widths.unit);
         let unit = if unit > 0 { format!(" {:>unit$}", "unit") } else { String::new() };
@@ -118,15 +118,18 @@ struct CountTable<'a> {
     style: &'a StatStyle,
     /// When the interval ended, in nanoseconds; a whole run has none.
     time: Option<u64>,
+    /// The names of the parts are due.
+    headline: bool,
     fit: Fit,
     widths: Widths,
     notes: Notes,
 }
 
 impl<'a> CountTable<'a> {
-    fn new(counts: &'a Counts, time: Option<u64>, style: &'a StatStyle) -> Self {
+    fn new(counts: &'a Counts, time: Option<u64>, headline: bool, style: &'a StatStyle) -> Self {
         let fit = Fit::Perf;
-        Self { counts, style, time, fit, widths: widths(counts, style, fit), notes: Notes::default() }
+        let widths = widths(counts, style, fit);
+        Self { counts, style, time, headline, fit, widths, notes: Notes::default() }
     }
 
     /// All lines. `why` gives the words for a missing count, or leaves them to a note.
@@ -135,6 +138,10 @@ impl<'a> CountTable<'a> {
         'a: 'v,
     {
         let (counts, style) = (self.counts, self.style);
+        if counts.aggregation.is_parted() {
+            let (time, headline) = (self.time(), self.headline);
+            return parts::lines(counts, style, &time, headline, &mut self.notes, &why);
+        }
         // Intervals should stand below each other, whatever each of them counts.
         let Widths { value, unit, name, cgroup, metric, .. } = self.widths;
         let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
@@ -311,7 +318,7 @@ impl<'a> CountTable<'a> {
 }
 
 /// A count as it is shown, or the words for a missing one.
-fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
+pub(super) fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
     let counted = || value.number().unwrap_or_default() * event.scale;
     missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)
 }
@@ -354,15 +361,15 @@ fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
 
 /// What has to be said below the table, each reason once.
 #[derive(Default)]
-struct Notes {
+pub(super) struct Notes {
     reasons: Vec<(&'static str, Reason, Vec<String>)>,
-    shared: bool,
-    inexact: bool,
+    pub(super) shared: bool,
+    pub(super) inexact: bool,
 }
 
 impl Notes {
     /// The number of the note for this reason, counted from 1.
-    fn number(&mut self, words: &'static str, reason: &Reason, event: &str) -> usize {
+    pub(super) fn number(&mut self, words: &'static str, reason: &Reason, event: &str) -> usize {
         let known = self.reasons.iter().position(|(w, r, _)| *w == words && r == reason);
         let at = known.unwrap_or_else(|| {
             self.reasons.push((words, reason.clone(), Vec::new()));
