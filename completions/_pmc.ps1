@@ -478,6 +478,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end')
             [CompletionResult]::new('--snapshot', '--snapshot', [CompletionResultType]::ParameterName, 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end')
             [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Keep the newest records in memory and write them at the end')
+            [CompletionResult]::new('--backlog', '--backlog', [CompletionResultType]::ParameterName, 'Of persistent events, begin with the records that are held already, not with those from now on')
             [CompletionResult]::new('-B', '-B ', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
             [CompletionResult]::new('--no-buildid', '--no-buildid', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
             [CompletionResult]::new('-N', '-N ', [CompletionResultType]::ParameterName, 'Do not keep the files that samples lie in (see pmc buildid-cache)')

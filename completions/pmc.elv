@@ -434,6 +434,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -S 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end'
             cand --snapshot 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end'
             cand --overwrite 'Keep the newest records in memory and write them at the end'
+            cand --backlog 'Of persistent events, begin with the records that are held already, not with those from now on'
             cand -B 'Do not look for the build-ids of files'
             cand --no-buildid 'Do not look for the build-ids of files'
             cand -N 'Do not keep the files that samples lie in (see pmc buildid-cache)'

@@ -347,6 +347,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-user -d 'Record i
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-kernel -d 'Record in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l backlog -d 'Of persistent events, begin with the records that are held already, not with those from now on'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Do not keep the files that samples lie in (see pmc buildid-cache)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'

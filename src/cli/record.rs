@@ -253,6 +253,10 @@ pub struct Record {
     #[arg(long)]
     pub overwrite: bool,
 
+    /// Of persistent events, begin with the records that are held already, not with those from now on
+    #[arg(long)]
+    pub backlog: bool,
+
     /// Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "signal")]
     pub switch_output: Option<String>,

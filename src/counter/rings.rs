@@ -12,10 +12,14 @@
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 
+mod records;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
+
+pub use self::records::CopiedRing;
 
 use super::filters;
 use super::inherited_probes::ProbeDefinition;
@@ -27,10 +31,9 @@ use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::DUMMY;
 use crate::abi::{Attr, read_format};
-use crate::error::Error;
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
-use crate::sys::perf::{EventFd, OpenTarget, Paused};
+use crate::sys::perf::{EventFd, OpenTarget};
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
 use crate::units::Count;
@@ -381,17 +384,17 @@ impl Rings {
         self.rings.iter().find_map(|mapped| mapped.ring.as_ref()).map_or(0, Ring::size)
     }
 
-    /// Shows what waits in the forward rings, and leaves it there: one or two slices a ring.
-    pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
-        self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
-    }
-
     fn map_all(&mut self, pages: usize) -> io::Result<()> {
         self.rings.iter_mut().for_each(|mapped| mapped.ring = None);
         for mapped in &mut self.rings {
             mapped.map(&self.open, pages, self.keeps_contexts)?;
         }
         Ok(())
+    }
+
+    /// How many rings are assigned.
+    pub fn rings(&self) -> usize {
+        self.rings.len()
     }
 
     /// How many rings the events opened so far need.
@@ -452,86 +455,6 @@ impl Rings {
             // The tracker began with its opening and has no end.
             event.leads && event.request.attr().get(Flag::Disabled)
         })
-    }
-
-    /// Shows the waiting records of every forward ring to `take`: the ring's index, and one or two slices.
-    /// Bytes in all.
-    ///
-    /// # Errors
-    /// What `take` says.
-    pub fn drain<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
-        let mut bytes = 0;
-        for (index, mapped) in self.rings.iter_mut().enumerate() {
-            if let (Direction::Forward, Some(ring)) = (mapped.direction, &mut mapped.ring) {
-                bytes += ring.drain(|slices| take(index, slices))?;
-                bytes += ring.drain_unpublished(|slices| take(index, slices))?;
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Whether a forward ring holds records that the kernel has not published, or not yet.
-    pub fn has_unpublished(&self) -> bool {
-        self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(|ring| ring.unpublished() > 0)
-    }
-
-    /// Whether records of a ring that is read were written over each other.
-    pub fn is_torn(&self) -> bool {
-        self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(Ring::is_torn)
-    }
-
-    /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and
-    /// one or two slices. Bytes in all.
-    ///
-    /// # Errors
-    /// What `take` says; and the kernel's, where it does not stop writing into a ring: then that one
-    /// is not read.
-    pub fn snapshot<E>(
-        &mut self,
-        mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>,
-    ) -> Result<u64, Error>
-    where
-        Error: From<E>,
-    {
-        let mut bytes = 0;
-        let Self { rings, open, .. } = self;
-        for (index, mapped) in rings.iter_mut().enumerate() {
-            if mapped.direction == Direction::Forward {
-                continue;
-            }
-            let Some(ring) = &mut mapped.ring else { continue };
-            bytes += ring.snapshot(&pause(&open[mapped.open].fd)?, |slices| take(index, slices))?;
-        }
-        Ok(bytes)
-    }
-
-    /// Shows everything that the backward rings hold, as often as it is asked for, and takes out what waits
-    /// in the forward ones: the ring's index, its direction, and one or two slices.
-    ///
-    /// # Errors
-    /// As [`Rings::snapshot`].
-    pub fn copy<E>(
-        &mut self,
-        mut take: impl FnMut(usize, Direction, &[&[u8]]) -> Result<(), E>,
-    ) -> Result<(), Error>
-    where
-        Error: From<E>,
-    {
-        let Self { rings, open, .. } = self;
-        for (index, MappedRing { open: at, direction, ring, .. }) in rings.iter_mut().enumerate() {
-            let Some(ring) = ring else { continue };
-            let take = |slices: &[&[u8]]| take(index, *direction, slices);
-            match direction {
-                Direction::Forward => ring.drain(take)?,
-                Direction::Backward => ring.copy(&pause(&open[*at].fd)?, take)?,
-            };
-        }
-        Ok(())
-    }
-
-    /// Whether any ring keeps the newest records until a snapshot is taken.
-    pub fn has_backward(&self) -> bool {
-        self.rings.iter().any(|mapped| mapped.direction == Direction::Backward)
     }
 
     /// The descriptors to wait for, with the number of the ring: each becomes readable when its ring is as
@@ -635,6 +558,18 @@ impl Rings {
         self.open.iter().filter_map(read).collect()
     }
 
+    /// Closes everything, on a thread of its own where that takes the kernel long.
+    pub fn close_aside(mut self) {
+        if self.slow_to_close() == 0 {
+            return;
+        }
+        // A mapping keeps its event open, too.
+        self.rings.clear();
+        let open: Vec<EventFd> = self.open.drain(..).map(|open| open.fd).collect();
+        // Where there is no thread to be had, they are closed here.
+        let _ = std::thread::Builder::new().name("closing".into()).spawn(move || drop(open));
+    }
+
     /// How many open events the kernel takes some 35 ms each to close, so that a child may be left to do it:
     /// tracepoints. Probes of our own can only be removed once they are closed, and so by us.
     pub fn slow_to_close(&self) -> usize {
@@ -673,10 +608,6 @@ impl SampledEvent {
             }
         }
     }
-}
-
-fn pause(event: &EventFd) -> Result<Paused<'_>, Error> {
-    event.pause().map_err(|error| Error::io("pausing a ring to take a snapshot", error))
 }
 
 /// The pages of a ring of about so many bytes: a power of two, at least one.

@@ -14,13 +14,14 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use crate::abi::attr::{Attr, WORDS};
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
-use crate::counter::rings::{Reading, Rings, by_thread};
+use crate::counter::rings::{CopiedRing, Reading, Rings, by_thread};
+use crate::counter::target::TargetSlot;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
-use crate::persistent::message::{Counts, CpuCounts, Snapshot, SnapshotEvent};
+use crate::persistent::message::{Counts, CpuCounts, RingCopy, Snapshot, SnapshotEvent};
 use crate::persistent::{Definition, Entry, RingMode};
-use crate::recording::open;
 use crate::recording::plan::{SamplePlan, Scope};
+use crate::recording::{open, targets};
 use crate::sys::page_size;
 use crate::sys::process;
 use crate::sys::ring::Direction;
@@ -38,6 +39,8 @@ pub(super) struct HeldEvent {
     scope: Scope,
     /// Threads that it was opened on.
     threads: Vec<u32>,
+    /// CPUs that it is open on, of those that are on line.
+    cpus: CpuList,
 }
 
 impl HeldEvent {
@@ -50,8 +53,7 @@ impl HeldEvent {
         let options = SampleOptions {
             call_graph: definition.call_graph.then_some(CallGraph::Fp),
             backward: definition.mode == RingMode::Overwrite,
-            running_time: true,
-            ..SampleOptions::default()
+            ..open::held_options()
         };
         let plan = SamplePlan {
             events: vec![definition.event.clone()],
@@ -88,7 +90,46 @@ impl HeldEvent {
             attr: words(&attr).iter().map(|word| format!("{word:#x}")).collect(),
         };
         let threads = threads.iter().map(|thread| thread.tid).collect();
-        Ok(Self { entry, rings, scope, threads })
+        let cpus = wanted(&entry.definition, host);
+        Ok(Self { entry, rings, scope, threads, cpus })
+    }
+
+    /// Opens it on the CPUs that have come on line since the last time; whether there were any. A CPU that
+    /// was there before goes on with its old ring and count.
+    ///
+    /// # Errors
+    /// What the kernel says of opening.
+    pub(super) fn follow_cpus(&mut self, host: &Host) -> Result<bool> {
+        let online = wanted(&self.entry.definition, host);
+        let gone = self.cpus.iter().any(|cpu| !online.contains(cpu));
+        let new: Vec<u32> = online.iter().filter(|&cpu| !self.cpus.contains(cpu)).collect();
+        // The kernel has taken the events of a CPU that is gone off it for good.
+        self.cpus = online;
+        if new.is_empty() {
+            return Ok(gone);
+        }
+        let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32));
+        let tids: Vec<Option<u32>> = match &mut self.scope {
+            Scope::Cpus(cpus) => {
+                *cpus = cpus.iter().chain(new.iter().copied()).collect();
+                vec![None]
+            }
+            _ => living.map(|&tid| Some(tid)).collect(),
+        };
+        let pages = self.entry.ring_bytes as usize / page_size();
+        for (cpu, tid) in new.into_iter().flat_map(|cpu| tids.iter().map(move |&tid| (cpu, tid))) {
+            let opened = self.rings.open_late(TargetSlot { tid, cpu: Some(cpu) }, pages);
+            opened.map_err(|refusal| targets::explain(*refusal, host))?;
+        }
+        self.entry.rings = self.rings.rings() / 2;
+        let name = &self.entry.definition.name;
+        self.rings.start().map_err(|error| Error::io(format!("starting {name} on a new CPU"), error))?;
+        Ok(true)
+    }
+
+    /// Closes it.
+    pub(super) fn close(self) {
+        self.rings.close_aside();
     }
 
     /// What it has counted.
@@ -121,21 +162,24 @@ impl HeldEvent {
     }
 
     /// A copy of its rings: a [`Snapshot`] as JSON, and the bytes; both for anybody to read and nobody to
-    /// change. Each ring is paused only while it is copied.
-    pub(super) fn copy(&mut self) -> Result<[OwnedFd; 2]> {
+    /// change. `after`: see [`Request::Snapshot`](crate::persistent::message::Request::Snapshot).
+    pub(super) fn copy(&mut self, after: Option<&[u64]>) -> Result<[OwnedFd; 2]> {
         let failed = |error: io::Error| {
             Error::io(format!("copying the rings of {}", self.entry.definition.name), error)
         };
         let mut bytes = memory("records").map_err(failed)?;
-        let mut rings: Vec<(usize, u64, bool)> = Vec::new();
-        self.rings.copy(|ring, direction, slices| {
-            rings.push((
-                ring,
-                slices.iter().map(|slice| slice.len() as u64).sum(),
-                direction == Direction::Backward,
-            ));
-            slices.iter().try_for_each(|slice| bytes.write_all(slice)).map_err(failed)
-        })?;
+        let rings = match after {
+            Some(after) => self.rings.copy(after, |slices| {
+                slices.iter().try_for_each(|slice| bytes.write_all(slice)).map_err(failed)
+            })?,
+            None => self.rings.positions(),
+        };
+        let copy = |ring: &CopiedRing| RingCopy {
+            ring: ring.ring,
+            len: ring.len,
+            is_backward: ring.direction == Direction::Backward,
+            end: ring.end,
+        };
         let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
         let snapshot = Snapshot {
             events: self
@@ -149,7 +193,7 @@ impl HeldEvent {
                 .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
                 .collect(),
             owners: self.rings.passed_on(),
-            rings,
+            rings: rings.iter().map(copy).collect(),
             lost: self.rings.read().iter().map(|reading| reading.lost).sum(),
             cpus: match &self.scope {
                 Scope::Cpus(cpus) => Some(cpus.to_string()),
@@ -162,6 +206,13 @@ impl HeldEvent {
             .map_err(|error| Error::new(format!("describing a snapshot: {error}")))?;
         Ok([sealed(description).map_err(failed)?, sealed(bytes).map_err(failed)?])
     }
+}
+
+/// The CPUs on line that it is to be open on.
+fn wanted(definition: &Definition, host: &Host) -> CpuList {
+    let online = host.online_cpus();
+    let named = definition.cpus.as_ref().and_then(|list| list.parse::<CpuList>().ok());
+    named.map_or_else(|| online.clone(), |named| online.intersection(&named))
 }
 
 /// Whom it is opened on.
@@ -193,4 +244,53 @@ fn memory(name: &str) -> io::Result<File> {
 fn sealed(file: File) -> io::Result<OwnedFd> {
     fcntl_add_seals(file.as_fd(), SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
     Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::persistent::Share;
+
+    #[test]
+    fn cpus_that_come_on_line_are_counted_from_then_on() {
+        let all = Host::live().online_cpus();
+        let Some(last) = all.iter().last().filter(|&last| last > 0) else {
+            return eprintln!("skipped: one CPU");
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let cpu = folder.path().join("sys/devices/system/cpu");
+        std::fs::create_dir_all(&cpu).unwrap();
+        let online = |list: &str| std::fs::write(cpu.join("online"), list).unwrap();
+        let host = Host::rooted(folder.path());
+        online("0");
+        let definition = |cpus: Option<&str>| Definition {
+            name: "faults".to_owned(),
+            event: "page-faults:u".to_owned(),
+            pages: Some(1),
+            mode: RingMode::Overwrite,
+            cpus: cpus.map(str::to_owned),
+            pids: Vec::new(),
+            call_graph: false,
+            share: Share::Nothing,
+        };
+        let Ok(mut held) = HeldEvent::open(&host, definition(None), 1, 0) else {
+            return eprintln!("skipped: no event on whole CPUs");
+        };
+        let mut bound = HeldEvent::open(&host, definition(Some("0")), 2, 0).unwrap();
+        let cpus =
+            |held: &HeldEvent| held.counts().rows.iter().filter_map(|row| row.cpu).collect::<Vec<u32>>();
+        assert!(!held.follow_cpus(&host).unwrap());
+        assert_eq!((cpus(&held), held.entry.rings), (vec![0], 1));
+        online(&format!("0,{last}"));
+        assert!(held.follow_cpus(&host).unwrap() && !bound.follow_cpus(&host).unwrap());
+        assert_eq!((cpus(&held), held.entry.rings, cpus(&bound)), (vec![0, last], 2, vec![0]));
+        assert!(held.counts().rows.iter().all(|row| row.running > 0), "all of them run");
+        // One that goes and comes has its ring still.
+        online("0");
+        assert!(held.follow_cpus(&host).unwrap());
+        online(&format!("0,{last}"));
+        assert!(held.follow_cpus(&host).unwrap());
+        assert_eq!((cpus(&held), held.entry.rings), (vec![0, last], 2));
+        assert!(held.copy(Some(&[])).is_ok());
+    }
 }

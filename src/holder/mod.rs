@@ -6,9 +6,10 @@
 //!                                                     └► run directory: published, withdrawn, lost
 //! ```
 //! Receives a run directory; hands on nothing but the answers. [`serve`] is the loop, and decides who may ask
-//! for what and how long anybody may take; [`entry`] opens one event and copies its rings. The kernel writes
-//! the rings by itself: a holder that nobody asks sleeps.
+//! for what and how long anybody may take; [`entry`] opens one event and copies its rings; [`cpus`] hears of
+//! CPUs. The kernel writes the rings by itself: a holder that nobody asks sleeps.
 
+mod cpus;
 mod entry;
 mod serve;
 

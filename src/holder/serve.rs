@@ -16,16 +16,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, chmod};
-use rustix::net::sockopt::socket_peercred;
+use rustix::net::sockopt::{socket_acceptconn, socket_peercred, socket_type};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen,
+    socket_with,
 };
 use rustix::time::{ClockId, clock_gettime};
 
+use super::cpus::CpuWatch;
 use super::entry::HeldEvent;
 use crate::error::{Error, Result, say};
 use crate::host::Host;
@@ -34,7 +37,7 @@ use crate::persistent::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Refuse
 use crate::persistent::{Definition, Share};
 use crate::sys::credentials::Limits;
 use crate::sys::signal::{self, Signals};
-use crate::sys::{background, limits};
+use crate::sys::{background, descriptor, limits};
 
 /// A client says so soon after connecting what it wants.
 const TIME_TO_ASK: Duration = Duration::from_secs(2);
@@ -66,13 +69,18 @@ pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
         .map_err(|error| Error::io("catching signals", error))?;
     let publisher = claim(directory, until_empty)?;
-    let listener = listen_at(publisher.directory())?;
+    let listener = match given(publisher.directory())? {
+        Some(listener) => listener,
+        None => listen_at(publisher.directory())?,
+    };
     if let Some(most) = Limits::own().open_files_most {
         let _ = limits::raise_open_files(most);
     }
     let mut holder = Holder {
         host: Host::live(),
         own: rustix::process::geteuid().as_raw(),
+        listener,
+        cpus: CpuWatch::new().ok(),
         publisher,
         entries: BTreeMap::new(),
         copies: HashMap::new(),
@@ -84,7 +92,7 @@ pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
         ));
     }
     say::note(format!("listening at {}", holder.publisher.directory().socket().display()));
-    let ended = serve(&mut holder, &listener, &signals, until_empty)?;
+    let ended = serve(&mut holder, &signals, until_empty)?;
     if let Some(signal) = ended {
         let left: Vec<_> = holder.entries.values().map(|held| held.entry.clone()).collect();
         holder.publisher.lose(&left, now(), &format!("its holder was ended by signal {signal}"))?;
@@ -109,7 +117,45 @@ fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
     }
 }
 
-fn listen_at(directory: &RunDirectory) -> Result<OwnedFd> {
+/// Where clients connect.
+struct Listener {
+    socket: OwnedFd,
+    /// Removed in the end, if it is ours.
+    path: Option<PathBuf>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.path.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    }
+}
+
+/// The socket that whoever has started us listens at already, if there is one.
+fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
+    let sockets = descriptor::handed_over();
+    if sockets == 0 {
+        return Ok(None);
+    }
+    let path = directory.socket();
+    let look = || -> io::Result<Option<OwnedFd>> {
+        let socket = descriptor::duplicate(3)?;
+        let address = SocketAddrUnix::try_from(getsockname(&socket)?)?;
+        let is_ours = socket_type(&socket)? == SocketType::SEQPACKET
+            && socket_acceptconn(&socket)?
+            && address.path_bytes() == Some(path.as_os_str().as_encoded_bytes());
+        descriptor::set_nonblocking(&socket)?;
+        Ok(is_ours.then(|| socket.into()))
+    };
+    let looked =
+        look().map_err(|error| Error::io("taking the socket that was handed to us (LISTEN_FDS)", error));
+    match (sockets, looked?) {
+        (1, Some(socket)) => Ok(Some(Listener { socket, path: None })),
+        _ => Err(Error::new("what was handed to us (LISTEN_FDS) is not the one socket that we need")
+            .try_this(format!("ListenSequentialPacket={} in the socket's unit", path.display()))),
+    }
+}
+
+fn listen_at(directory: &RunDirectory) -> Result<Listener> {
     let path = directory.socket();
     let listen = || -> io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -122,7 +168,8 @@ fn listen_at(directory: &RunDirectory) -> Result<OwnedFd> {
         listen(&socket, BACKLOG)?;
         Ok(socket)
     };
-    listen().map_err(|error| {
+    let listener = listen().map(|socket| Listener { socket, path: Some(path.clone()) });
+    listener.map_err(|error| {
         let is_long = error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error());
         let error = Error::io(format!("listening at {}", path.display()), error);
         if is_long { error.why("a socket's path has at most 107 bytes") } else { error }
@@ -142,12 +189,7 @@ struct Client {
 }
 
 /// Serves until a signal comes, which is handed on, or nothing is held any more.
-fn serve(
-    holder: &mut Holder,
-    listener: &OwnedFd,
-    signals: &Signals,
-    until_empty: bool,
-) -> Result<Option<i32>> {
+fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Option<i32>> {
     let begun = Instant::now();
     let mut clients: Vec<Client> = Vec::new();
     let mut had_entries = false;
@@ -162,7 +204,11 @@ fn serve(
             None => is_empty.then(|| begun + FIRST_ENTRY),
         };
         let ready = {
+            let listener = &holder.listener.socket;
             let mut fds = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+            // Where the kernel tells us nothing of CPUs, we look when we are awake.
+            let cpus = holder.cpus.as_ref().map_or(listener.as_fd(), AsFd::as_fd);
+            fds.push(PollFd::from_borrowed_fd(cpus, PollFlags::IN));
             fds.extend(clients.iter().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let left = left.map(|left| Timespec {
@@ -179,7 +225,10 @@ fn serve(
         if let Some(caught) = signals.next() {
             return Ok(Some(caught.signal));
         }
-        let mut asking = ready[2..].iter();
+        if ready[2] && holder.cpus.as_ref().is_none_or(CpuWatch::heard) {
+            holder.follow_cpus();
+        }
+        let mut asking = ready[3..].iter();
         clients.retain(|client| match asking.next() {
             Some(true) => {
                 holder.answer(client);
@@ -188,7 +237,7 @@ fn serve(
             _ => client.since.elapsed() < TIME_TO_ASK,
         });
         if ready[1] {
-            accept(listener, &mut clients);
+            accept(&holder.listener.socket, &mut clients);
         }
     }
 }
@@ -215,6 +264,10 @@ fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
 struct Holder {
     host: Host,
     own: u32,
+    /// Dropped before the directory is let go.
+    listener: Listener,
+    /// `None` where the kernel tells nobody of CPUs.
+    cpus: Option<CpuWatch>,
     publisher: Publisher,
     entries: BTreeMap<u64, HeldEvent>,
     /// What other users were given last.
@@ -242,10 +295,10 @@ impl Holder {
         let is_owner = uid == 0 || uid == self.own;
         let answer = match request {
             Request::Read { entry } => Answer::Counts(self.find(&entry, is_owner, Share::Counts)?.counts()),
-            Request::Snapshot { entry } => {
+            Request::Snapshot { entry, after } => {
                 let held = self.find(&entry, is_owner, Share::Records)?;
-                if is_owner {
-                    return Ok((Answer::Copied, held.copy()?.into()));
+                if is_owner || after.is_none() {
+                    return Ok((Answer::Copied, held.copy(after.as_deref())?.into()));
                 }
                 let id = held.entry.id;
                 return Ok((Answer::Copied, self.copy_for_others(id)?));
@@ -271,6 +324,7 @@ impl Holder {
                         self.copies.remove(&id);
                         if let Some(held) = self.entries.remove(&id) {
                             self.publisher.withdraw(&held.entry);
+                            held.close();
                         }
                         Answer::Done
                     }
@@ -295,6 +349,19 @@ impl Holder {
         let entry = held.entry.clone();
         self.entries.insert(id, held);
         Ok(Answer::Held(Box::new(entry)))
+    }
+
+    /// CPUs have come or gone.
+    fn follow_cpus(&mut self) {
+        for held in self.entries.values_mut() {
+            let followed = held.follow_cpus(&self.host).and_then(|changed| match changed {
+                true => self.publisher.publish(&held.entry),
+                false => Ok(()),
+            });
+            if let Err(error) = followed {
+                say::note(format!("{}: not on every CPU: {}", held.entry.definition.name, error.headline()));
+            }
+        }
     }
 
     fn check_free(&self, name: &str) -> Result<()> {
@@ -324,7 +391,7 @@ impl Holder {
     fn copy_for_others(&mut self, id: u64) -> Result<Vec<OwnedFd>> {
         self.copies.retain(|_, (at, _)| at.elapsed() < SAME_COPY);
         if let (false, Some(held)) = (self.copies.contains_key(&id), self.entries.get_mut(&id)) {
-            self.copies.insert(id, (Instant::now(), held.copy()?));
+            self.copies.insert(id, (Instant::now(), held.copy(Some(&[]))?));
         }
         let copy = self.copies.get(&id).map(|(_, copy)| copy).into_iter().flatten();
         let again: io::Result<Vec<OwnedFd>> = copy.map(OwnedFd::try_clone).collect();

@@ -84,14 +84,15 @@ impl Host {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
             return None;
         }
-        if name == PERSISTENT
-            && let Some(pmu) = self.published_pmus().into_iter().next()
-        {
-            return Some(pmu);
-        }
         let dir = self.path(DEVICES).join(name);
-        let kind = text(&dir.join("type"))?.trim().parse().ok()?;
-        Some(Pmu { name: name.to_owned(), kind, dir, is_published: false })
+        match text(&dir.join("type")) {
+            Some(kind) => {
+                let kind = kind.trim().parse().ok()?;
+                Some(Pmu { name: name.to_owned(), kind, dir, is_published: false })
+            }
+            None if name == PERSISTENT => self.published_pmus().into_iter().next(),
+            None => None,
+        }
     }
 
     /// The core PMUs of a machine whose cores differ (`cpu_core` and `cpu_atom`, or several `armv8_…`), in

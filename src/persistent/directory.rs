@@ -265,7 +265,7 @@ impl Publisher {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
-        for name in ["type", "format/persistent", "socket"] {
+        for name in ["type", "format/persistent"] {
             let _ = fs::remove_file(self.directory.path.join(name));
         }
     }

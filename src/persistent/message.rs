@@ -36,7 +36,13 @@ pub enum Request {
     Read { entry: String },
     /// A copy of its records: two descriptors come with the answer, a [`Snapshot`] as JSON, and the bytes
     /// of the rings, one after another.
-    Snapshot { entry: String },
+    Snapshot {
+        entry: String,
+        /// How far each ring had been copied before ([`RingCopy::end`]): only what is newer is asked for. Of
+        /// a ring that is not named, all; `None`: no records, just how far the rings are.
+        #[serde(default)]
+        after: Option<Vec<u64>>,
+    },
     /// Another name for it.
     Rename { entry: String, name: String },
     /// Close it; forget it if it was lost.
@@ -116,15 +122,27 @@ pub struct Snapshot {
     pub instances: Vec<[u64; 4]>,
     /// For each ring the id that misattributed samples in it belong to.
     pub owners: Vec<Option<u64>>,
-    /// The copies in the order in which they lie: the index of the ring, bytes, whether the newest record
-    /// comes first.
-    pub rings: Vec<(usize, u64, bool)>,
+    /// The copies in the order in which they lie.
+    pub rings: Vec<RingCopy>,
     /// Records for which a ring had no room.
     pub lost: u64,
     /// Whole CPUs are sampled.
     pub cpus: Option<String>,
     /// Processes are sampled.
     pub pids: Vec<u32>,
+}
+
+/// The copy of a ring.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct RingCopy {
+    /// Its index.
+    pub ring: usize,
+    /// Bytes: perhaps more than were asked for, perhaps fewer, where they were written over.
+    pub len: u64,
+    /// The newest record comes first.
+    pub is_backward: bool,
+    /// Bytes ever written into the ring, up to what was copied.
+    pub end: u64,
 }
 
 /// An event of a [`Snapshot`].

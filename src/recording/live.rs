@@ -10,7 +10,6 @@
 //!      the moment before the reading is settled      ┘
 //! ```
 
-use std::convert::Infallible;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -23,6 +22,7 @@ use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
 use super::plan::{SamplePlan, Scope, Synthesis};
 use super::reservation::{EventChoice, EventSwitch, reserve};
+use super::sources::{self, Sources};
 use super::synthesize::{self, Extent};
 use super::{launch, open};
 use crate::abi::Attr;
@@ -144,7 +144,7 @@ struct Sampling<'a> {
     plan: &'a LivePlan,
     host: &'a Host,
     state: Arc<LiveState>,
-    rings: Rings,
+    sources: Sources,
     layouts: Arc<Layouts>,
     /// By ring: the event of samples that bear another listener's id.
     owners: Vec<Option<usize>>,
@@ -174,21 +174,22 @@ impl<'a> Sampling<'a> {
             ))
             .try_this("pmc stat, or pmc record, with the same events"));
         }
+        let mut sample = plan.sample.clone();
+        sources::settle(&mut sample, &groups)?;
         let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
-        let (rings, threads) = open::open(&plan.sample, host, groups, held)?;
-        let mut leaders: Vec<usize> = (0..rings.events().count()).collect();
-        for group in rings.groups() {
+        let (sources, threads) = Sources::open(&sample, host, groups, held)?;
+        let all = sources.events();
+        let mut leaders: Vec<usize> = (0..all.len()).collect();
+        for group in sources.groups() {
             group.iter().for_each(|member| leaders[*member] = group[0]);
         }
-        let events: Vec<(SampledEvent, Vec<u64>)> = rings
-            .events()
+        let events: Vec<(SampledEvent, Vec<u64>)> = all
+            .into_iter()
             .zip(leaders)
-            .map(|((spec, attr, ids), leader)| {
-                (SampledEvent { name: spec.name.clone(), attr: attr.clone(), leader }, ids)
-            })
+            .map(|(event, leader)| (SampledEvent { name: event.name(), attr: event.attr, leader }, event.ids))
             .collect();
         let layouts = Arc::new(Layouts::new(events.iter().map(|(event, ids)| (&event.attr, ids.as_slice()))));
-        let owners = rings.passed_on().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
+        let owners = sources.owners().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
         let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
         let mut live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
         match &plan.sample.scope {
@@ -198,12 +199,12 @@ impl<'a> Sampling<'a> {
             Scope::Command => live.name(held.iter().map(|held| held.pid() as i32)),
             _ => {}
         }
-        let events = events.into_iter().take(rings.sampled_events()).map(|(event, _)| event).collect();
+        let events = events.into_iter().take(sources.sampled_events()).map(|(event, _)| event).collect();
         let sampling = Self {
             plan,
             host,
             state: Arc::new(LiveState::new(live, events, plan.delay)),
-            rings,
+            sources,
             layouts,
             owners,
             threads,
@@ -217,27 +218,29 @@ impl<'a> Sampling<'a> {
     }
 
     fn set_next_drain(&mut self, now: u64) {
-        self.next_drain = now + self.first_drains.next().unwrap_or_else(|| self.state.settle_ns());
+        self.next_drain =
+            now + self.first_drains.next().unwrap_or_else(|| self.sources.pace(self.state.settle_ns()));
     }
 
     /// Empties the rings without settling anything.
-    fn take(&mut self) {
-        let Self { rings, batch, layouts, owners, .. } = self;
-        let taken = rings.drain(|ring, slices| {
+    fn take(&mut self) -> Result<()> {
+        let Self { sources, batch, layouts, owners, .. } = self;
+        let taken = sources.drain(|ring, slices| {
             batch.take(slices, layouts, owners.get(ring).copied().flatten());
-            Ok::<(), Infallible>(())
+            Ok::<(), Error>(())
         });
-        let Ok(_) = taken;
+        taken.map(drop)
     }
 
-    fn drain(&mut self) {
+    fn drain(&mut self) -> Result<()> {
         // What is older than this has been written, wherever; what is younger waits.
         let horizon = monotonic_ns().saturating_sub(WRITING_NS);
-        self.take();
+        self.take()?;
         if !self.batch.is_empty() {
             self.settle(horizon);
         }
         self.state.set_settled(horizon);
+        Ok(())
     }
 
     fn settle(&mut self, horizon: u64) {
@@ -248,7 +251,7 @@ impl<'a> Sampling<'a> {
     }
 
     /// What was there before.
-    fn synthesize(&mut self) {
+    fn synthesize(&mut self) -> Result<()> {
         let mut out = Encoder::new(self.layouts.iter().next().map_or(0, |layout| layout.trailer_size()));
         let (host, cgroups) = (self.host, self.plan.sample.options.cgroups);
         synthesize::machine(host, cgroups, &mut out);
@@ -256,35 +259,35 @@ impl<'a> Sampling<'a> {
             Scope::Cpus(_) => host.processes(),
             _ => synthesize::pids(&self.threads),
         };
+        let pids = self.sources.add_targets(pids, host, &mut out)?;
         let extent = Extent { what: Synthesis::ALL, data_mappings: false, namespaces: false };
-        let done = synthesize::processes(host, pids, extent, &mut out, |out| {
+        synthesize::processes(host, pids, extent, &mut out, |out| {
             self.state.live().take_synthesized(out.bytes());
             // This takes its time where there are many processes, and the events run.
-            self.take();
-            Ok::<(), Infallible>(())
-        });
-        let Ok(()) = done;
+            self.take()
+        })?;
         let mut live = self.state.live();
         live.take_synthesized(out.bytes());
         live.end_synthesized();
+        Ok(())
     }
 }
 
 impl EventSwitch for Sampling<'_> {
     fn start(&mut self) -> Result<()> {
-        self.rings.start().map_err(open::starting)
+        self.sources.start()
     }
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        open::switch(&self.rings, on, events)
+        self.sources.switch(on, events)
     }
 
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
-        open::switch_named(&self.rings, on, name, events)
+        self.sources.switch_named(on, name, events)
     }
 
     fn requests(&self) -> Vec<(&str, &Attr)> {
-        self.rings.requests().collect()
+        self.sources.requests()
     }
 
     fn yielding(&mut self, is_yielding: bool) {
@@ -294,14 +297,14 @@ impl EventSwitch for Sampling<'_> {
 
 impl Driven for Sampling<'_> {
     fn rings(&mut self) -> Option<&mut Rings> {
-        Some(&mut self.rings)
+        Some(&mut self.sources.rings)
     }
 
     fn started(&mut self, _: &mut Measurement) -> Result<()> {
         if let Some(ready) = self.ready.take() {
             let _ = ready.send(Ok(Arc::clone(&self.state)));
         }
-        self.synthesize();
+        self.synthesize()?;
         self.set_next_drain(monotonic_ns());
         Ok(())
     }
@@ -311,18 +314,17 @@ impl Driven for Sampling<'_> {
     }
 
     fn work(&mut self, _: &mut Measurement) -> Result<()> {
-        self.drain();
+        self.drain()?;
         self.set_next_drain(monotonic_ns());
         Ok(())
     }
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
-        let _ = self.rings.switch_where(false, |_| true);
-        Ok(())
+        self.sources.switch(false, EventChoice::All)
     }
 
     fn finish(&mut self, _: &mut Measurement) -> Result<()> {
-        self.drain();
+        self.drain()?;
         self.settle(u64::MAX);
         self.state.set_settled(u64::MAX);
         Ok(())

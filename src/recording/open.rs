@@ -23,9 +23,10 @@ use crate::counter::reservation::Policy;
 use crate::counter::rings::{RingOptions, Rings, pages_of};
 use crate::counter::target::{Cgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, kernel_words, say};
-use crate::event::{EventGroup, EventSpec, Parser, Source};
+use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
+use crate::sys::clock;
 use crate::sys::credentials::{Credentials, Limits, LinuxCapability};
 use crate::sys::page_size;
 use crate::sys::process::{self, Held};
@@ -37,13 +38,6 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
-    }
-    let mut specs = groups.iter().flat_map(|group| &group.events);
-    if let Some(spec) = specs.find(|spec| matches!(spec.source, Source::Held(_))) {
-        let name = spec.name.trim_start_matches("persistent/").trim_end_matches('/');
-        return Err(Error::usage(format!("{}: its holder records it already", spec.name))
-            .why("the rings are the holder's, which has copies of them for any number of readers")
-            .try_this(format!("pmc persist snapshot {name} -o perf.data")));
     }
     groups = time_slices::lead(groups);
     if plan.excludes_self {
@@ -109,6 +103,18 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bo
         groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
     let copies = plan.options.call_graph.is_some_and(CallGraph::copies);
     plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
+}
+
+/// How a holder opens what it holds, but for what was asked for.
+pub(crate) fn held_options() -> SampleOptions {
+    // A clock that whoever reads can read too.
+    SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
+}
+
+/// No events and no rings.
+pub(super) fn none() -> Result<Rings> {
+    let none = Rings::new(Vec::new(), &SampleOptions::default(), RingOptions::default());
+    none.map_err(|refusal| Error::new(refusal.event))
 }
 
 /// Opens the events wherever the scope says, and maps their rings.

@@ -107,6 +107,8 @@ pub(crate) struct SamplePlan {
     pub(crate) per_thread: bool,
     /// What tells of mappings and tasks has rings of its own, which keep the newest.
     pub(crate) tracks_apart: bool,
+    /// Of persistent events, what their rings hold already is taken too.
+    pub(crate) backlog: bool,
     /// Pages of a ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
     /// What to do about other people's use of the hardware counters.
@@ -136,6 +138,7 @@ impl SamplePlan {
             joins: true,
             per_thread: false,
             tracks_apart: false,
+            backlog: false,
             ring_pages: None,
             reserve: Policy::default(),
             course: Course::default(),

@@ -88,7 +88,8 @@ pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
     make_room(descriptors, "events", why, "--per-thread, fewer events, or fewer threads (-t)")
 }
 
-pub(super) fn explain(refusal: Refusal, host: &Host) -> Error {
+/// A refusal, in words.
+pub(crate) fn explain(refusal: Refusal, host: &Host) -> Error {
     let doing = format!("sampling {}{}", refusal.event, refusal.on_cpu());
     refusal.isolate().explain(&Facts::own(host)).into_error(doing)
 }

@@ -24,6 +24,14 @@ pub fn duplicate(number: i32) -> io::Result<File> {
     Ok(File::from(fcntl_dupfd_cloexec(theirs, 3)?))
 }
 
+/// How many sockets whoever has started us has handed over, from descriptor 3 on, as sd_listen_fds(3) has it:
+/// `LISTEN_FDS`, if they are meant for this process (`LISTEN_PID`).
+pub fn handed_over() -> u32 {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
+    let is_ours = number("LISTEN_PID") == Some(std::process::id());
+    number("LISTEN_FDS").filter(|_| is_ours).unwrap_or(0)
+}
+
 /// Makes reads return at once when there is nothing.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use perf_event_open_sys::bindings::{PERF_RECORD_MAX, perf_event_mmap_page};
@@ -208,7 +208,11 @@ impl Ring {
 
     /// The word so many bytes, a multiple of 8, behind the tail.
     fn word_behind(&self, behind: u64) -> u64 {
-        let at = ((self.tail + behind) & (self.size - 1)) as usize;
+        self.word_at(((self.tail + behind) & (self.size - 1)) as usize)
+    }
+
+    /// The word at this offset of the ring, a multiple of 8 below its size.
+    fn word_at(&self, at: usize) -> u64 {
         // SAFETY: a multiple of 8 inside the ring, which begins behind the header page; volatile, since the
         // kernel may be writing it.
         unsafe { self.start.as_ptr().cast::<u8>().add(page_size() + at).cast::<u64>().read_volatile() }
@@ -255,35 +259,65 @@ impl Ring {
         paused: &Paused<'_>,
         take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let (head, len) = self.look(paused, take)?;
+        let (head, len) = self.look(self.tail, paused, take)?;
         self.tail = head;
         Ok(len)
     }
 
-    /// As [`Ring::snapshot`], and what is shown is shown again. Only to be used from the first time on.
-    ///
-    /// # Errors
-    /// What `take` says.
-    pub fn copy<E>(
-        &self,
-        paused: &Paused<'_>,
-        take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
-    ) -> Result<u64, E> {
-        self.look(paused, take).map(|(_, len)| len)
+    /// Bytes that were ever written into the ring.
+    pub fn written(&self) -> u64 {
+        written(self.direction, self.head())
     }
 
-    /// Shows what was written since the head was at `tail`; the head, and bytes shown.
+    /// Bytes that were read, ever, of those that were written into a forward ring.
+    pub fn taken(&self) -> u64 {
+        self.tail
+    }
+
+    /// Shows what was written into a backward ring after its first `after` bytes, newest first, as often as
+    /// it is asked for: one or two slices. The last record may be cut off. As long as less than half of the
+    /// ring is new, the kernel writes on meanwhile; otherwise it is told to `pause`. Bytes ever written.
+    ///
+    /// # Errors
+    /// What `pause` and `take` say.
+    pub fn copy<'a, E>(
+        &self,
+        after: u64,
+        pause: impl FnOnce() -> Result<Paused<'a>, E>,
+        take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let head = self.head();
+        let all = written(Direction::Backward, head);
+        let new = |written: u64| written.saturating_sub(after);
+        if new(all) <= self.size / 2 {
+            let from = |behind: u64| (head.wrapping_add(behind) & (self.size - 1)) as usize;
+            let copy: Vec<u8> =
+                (0..new(all)).step_by(8).flat_map(|at| self.word_at(from(at)).to_ne_bytes()).collect();
+            // ORDERING: acquire, so that the head is read again after the records: what the kernel wrote
+            // over them, it began when the head was that far.
+            fence(Ordering::Acquire);
+            // The other half is room for what it was writing and had not published yet.
+            if new(self.written()) <= self.size / 2 {
+                return take(&[&copy]).map(|()| all);
+            }
+        }
+        let (head, _) = self.look(after.wrapping_neg(), &pause()?, take)?;
+        Ok(written(Direction::Backward, head))
+    }
+
+    /// Shows what was written since the head was at `since`; the head, and bytes shown.
     fn look<E>(
         &self,
+        since: u64,
         paused: &Paused<'_>,
         take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
     ) -> Result<(u64, u64), E> {
         if !paused.is(self.event) {
-            return Ok((self.tail, 0));
+            return Ok((since, 0));
         }
         let head = self.head();
         // The head runs downwards from 0: what was written since then lies between it and where it was.
-        let len = self.tail.wrapping_sub(head).min(self.size);
+        let len = since.wrapping_sub(head).min(self.size);
         if len > 0 && self.direction == Direction::Backward {
             // SAFETY: `paused` says that the kernel has stopped writing into this ring, and lets it go on
             // only when it is dropped, after the slices.
@@ -323,6 +357,14 @@ impl Ring {
         // of 8; the kernel reads and writes these words whole. `data_tail` is stored to only in forward
         // rings, whose page is writable.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(offset).cast::<u64>()) }
+    }
+}
+
+/// Bytes that were ever written where the head is there.
+fn written(direction: Direction, head: u64) -> u64 {
+    match direction {
+        Direction::Forward => head,
+        Direction::Backward => head.wrapping_neg(),
     }
 }
 
@@ -400,6 +442,34 @@ mod tests {
         assert!(records >= 1000, "{records} records of 1000 faults");
         assert!(split >= 2 && bytes > 4 * ring.size(), "{split} wraps in {bytes} bytes");
         assert_eq!(ring.drain(|_| Ok::<(), ()>(())), Ok(0));
+    }
+
+    #[test]
+    fn what_is_new_in_a_backward_ring_is_copied_while_it_is_written() {
+        let Some(event) = faults(true) else { return };
+        let ring = Ring::map(&event, 8, Direction::Backward).unwrap();
+        let copy = |after: u64, may_pause: bool| {
+            let mut records = 0;
+            let pause = || if may_pause { event.pause() } else { Err(std::io::Error::other("not now")) };
+            let written = ring.copy(after, pause, |slices| {
+                records = count(slices);
+                Ok(())
+            });
+            written.map(|written| (written, records as u64))
+        };
+        touch(100);
+        let (first, records) = copy(0, false).unwrap();
+        assert!(records >= 100 && first == records * 24, "{records} records in {first} bytes");
+        touch(200);
+        let (second, records) = copy(first, false).unwrap();
+        assert!(records >= 200 && second - first == records * 24);
+        assert_eq!(copy(u64::MAX, false).unwrap().1, 0);
+        // When most of it is new, it is paused; and what was written over is missing.
+        touch(1000);
+        assert!(copy(second, false).is_err());
+        assert_eq!(copy(second, true).unwrap().1 / 1000, 1);
+        touch(2000);
+        assert_eq!(copy(second, true).unwrap().1, ring.size() / 24);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! of one away strikes it out. `planted` shows each rule being broken, and each way around them that we thought of.
 //! An offence is printed as `file:line: what is wrong`.
 
+mod heritage;
 mod planted;
 mod resolve;
 mod rules;

@@ -421,6 +421,13 @@ fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
     assert!(refusal.explain(&Facts::default()).cause.contains("a holder keeps it open"));
     let missing = read("persistent/fault/").unwrap_err();
     assert_eq!(missing.suggestions, ["faults"]);
+    // Where there are both, each has its own.
+    let sysfs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs/persistent/sys");
+    std::os::unix::fs::symlink(sysfs, folder.path().join("sys")).unwrap();
+    let kernels = read("persistent/mce_record/").unwrap().remove(0).events.remove(0);
+    assert_eq!(kernels.attr().map(|attr| (attr.kind(), attr.config())), Some((6, 106)));
+    let held = read("persistent/faults/").unwrap().remove(0).events.remove(0);
+    assert!(matches!(held.source, Source::Held(_)));
     assert!(missing.remedy.unwrap().contains("pmc persist add fault -e EVENT"));
 }
 

@@ -1,5 +1,8 @@
 //! Persistent events: what is held goes on with nobody there, any number of readers get it, and nobody harms the holder.
 
+mod readers;
+mod service;
+
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -317,12 +320,9 @@ fn stat_counts_what_is_held() {
     refused("persistent/execs/u").says(&["runs as it was added"]);
     refused("persistent/execs,period=5/").says(&["runs as it was added"]);
     refused("persistent/execs/,usr").says(&["runs as it was added"]);
-    // Samples are the holder's, who has them already.
-    let file = run.path("none.data").display().to_string();
-    for words in [&["record", "-a", "-o", &file][..], &["top", "--stdio"], &["persist", "add", "again"]] {
-        let words = [words, &["-e", "persistent/execs/"]].concat();
-        run.pmc(&words).expect(2).says(&["records it already", "pmc persist snapshot execs -o perf.data"]);
-    }
+    run.pmc(&["persist", "add", "again", "-e", "persistent/execs/"])
+        .expect(2)
+        .says(&["no event of the kernel's"]);
     let none = Run::new();
     none.pmc(&["stat", "-e", "persistent/x/", "true"])
         .expect(2)
@@ -413,6 +413,13 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     user(&run, &["persist", "snapshot", "counts", "-o", "-"]).expect(1).says(&["shares no records"]);
     let copy = user(&run, &["persist", "snapshot", "records", "-o", "-"]).expect(0);
     assert!(copy.stdout.starts_with("PERFILE2"));
+    let file = theirs.path("run/shared").display().to_string();
+    user(&run, &["record", "-e", "persistent/records/", "--backlog", "-o", &file, "--", "true"])
+        .expect(0)
+        .says(&["samples, none lost"]);
+    user(&run, &["record", "-e", "persistent/counts/", "-o", &file, "--", "true"])
+        .expect(1)
+        .says(&["shares no records"]);
     for words in [
         &["persist", "add", "more", "-e", "page-faults"][..],
         &["persist", "rm", "records"],
@@ -450,7 +457,7 @@ fn a_client_that_dies_harms_nothing() {
     let pid = Pid::from_child(run.holder.as_ref().expect("there is one"));
     for turn in 1..=20 {
         // Asked, and gone before the copy is there; some hang up while the holder stands still.
-        let request = Request::Snapshot { entry: "execs".to_owned() };
+        let request = Request::Snapshot { entry: "execs".to_owned(), after: Some(Vec::new()) };
         if turn % 2 == 0 {
             kill_process(pid, Signal::STOP).expect("it is there");
         }

@@ -23,6 +23,7 @@ use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run};
 use crate::recording::reservation::reserve;
+use crate::recording::sources::{self, Sources};
 use crate::recording::{launch, no_samples, open, targets};
 use crate::sys::process::Streams;
 use crate::sys::signal::{self, Signals};
@@ -40,6 +41,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
     let groups = open::groups(&plan.sample, &host)?;
+    sources::settle(&mut plan.sample, &groups)?;
     targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR2])
@@ -48,22 +50,19 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&plan.sample.course, streams)?;
-    let (rings, threads) = open::open(&plan.sample, &host, groups, held.as_ref())?;
+    let (sources, threads) = Sources::open(&plan.sample, &host, groups, held.as_ref())?;
     let triggers = plan.file.rotates_at.as_deref();
     let triggers =
         triggers.map(|text| open::open_triggers(text, &plan.sample, &host, held.as_ref())).transpose()?;
-    let events: Vec<RecordedEvent> = rings
-        .events()
-        .map(|(spec, attr, ids)| RecordedEvent { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
-        .collect();
-    let sampled = events.clone();
-    let events = Events::new(&plan.sample, events);
+    let sampled = sources.events();
+    let events = Events::new(&plan.sample, sampled.clone());
     if plan.dry_run {
         return Ok(Exit::Done);
     }
-    let features = features::at_the_start(&host, plan.sample.options.clock, rings.groups(), &events.written);
+    let features =
+        features::at_the_start(&host, plan.sample.options.clock, &sources.groups(), &events.written);
     let output =
-        Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
+        Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
     // The command, its gate passed, and the thread that unwinds run as they would.
     open::run_in_real_time(plan.realtime)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
@@ -71,7 +70,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         host: &host,
         plan: &plan.sample,
         file: &plan.file,
-        rings,
+        sources,
         triggers,
         threads,
         output,

@@ -42,7 +42,13 @@ impl Plan {
             all_cpus: typed.all_cpus,
         };
         let overridden = overridden(whom);
-        let scope = scope(whom, host)?;
+        let mut scope = scope(whom, host)?;
+        let is_held = |events: &String| events.split(',').all(|event| event.starts_with("persistent/"));
+        let are_held = !typed.events.is_empty() && typed.events.iter().all(is_held);
+        if let (true, true, Scope::Command) = (are_held, typed.command.is_empty(), &scope) {
+            // Whom they are open on was said when they were added.
+            scope = Scope::Cpus(host.online_cpus());
+        }
         if typed.command.is_empty() && matches!(scope, Scope::Command) {
             return Err(Error::usage("nothing to record: no command, process or CPU was named")
                 .try_this("pmc record -- COMMAND, pmc record -p PID, or pmc record -a"));
@@ -135,6 +141,7 @@ impl Plan {
             joins: !typed.no_join,
             per_thread: typed.per_thread,
             tracks_apart: false,
+            backlog: typed.backlog,
             ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
             reserve: typed.reserve.parse()?,
             course: Course {

@@ -21,7 +21,6 @@ use crate::counter::rings::{Rings, by_thread};
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
-use crate::perfdata::RecordedEvent;
 use crate::perfdata::feature::Raw;
 use crate::profile::counts::CpuTime;
 use crate::recording::control::Control;
@@ -29,7 +28,8 @@ use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::Recording;
 use crate::recording::plan::{Course, FilePlan, SamplePlan, Synthesis};
-use crate::recording::{launch, open, time_slices};
+use crate::recording::sources::Sources;
+use crate::recording::{launch, time_slices};
 use crate::sys::process::Streams;
 use crate::sys::signal::{self, Signals};
 use crate::units;
@@ -107,22 +107,18 @@ pub(super) fn run(
     let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&sample.course, streams)?;
     let groups = groups.into_iter().map(|group| (group, None)).collect();
-    let (rings, threads) = open::open(&sample, host, groups, held.as_ref())?;
-    let recorded = rings.events().map(|(spec, attr, ids)| {
-        let name = Some(spec.name.clone());
-        RecordedEvent { attr: attr.clone(), ids, name }
-    });
-    let events = Events::new(&sample, recorded.collect());
-    let features = features::at_the_start(host, sample.options.clock, rings.groups(), &events.written);
+    let (sources, threads) = Sources::open(&sample, host, groups, held.as_ref())?;
+    let events = Events::new(&sample, sources.events());
+    let features = features::at_the_start(host, sample.options.clock, &sources.groups(), &events.written);
     let features = crate::perfdata::Features { stat: Some(Raw::default()), ..features };
-    let columns = columns(&rings, tools);
+    let columns = columns(sources.rings(), tools);
     let shown = Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
-    let output = Output::create(&file, None, events, features, rings.passed_on())?;
+    let output = Output::create(&file, None, events, features, sources.owners())?;
     let run = Recording {
         host,
         plan: &sample,
         file: &file,
-        rings,
+        sources,
         triggers: None,
         threads: threads.clone(),
         output,

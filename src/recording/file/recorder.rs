@@ -32,6 +32,7 @@ use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
 use crate::recording::plan::{FilePlan, SamplePlan, Scope};
 use crate::recording::reservation::{EventChoice, EventSwitch};
+use crate::recording::sources::Sources;
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
 use crate::recording::{launch, open};
@@ -62,7 +63,7 @@ pub(crate) struct Recording<'a> {
     pub(crate) host: &'a Host,
     pub(crate) plan: &'a SamplePlan,
     pub(crate) file: &'a FilePlan,
-    pub(crate) rings: Rings,
+    pub(crate) sources: Sources,
     /// Of the events that begin another file.
     pub(crate) triggers: Option<Rings>,
     /// Threads that are recorded, where the scope names tasks that run.
@@ -111,13 +112,13 @@ impl Recording<'_> {
     /// A command that cannot be started (status 126 or 127), and what the kernel says of waiting.
     /// What writing says is in the [`Run`].
     pub(crate) fn run(self) -> Result<Run> {
-        let Self { host, plan, file, rings, triggers, threads, output, held, .. } = self;
+        let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
         let Self { signals, control, watcher, status, .. } = self;
         let mut recorder = Recorder {
             host,
             plan,
             file,
-            rings,
+            sources,
             triggers,
             pids: synthesize::pids(&threads),
             roots: threads.iter().map(|thread| (thread.tid, thread.pid)).collect(),
@@ -134,7 +135,7 @@ impl Recording<'_> {
         let (course, signals, stop) = (&plan.course, Some(signals), None);
         let surroundings = Surroundings { host, course, held, threads, signals, control, stop, watcher };
         let measured = drive(&mut recorder, surroundings)?;
-        if recorder.rings.slow_to_close() > 0 {
+        if recorder.sources.rings.slow_to_close() > 0 {
             // Closing tracepoints takes the kernel its time; nobody needs to wait for it.
             process::close_behind();
         }
@@ -166,7 +167,7 @@ struct Recorder<'a> {
     host: &'a Host,
     plan: &'a SamplePlan,
     file: &'a FilePlan,
-    rings: Rings,
+    sources: Sources,
     triggers: Option<Rings>,
     /// Processes that are recorded, where the scope names tasks that run.
     pids: Vec<u32>,
@@ -186,24 +187,21 @@ struct Recorder<'a> {
 
 impl EventSwitch for Recorder<'_> {
     fn start(&mut self) -> Result<()> {
-        [Some(&self.rings), self.triggers.as_ref()]
-            .into_iter()
-            .flatten()
-            .try_for_each(Rings::start)
-            .map_err(open::starting)
+        self.sources.start()?;
+        self.triggers.as_ref().map_or(Ok(()), Rings::start).map_err(open::starting)
     }
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        let mut all = [Some(&self.rings), self.triggers.as_ref()].into_iter().flatten();
-        all.try_for_each(|rings| open::switch(rings, on, events))
+        self.sources.switch(on, events)?;
+        self.triggers.as_ref().map_or(Ok(()), |rings| open::switch(rings, on, events))
     }
 
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
-        open::switch_named(&self.rings, on, name, events)
+        self.sources.switch_named(on, name, events)
     }
 
     fn requests(&self) -> Vec<(&str, &Attr)> {
-        self.rings.requests().collect()
+        self.sources.requests()
     }
 
     fn yielding(&mut self, is_yielding: bool) {
@@ -215,7 +213,7 @@ impl EventSwitch for Recorder<'_> {
 
 impl Driven for Recorder<'_> {
     fn rings(&mut self) -> Option<&mut Rings> {
-        Some(&mut self.rings)
+        Some(&mut self.sources.rings)
     }
 
     fn triggers(&mut self) -> Option<&mut Rings> {
@@ -236,7 +234,7 @@ impl Driven for Recorder<'_> {
             self.failed = self.output.take_place().err().map(Error::from);
         }
         measurement.ending.stopped = self.failed.is_some();
-        self.next_drain = measurement.start + self.drain_ns;
+        self.next_drain = measurement.start + self.sources.pace(self.drain_ns);
         self.schedule.begin(measurement.start);
         Ok(())
     }
@@ -252,7 +250,7 @@ impl Driven for Recorder<'_> {
 
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
         let now = measurement.now;
-        self.next_drain = now + self.drain_ns;
+        self.next_drain = now + self.sources.pace(self.drain_ns);
         self.heed_triggers();
         self.failed = self.drain().and_then(|()| self.rotate_if_due(now)).err();
         let totals = self.output.totals();
@@ -264,7 +262,9 @@ impl Driven for Recorder<'_> {
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
         say::wipe_status();
-        let _ = self.rings.switch_where(false, |_| true);
+        if let Err(error) = self.sources.switch(false, EventChoice::All) {
+            self.failed.get_or_insert(error);
+        }
         Ok(())
     }
 
@@ -273,7 +273,7 @@ impl Driven for Recorder<'_> {
         if self.failed.is_none() {
             self.failed = self.take_rest().err();
         }
-        self.readings = self.rings.read();
+        self.readings = self.sources.read();
         for Reading { instance, count, .. } in &mut self.readings {
             // Of children the kernel adds to it only the time that they had on this instance's CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
@@ -298,21 +298,22 @@ impl Driven for Recorder<'_> {
 
 impl Recorder<'_> {
     fn drain(&mut self) -> Result<()> {
-        let Self { rings, output, .. } = self;
-        let bytes = rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        let Self { sources, output, .. } = self;
+        let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         if bytes > 0 && output.begin_second_pass() {
-            rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+            sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         }
         // What a backward ring keeps is older than what the others have brought: then there are no rounds.
-        if bytes > 0 && !rings.has_backward() {
+        if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
         }
         output.tick()
     }
 
     fn take_rest(&mut self) -> Result<()> {
-        let Self { rings, output, .. } = self;
-        rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        let Self { sources, output, .. } = self;
+        sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        let rings = &mut sources.rings;
         // What the kernel does not publish is believed after a while.
         let begun = Instant::now();
         while rings.has_unpublished() && begun.elapsed() < MOST_WAIT {
@@ -331,11 +332,11 @@ impl Recorder<'_> {
     /// but not of those on which the events were opened: theirs is what is left of the sum, with what
     /// children count that still run.
     fn write_own_counts(&mut self) -> Result<()> {
-        let attrs: Vec<&Attr> = self.rings.events().map(|(_, attr, _)| attr).collect();
+        let events = self.sources.events();
         let mut record = Encoder::new(self.output.trailer());
         for reading in &self.readings {
             let Instance { event, id, slot, .. } = reading.instance;
-            let attr = attrs[event];
+            let attr = &events[event].attr;
             let Some(tid) = slot.tid.filter(|_| attr.get(Flag::InheritStat)) else { continue };
             let told = self.output.tally.reads.get(&id).copied().unwrap_or_default();
             let Count { value, enabled_ns, running_ns } = reading.count.since(told);
@@ -371,7 +372,8 @@ impl Recorder<'_> {
         record.thread_map(roots.iter().map(|(tid, comm)| (*tid, comm.as_str())));
         record.cpu_map(&[]);
         record.stat_config(&self.file.stat_config);
-        let ids: Vec<Option<u64>> = self.rings.events().map(|(.., ids)| ids.first().copied()).collect();
+        let events = self.sources.events();
+        let ids: Vec<Option<u64>> = events.iter().map(|event| event.ids.first().copied()).collect();
         let mut totals = vec![Count::default(); ids.len()];
         by_thread(&self.readings).into_iter().for_each(|((event, _), count)| totals[event] += count);
         for (id, Count { value, enabled_ns: enabled, running_ns: running }) in ids.into_iter().zip(totals) {
@@ -433,8 +435,8 @@ impl Recorder<'_> {
         synthesize::processes(host, host.processes(), extent, &mut out, keep)?;
         early.extend_from_slice(out.bytes());
         self.drain()?;
-        let Self { rings, output, .. } = self;
-        rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
+        let Self { sources, output, .. } = self;
+        sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.switch()?;
         out.clear();
@@ -470,6 +472,7 @@ impl Recorder<'_> {
             }
             _ => std::mem::take(&mut self.pids),
         };
+        let pids = self.sources.add_targets(pids, self.host, &mut out)?;
         let extent = self.extent();
         let output = &mut self.output;
         synthesize::processes(self.host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;
@@ -480,13 +483,7 @@ impl Recorder<'_> {
 
     fn synthesize_machine(&self, out: &mut Encoder) {
         // Which ring an id's records come from: readers of group values need it.
-        let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
-        let rows: Vec<[u64; 4]> = self
-            .rings
-            .instances()
-            .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
-            .collect();
-        out.id_index(&rows);
+        self.sources.id_index(out);
         synthesize::machine(self.host, self.plan.options.cgroups && self.plan.synthesis.cgroups, out);
     }
 

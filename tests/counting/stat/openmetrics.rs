@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::{kit, start, wait_for};
 
@@ -139,4 +142,222 @@ fn the_page_is_served() {
     kit::run(&["stat", "--listen", "256.0.0.1:1", "-I", "20", "--", "true"])
         .expect(1)
         .says(&["--listen 256.0.0.1:1"]);
+}
+
+const OPENMETRICS_AGENT: &str = "/usr/lib/pcp/pmdas/openmetrics/pmdaopenmetrics.python";
+const PMCD: &str = "/usr/lib/pcp/bin/pmcd";
+
+/// PCP's collector with its OpenMetrics agent, in a folder of their own, reached through a socket there.
+struct Collector {
+    dir: tempfile::TempDir,
+    pmcd: Option<std::process::Child>,
+}
+
+impl Collector {
+    /// Debian's python, of which the packages are, before any other.
+    const PATH: (&'static str, &'static str) = ("PATH", "/usr/bin:/bin");
+
+    fn need() -> bool {
+        let is_there = Path::new(PMCD).exists()
+            && Path::new(OPENMETRICS_AGENT).exists()
+            && Command::new("/usr/bin/python3")
+                .args(["-c", "import pcp, requests"])
+                .output()
+                .is_ok_and(|o| o.status.success());
+        let why = "PCP's openmetrics agent is not installed (Debian: pcp, python3-pcp, python3-requests)";
+        kit::need("pcp-openmetrics", is_there, why) && kit::need_root()
+    }
+
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["config.d", "config/pmda"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        Self { dir, pmcd: None }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    /// A source of metrics: a script if it may be executed, else a file whose first line is the URL.
+    fn source(&self, name: &str, text: &str) {
+        let path = self.dir.path().join("config.d").join(name);
+        std::fs::write(&path, text).unwrap();
+        let mode = if name.ends_with(".sh") { 0o700 } else { 0o600 };
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env(Self::PATH.0, Self::PATH.1).env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+        for name in ["PCP_VAR_DIR", "PCP_TMP_DIR", "PCP_RUN_DIR", "PCP_LOG_DIR"] {
+            command.env(name, self.dir.path());
+        }
+        command
+    }
+
+    fn start(&mut self) {
+        std::fs::write(self.path("names"), "root {\n\topenmetrics\t144:*:*\n}\n").unwrap();
+        let agent = format!(
+            "pmcd 2 dso pmcd_init /usr/lib/pcp/pmdas/pmcd/pmda_pmcd.so\n\
+             openmetrics 144 pipe binary notready /usr/bin/pmpython {OPENMETRICS_AGENT} -t 60 -c {} -l {}\n",
+            self.path("config.d"),
+            self.path("agent.log"),
+        );
+        std::fs::write(self.path("conf"), agent).unwrap();
+        let mut command = self.command(PMCD);
+        // Its socket is what is used; whether it gets the port too is no matter.
+        command.args([
+            "-f",
+            "-A",
+            "-U",
+            "root",
+            "-H",
+            "here",
+            "-i",
+            "127.0.0.1",
+            "-p",
+            "44399",
+            "-q",
+            "60",
+            "-t",
+            "60",
+        ]);
+        for (option, file) in
+            [("-n", "names"), ("-c", "conf"), ("-s", "socket"), ("-l", "log"), ("-x", "fatal")]
+        {
+            command.arg(option).arg(self.path(file));
+        }
+        self.pmcd = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    }
+
+    /// What `pminfo` shows of a metric and all below it.
+    fn pminfo(&self, options: &[&str], metric: &str) -> String {
+        let mut command = self.command("pminfo");
+        command.arg("-h").arg(format!("unix://{}", self.path("socket"))).args(options).arg(metric);
+        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    }
+
+    /// The values of a metric by the agent's names of its instances, without their numbers.
+    fn values(&self, metric: &str) -> BTreeMap<String, f64> {
+        let shown = self.pminfo(&["-f"], metric);
+        let instances = shown.lines().filter_map(|line| {
+            let (name, value) = line.trim().rsplit_once("value ")?;
+            let name = name.split_once(" or \"").map_or("", |(_, name)| name.trim_end_matches("\"] "));
+            Some((name.split_once(' ').map_or("", |(_, name)| name).to_owned(), value.parse().ok()?))
+        });
+        instances.collect()
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let Some(mut pmcd) = self.pmcd.take() else { return };
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&pmcd),
+            rustix::process::Signal::TERM,
+        );
+        let _ = pmcd.wait();
+    }
+}
+
+/// The three ways in which docs/output-formats.md says that PCP gets at the counts.
+#[test]
+fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
+    if !Collector::need() || !kit::need_perf_events() {
+        return;
+    }
+    let mut collector = Collector::new();
+    // A file as a run has left it, of a thread with a name that wants every kind of care.
+    let file = collector.path("pmc.prom");
+    let rude = collector.path("a\"b\\ {x=,}");
+    std::fs::copy("/bin/sh", &rude).unwrap();
+    let mut busy = Command::new(&rude).args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let pid = busy.id().to_string();
+    let comm = format!("/proc/{pid}/comm");
+    wait_for("its name", || std::fs::read_to_string(&comm).is_ok_and(|comm| comm == "a\"b\\ {x=,}\n"));
+    let option = format!("--openmetrics={file}");
+    let half = "half a fault=page-faults/2";
+    let events = "page-faults,task-clock,context-switches";
+    let words =
+        ["stat", &option, "-o", "/dev/null", "--per-thread", "-p", &pid, "-e", events, "--metric", half];
+    wait_for("its counts", || {
+        kit::run(&[&words[..], &["--", "true"]].concat()).expect(0);
+        !std::fs::read_to_string(&file).unwrap().contains("pmc_event_missing")
+    });
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    collector.source("file.url", &format!("file://{file}\n"));
+    // A script that counts whenever it is asked.
+    let script = format!(
+        "#!/bin/sh\nexec {} stat --openmetrics -o - -a -A -e page-faults,task-clock -- true\n",
+        kit::binary()
+    );
+    collector.source("script.sh", &script);
+    // A page that is served.
+    let mut counting = start(&[
+        "stat",
+        "--listen",
+        "127.0.0.1:0",
+        "-I",
+        "20",
+        "-o",
+        "/dev/null",
+        "-e",
+        "page-faults,task-clock",
+        "--",
+        "sleep",
+        "1000",
+    ]);
+    let mut line = String::new();
+    BufReader::new(counting.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    collector
+        .source("page.url", &format!("{}\n", line.trim().strip_prefix("pmc: metrics at ").expect(&line)));
+    collector.start();
+
+    let all = |source: &str| format!("openmetrics.{source}.pmc_event_enabled_seconds_total");
+    for source in ["file", "script", "page"] {
+        wait_for(source, || !collector.values(&all(source)).is_empty());
+    }
+
+    // Every sample of the file is there, under the name that the agent makes of its labels.
+    let samples = parse(&std::fs::read_to_string(&file).unwrap());
+    let labels = format!("comm:a\"b\\ {{x=,}} event:page-faults tid:{pid}");
+    assert!(collector.values("openmetrics.file.pmc_events_total").contains_key(&labels));
+    let mut families: Vec<&str> = samples.keys().map(|name| name.split('{').next().unwrap()).collect();
+    families.sort_unstable();
+    families.dedup();
+    assert_eq!(families.len(), 6, "{families:?}");
+    for family in families {
+        let mut want: Vec<f64> = samples
+            .iter()
+            .filter(|(name, _)| name.split('{').next() == Some(family))
+            .map(|(_, v)| *v)
+            .collect();
+        let mut got: Vec<f64> =
+            collector.values(&format!("openmetrics.file.{family}")).into_values().collect();
+        want.sort_by(f64::total_cmp);
+        got.sort_by(f64::total_cmp);
+        let is_same = |(a, b): (&f64, &f64)| (a - b).abs() <= a.abs() * 1e-4;
+        assert!(want.len() == got.len() && want.iter().zip(&got).all(is_same), "{family}: {want:?}, {got:?}");
+    }
+    // What kind of number it is, its unit and its help arrive.
+    let seconds = collector.pminfo(&["-d", "-T"], "openmetrics.file.pmc_event_time_seconds_total");
+    for word in ["Semantics: counter", "Units: sec", "Time that a clock event measured."] {
+        assert!(seconds.contains(word), "{seconds}");
+    }
+    let metric = collector.pminfo(&["-d"], "openmetrics.file.pmc_metric");
+    assert!(metric.contains("Semantics: instant"), "{metric}");
+
+    let of_cpu_0 = collector.values("openmetrics.script.pmc_events_total");
+    assert!(of_cpu_0.contains_key("cpu:0 event:page-faults"), "{of_cpu_0:?}");
+    // Counts of the page grow from fetch to fetch.
+    let elapsed =
+        || collector.values("openmetrics.page.pmc_elapsed_seconds_total").into_values().next().unwrap();
+    let first = elapsed();
+    wait_for("a later page", || elapsed() > first);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&counting), rustix::process::Signal::TERM)
+        .unwrap();
+    counting.wait().unwrap();
 }

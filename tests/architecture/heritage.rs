@@ -1,0 +1,245 @@
+//! `docs/heritage.md` keeps its word: each test that a row names exists, and each command parses.
+//!
+//! A row is `| there | with pmc | proof |`. What stands in backticks in the second column and begins with the name of a
+//! program is parsed as that program would; event texts are read on the saved machines of `tests/data/sysfs`. The third
+//! column names tests as cargo prints them, behind the name of their binary (`unit` for those beside the code). A row
+//! that begins with **No:** says why Linux cannot have it, and needs no test.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory as _;
+use pmc::cli::Cli;
+use pmc::cli::perfalloc::{self, Typed};
+use pmc::cli::pmcstat::Pmcstat;
+use pmc::event;
+use pmc::host::Host;
+
+/// The systems, in the order of the page.
+const SYSTEMS: [&str; 5] = [
+    "## PCP's perfalloc and pmdaperfevent",
+    "## perf_event_open(2)",
+    "## FreeBSD's pmc_allocate and pmcstat",
+    "## NetBSD's pmc(9), pmc(1) and tprof(8)",
+    "## The persistent-events series",
+];
+
+fn root() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
+}
+
+/// A row of a table.
+#[derive(Debug, PartialEq)]
+struct Row<'a> {
+    /// Counted from 1.
+    line: usize,
+    /// Its columns, trimmed.
+    columns: Vec<&'a str>,
+}
+
+/// The rows below a heading; heads of tables and the rules below them are none.
+fn rows<'a>(page: &'a str, heading: &str) -> Vec<Row<'a>> {
+    let lines = page.lines().enumerate().skip_while(|(_, line)| *line != heading).skip(1);
+    let lines =
+        lines.take_while(|(_, line)| !line.starts_with("## ")).filter(|(_, line)| line.starts_with('|'));
+    lines
+        .map(|(at, line)| Row { line: at + 1, columns: columns(line) })
+        .filter(|row| row.columns[0] != "there" && !row.columns[0].starts_with("---"))
+        .collect()
+}
+
+/// What stands between the bars of a row; `\|` is none.
+fn columns(line: &str) -> Vec<&str> {
+    let line = line.trim().trim_start_matches('|');
+    let ends = line.char_indices().filter(|(at, c)| *c == '|' && !line[..*at].ends_with('\\'));
+    let mut from = 0;
+    ends.map(|(end, _)| std::mem::replace(&mut from, end + 1)..end).map(|range| line[range].trim()).collect()
+}
+
+/// What stands in backticks.
+fn quoted(column: &str) -> impl Iterator<Item = String> + '_ {
+    column.split('`').skip(1).step_by(2).map(|quoted| quoted.replace("\\|", "|"))
+}
+
+/// The tests of the package, as cargo prints them behind the name of their binary.
+fn tests(root: &Path) -> BTreeSet<String> {
+    let mut tests = BTreeSet::new();
+    for (folder, binary) in [("tests", None), ("src", Some("unit"))] {
+        let mut left = vec![root.join(folder)];
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                left.extend(fs::read_dir(path).expect("listed").map(|entry| entry.expect("an entry").path()));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let below = path.strip_prefix(root.join(folder)).expect("below").with_extension("");
+                let words = binary.into_iter().chain(below.iter().filter_map(|word| word.to_str()));
+                let words = words.filter(|word| !["main", "lib", "mod"].contains(word)).collect::<Vec<_>>();
+                tests.extend(tests_of(&words.join("::"), &fs::read_to_string(&path).expect("read")));
+            }
+        }
+    }
+    tests
+}
+
+/// The tests of one file: also those that a macro of proptest holds, which no parser of Rust sees.
+fn tests_of(module: &str, text: &str) -> Vec<String> {
+    let (mut inner, mut is_test, mut tests) = (String::new(), false, Vec::new());
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(" {")) {
+            inner = format!("{name}::");
+        } else if line == "}" {
+            inner.clear();
+        }
+        is_test |= line.trim() == "#[test]";
+        let function = line.trim().trim_start_matches("pub ").strip_prefix("fn ");
+        if let Some((name, _)) = function.filter(|_| is_test).and_then(|rest| rest.split_once(['(', '<'])) {
+            tests.push(format!("{module}::{inner}{name}"));
+            is_test = false;
+        }
+    }
+    tests
+}
+
+/// The words of a command, as a shell would split them.
+fn words(command: &str) -> Vec<OsString> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for letter in command.chars() {
+        match (quote, letter) {
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            (None, ' ') => {
+                words.extend(word.take());
+                continue;
+            }
+            _ => {
+                word.get_or_insert_default().push(letter);
+                continue;
+            }
+        }
+        word.get_or_insert_default();
+    }
+    words.extend(word);
+    words.into_iter().map(OsString::from).collect()
+}
+
+/// What is wrong with a command, if it begins with one of our names.
+fn fault(command: &str, hosts: &[Host]) -> Option<String> {
+    let words = words(command);
+    let (program, rest) = words.split_first()?;
+    match program.to_str()? {
+        "perfalloc" => match perfalloc::parse(rest.to_vec(), false) {
+            Typed::Wrong(wrong) => Some(wrong),
+            _ => None,
+        },
+        "pmcstat" => Pmcstat::parse(rest.to_vec()).err(),
+        "pmc" => {
+            let mut words = words;
+            // Commands of two words.
+            if words.get(1).is_some_and(|word| word == "stat")
+                && let Some(second) = words.get(2).filter(|word| *word == "record" || *word == "report")
+            {
+                words[1] = ["stat-", second.to_str()?].concat().into();
+                words.remove(2);
+            }
+            let matches = match Cli::command().try_get_matches_from(words) {
+                Err(answer) if answer.use_stderr() => return Some(answer.to_string()),
+                Err(_) => return None,
+                Ok(matches) => matches,
+            };
+            let (_, typed) = matches.subcommand()?;
+            let events = typed.try_get_many::<String>("events").ok().flatten()?;
+            events.filter_map(|text| unread(text, hosts)).next()
+        }
+        _ => None,
+    }
+}
+
+/// What is wrong with event text that none of these machines understands.
+fn unread(text: &str, hosts: &[Host]) -> Option<String> {
+    let mut faults = hosts.iter().map(|host| event::parse(text, host));
+    if faults.any(|read| read.is_ok()) {
+        return None;
+    }
+    let fault = event::parse(text, hosts.first()?).err()?;
+    Some(format!("no saved machine reads the event {text}: {}", fault.message))
+}
+
+/// What is wrong with these rows, a line each.
+fn faults(rows: &[Row<'_>], tests: &BTreeSet<String>, hosts: &[Host]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for Row { line, columns } in rows {
+        let mut wrong = |what: String| faults.push(format!("docs/heritage.md:{line}: {what}"));
+        let &[there, with, proof] = columns.as_slice() else {
+            wrong(format!("{} columns, not three", columns.len()));
+            continue;
+        };
+        if there.is_empty() || with.is_empty() {
+            wrong("an empty column".into());
+        }
+        for command in quoted(with) {
+            if let Some(fault) = fault(&command, hosts) {
+                wrong(format!("`{command}`: {fault}"));
+            }
+        }
+        let named: Vec<String> = quoted(proof).collect();
+        for test in named.iter().filter(|test| !tests.contains(*test)) {
+            wrong(format!("there is no test {test}"));
+        }
+        if named.is_empty() && !with.starts_with("**No:**") {
+            wrong("nothing proves it".into());
+        }
+    }
+    faults
+}
+
+#[test]
+fn the_page_of_the_older_systems_keeps_its_word() {
+    let root = root();
+    let page = fs::read_to_string(root.join("docs/heritage.md")).expect("the page");
+    let trees = fs::read_dir(root.join("tests/data/sysfs")).expect("saved machines");
+    let hosts: Vec<Host> = trees.map(|tree| Host::rooted(tree.expect("a tree").path())).collect();
+    let tests = tests(&root);
+    for system in SYSTEMS {
+        assert!(page.lines().any(|line| line == system), "{system} has no section");
+        let faults = faults(&rows(&page, system), &tests, &hosts);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}
+
+#[test]
+fn a_page_that_breaks_its_word_is_caught() {
+    let tests = BTreeSet::from(["counting::stat::counts".to_owned()]);
+    let hosts = [Host::rooted(root().join("tests/data/sysfs/virtual"))];
+    let wrong = |row: &str| {
+        faults(
+            &rows(&format!("## S\n\n| there | with pmc | proof |\n|---|---|---|\n{row}\n"), "## S"),
+            &tests,
+            &hosts,
+        )
+    };
+    let proof = "`counting::stat::counts`";
+    for right in [
+        format!("| `x` | `pmc stat -e cpu-clock,page-faults -- true` | {proof} |"),
+        format!("| `x` | `perfalloc -f /run/lock -- ls -l`, `pmcstat -p cycles ls` | {proof} |"),
+        format!("| `a\\|b` | `pmc stat record -o 'a file' true`: words | {proof} |"),
+        "| `x` | **No:** Linux has none | – |".to_owned(),
+    ] {
+        assert_eq!(wrong(&right), Vec::<String>::new(), "{right}");
+    }
+    for (row, what) in [
+        (format!("| `x` | `pmc stat --no-such-option true` | {proof} |"), "--no-such-option"),
+        (format!("| `x` | `pmc stat -e no-such-event true` | {proof} |"), "no-such-event"),
+        (format!("| `x` | `perfalloc -x` | {proof} |"), "x"),
+        (format!("| `x` | `pmcstat -p` | {proof} |"), "p"),
+        ("| `x` | `pmc top` | `counting::stat::gone` |".to_owned(), "there is no test counting::stat::gone"),
+        ("| `x` | `pmc top` | – |".to_owned(), "nothing proves it"),
+        ("| `x` | `pmc top` |".to_owned(), "2 columns"),
+    ] {
+        let faults = wrong(&row);
+        assert!(
+            faults.len() == 1 && faults[0].starts_with("docs/heritage.md:5: ") && faults[0].contains(what),
+            "{row}: {faults:?}"
+        );
+    }
+}

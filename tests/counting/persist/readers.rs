@@ -1,0 +1,194 @@
+//! Readers of what is held, while it goes on: `record` and `top`, several at once.
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{EXEC, Run, Worker, ready};
+use crate::kit::{self, Ran, oracle};
+
+impl Run {
+    /// Starts a reader beside a command that runs until [`let_go`](Self::let_go), and waits until it runs.
+    #[track_caller]
+    fn read(&self, words: &[&str], name: &str) -> Child {
+        let began = self.path(&format!("{name}.began"));
+        let script = format!(
+            "echo > {}; until [ -e {} ]; do sleep 0.05; done",
+            began.display(),
+            self.path("go").display()
+        );
+        let child = self.command(words).args(["--", "sh", "-c", &script]).stderr(Stdio::piped()).spawn();
+        kit::wait_for("the reader's command", || began.exists());
+        child.expect("pmc starts")
+    }
+
+    fn let_go(&self) {
+        fs::write(self.path("go"), "").expect("a file");
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// How many lines of a recording name this.
+    #[track_caller]
+    fn lines(&self, file: &str, what: &str) -> usize {
+        let ran = self.pmc(&["script", "-i", file]).expect(0);
+        ran.stdout.lines().filter(|line| line.contains(what)).count()
+    }
+}
+
+fn ended(child: Child) -> Ran {
+    child.wait_with_output().expect("it ends").into()
+}
+
+#[test]
+fn several_record_the_same_and_each_has_all() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    worker.work(3);
+    let (now, all) = (run.file("now.data"), run.file("all.data"));
+    let record = ["record", "-e", "persistent/execs/", "-o"];
+    let readers = [
+        run.read(&[&record[..], &[&now]].concat(), "now"),
+        run.read(&[&record[..], &[&all, "--backlog"]].concat(), "all"),
+    ];
+    worker.work(20);
+    // A third comes and goes, with no command and nobody named.
+    let third = run.file("third.data");
+    let reader = run.command(&[&record[..], &[&third]].concat()).stderr(Stdio::piped()).spawn();
+    let reader = reader.expect("pmc starts");
+    kit::wait_for("the third recording", || fs::exists(&third).unwrap_or(false));
+    worker.work(5);
+    kill_process(Pid::from_child(&reader), Signal::INT).expect("it is there");
+    ended(reader).expect(0).says(&["5 samples, none lost"]);
+    // So does one that is killed: what it wrote is readable, and nothing is left paused.
+    let fourth = run.file("fourth.data");
+    let mut killed = run.read(&[&record[..], &[&fourth, "--backlog"]].concat(), "fourth");
+    killed.kill().expect("it is there");
+    killed.wait().expect("it ends");
+    run.pmc(&["script", "-i", &fourth]).expect(0);
+    run.let_go();
+    for reader in readers {
+        ended(reader).expect(0).says(&["none lost"]);
+    }
+    for (file, samples) in [(&now, 25), (&all, 28), (&third, 5)] {
+        assert_eq!(run.lines(file, "filename=/bin/true"), samples, "{file}");
+        for perf in oracle::perfs() {
+            let script = oracle::says(&perf, &["script", "-F", "comm,event,trace", "-i", file]);
+            let lines = script.lines().filter(|line| line.contains("filename=/bin/true"));
+            assert_eq!(lines.count(), samples, "{}: {script}", perf.display());
+        }
+    }
+    // The same stands in the ring as if nobody had come.
+    assert_eq!(run.snapshot("execs", "/bin/true").len(), 28);
+    assert_eq!(run.count("execs"), 28);
+}
+
+#[test]
+fn what_is_held_is_recorded_beside_other_events() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    for (name, mode) in [("execs", "--overwrite"), ("oldest", "--normal")] {
+        run.pmc(&["persist", "add", name, "-e", EXEC, "-p", &worker.pid(), mode]).expect(0);
+    }
+    worker.work(2);
+    let file = run.file("both.data");
+    let events = "persistent/execs/,page-faults,persistent/oldest/";
+    let reader = run.read(&["record", "-e", events, "-c", "1", "-o", &file], "both");
+    worker.work(7);
+    run.let_go();
+    ended(reader).expect(0).says(&["none lost"]);
+    // What waits in a ring that keeps the oldest is nobody's yet, and comes along.
+    assert_eq!(run.lines(&file, "filename=/bin/true"), 7 + 9);
+    assert!(run.lines(&file, "page-faults") > 50);
+    assert!(run.snapshot("oldest", "/bin/true").is_empty());
+    for perf in oracle::perfs() {
+        let script = oracle::says(&perf, &["script", "-F", "comm,event,trace", "-i", &file]);
+        let count = |what: &str| script.lines().filter(|line| line.contains(what)).count();
+        assert_eq!(count("filename=/bin/true"), 16, "{}: {script}", perf.display());
+        assert!(count("page-faults") > 50);
+    }
+    // It runs as it was added.
+    let record = |words: &[&str]| {
+        run.pmc(&[&["record", "-o", &file, "-e", "persistent/execs/"], words, &["--", "true"]].concat())
+    };
+    record(&["-g"]).expect(2).says(&["carry no call chains", "--call-graph fp"]);
+    record(&["-F", "99"]).expect(2).says(&["runs as it was added", "-F, -c"]);
+    record(&["-p", &worker.pid()]).expect(2).says(&["runs as it was added", "-p, -t, -u"]);
+    record(&["-k", "realtime"]).expect(2).says(&["monotonic"]);
+    run.pmc(&["record", "-o", &file, "-e", "{persistent/execs/,page-faults}", "--", "true"])
+        .expect(2)
+        .says(&["in no group"]);
+}
+
+#[test]
+fn a_ring_that_is_too_small_for_its_reader_tells_what_is_missing() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--pages", "1"]).expect(0);
+    let file = run.file("few.data");
+    let reader = run.read(&["record", "-e", "persistent/execs/", "-o", &file], "few");
+    // The reader sleeps while the ring is written over several times.
+    let pid = Pid::from_child(&reader);
+    kill_process(pid, Signal::STOP).expect("it is there");
+    worker.work(400);
+    kill_process(pid, Signal::CONT).expect("it is there");
+    run.let_go();
+    let ran = ended(reader).expect(0).says(&["records lost"]);
+    let samples = run.lines(&file, "filename=/bin/true");
+    assert!((10..400).contains(&samples), "{samples}: {}", ran.stderr);
+}
+
+#[test]
+fn a_recording_ends_whole_with_its_holder() {
+    if !ready() {
+        return;
+    }
+    let mut run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let file = run.file("cut.data");
+    let reader =
+        run.command(&["record", "-e", "persistent/execs/", "-o", &file]).stderr(Stdio::piped()).spawn();
+    let reader = reader.expect("pmc starts");
+    worker.work(1);
+    kit::wait_for("its first sample", || {
+        worker.work(1);
+        fs::exists(&file).is_ok_and(|is| is) && run.lines(&file, EXEC) > 0
+    });
+    run.end(Signal::KILL);
+    ended(reader).expect(1).says(&["no holder of persistent events runs"]);
+    assert!(run.lines(&file, "filename=/bin/true") > 0);
+}
+
+#[test]
+fn top_shows_what_is_held() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "faults", "-e", "page-faults", "-p", &worker.pid(), "--call-graph", "fp"])
+        .expect(0);
+    let pipe = format!("/proc/{}/fd/0", worker.pid());
+    let work = format!("for i in 1 2 3 4 5 6 7 8; do echo > {pipe}; sleep 0.1; done");
+    let top = ["top", "--stdio", "-s", "comm", "-d", "600", "-e", "persistent/faults/"];
+    run.pmc(&[&top[..], &["--", "sh", "-c", &work]].concat()).expect(0).prints(&["true", "page-faults"]);
+    run.pmc(&[&top[..], &["-g", "--", "sh", "-c", &work]].concat()).expect(0).prints(&["true"]);
+    // With nobody to wait for, until it is told to end.
+    let ran = run.pmc(&[&top[..], &["--duration", "300ms"]].concat()).expect(0);
+    assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
+    run.pmc(&[&top[..], &["-p", &worker.pid()]].concat()).expect(2).says(&["runs as it was added"]);
+}
