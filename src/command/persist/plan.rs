@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::persist::PersistCommand;
+use crate::cli::start::{Start, Stop};
 use crate::command::sampling_options::processes;
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -20,9 +21,21 @@ pub(in crate::command) enum Plan {
     Rename { entry: String, name: String },
     Remove(Vec<String>),
     Hold { until_empty: bool },
+    Start { events: Vec<String>, profile: Option<String> },
+    Stop { output: PathBuf, json: bool },
 }
 
 impl Plan {
+    /// Of `pmc start`.
+    pub(in crate::command) fn start(typed: Start) -> Self {
+        Self::Start { events: typed.events, profile: typed.profile }
+    }
+
+    /// Of `pmc stop`.
+    pub(in crate::command) fn stop(typed: Stop) -> Self {
+        Self::Stop { output: typed.output, json: typed.json }
+    }
+
     /// What was typed, as what it means.
     ///
     /// # Errors

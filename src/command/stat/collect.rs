@@ -183,7 +183,10 @@ impl Shown {
             events: Vec::new(),
             columns: Vec::new(),
             refused: events.iter().map(|event| event.refused.clone()).collect(),
-            blind: events.iter().map(|event| !event.sees_kernel && is_of_kernel(&event.spec)).collect(),
+            blind: events
+                .iter()
+                .map(|event| !event.sees_kernel && is_of_kernel(&event.spec) && !aggregation.is_parted())
+                .collect(),
             waits: wait_for_counters(events),
             specs: Vec::new(),
             tools: Vec::new(),

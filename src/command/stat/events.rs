@@ -14,6 +14,7 @@ use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
+use crate::profile::counts::Aggregation;
 use crate::profile::metrics::expression::Definition;
 use crate::profile::metrics::{expression, named, topdown};
 use crate::recording::plan::Scope;
@@ -56,7 +57,9 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         // A person is told once that there is no hardware; a program finds its rows, as with perf.
         let hardware = no_hardware.is_none() || plan.output.is_data();
-        for text in default_set(*detailed, whole_cpus, hardware, host) {
+        let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
+        // Clocks have no levels.
+        for text in set.skip(usize::from(plan.aggregation == Aggregation::Levels)) {
             chosen.groups.extend(parser.parse(text)?);
         }
     } else if *detailed > 0 && !null {

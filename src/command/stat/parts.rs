@@ -12,7 +12,8 @@
 //! child does not inherit keeps the kernel from exchanging the contexts of parent and child, which would mix up
 //! the two.
 
-use crate::abi::attr::Flag;
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Source, Tool};
 use crate::profile::counts::Aggregation;
@@ -34,7 +35,10 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
             Aggregation::Children => {
                 ("--children", "it is not counted in processes, or without children only")
             }
-            _ => ("--user-kernel", "its text chooses the levels, or it has none"),
+            _ => (
+                "--user-kernel",
+                "its text chooses the levels, or it counts whatever the level is, as clocks do (user_time and system_time tell)",
+            ),
         };
         return Err(Error::usage(format!("{option}: {} has no such parts", event.name))
             .why(why)
@@ -103,11 +107,16 @@ fn has_levels(event: &EventSpec) -> bool {
     match &event.source {
         Source::Kernel(attr) => {
             let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
-            !is_narrowed && !event.uncore
+            // The kernel's clocks go on at every level, whatever they are told.
+            !is_narrowed && !event.uncore && !is_clock(event)
         }
         Source::Tool(tool) => *tool != Tool::DurationTime,
         Source::Held(_) => false,
     }
+}
+
+fn is_clock(event: &EventSpec) -> bool {
+    [CPU_CLOCK, TASK_CLOCK].iter().any(|clock| event.is_generic(kind::SOFTWARE, *clock))
 }
 
 /// The part that an event counts.

@@ -10,7 +10,7 @@
 //! left, names are cut.
 
 use super::text::{Notes, number};
-use super::{StatStyle, decimals, metric_number, missing, safe, variance};
+use super::{StatStyle, metric_number, missing, safe, variance};
 use crate::profile::counts::{Counts, Value};
 use crate::profile::metrics::shadow;
 use crate::text;
