@@ -424,7 +424,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
             [CompletionResult]::new('--compression-level', '--compression-level', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
             [CompletionResult]::new('--synth', '--synth', [CompletionResultType]::ParameterName, 'What is told of those who run already: task, mmap (and task), cgroup, all, no')
-            [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
+            [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Take orders (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
             [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'threads')
             [CompletionResult]::new('--aio', '--aio', [CompletionResultType]::ParameterName, 'aio')

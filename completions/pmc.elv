@@ -380,7 +380,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -z 'Compress (zstd, level 1 to 22)'
             cand --compression-level 'Compress (zstd, level 1 to 22)'
             cand --synth 'What is told of those who run already: task, mmap (and task), cgroup, all, no'
-            cand --control 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
+            cand --control 'Take orders (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
             cand --reserve 'What to do about a hardware reservation: auto, check, require, yield, off'
             cand --threads 'threads'
             cand --aio 'aio'

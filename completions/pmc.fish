@@ -300,7 +300,7 @@ all\t''
 task\t''
 mmap\t''
 cgroup\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''

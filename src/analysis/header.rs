@@ -167,6 +167,7 @@ pub fn attr_words(attr: &Attr) -> String {
 
 fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = Vec::new();
+    let word = |index| attr.word(index).unwrap_or_default();
     let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));
     say("type", attr.kind().to_string());
     say("size", attr.size().to_string());
@@ -184,6 +185,25 @@ fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     if attr.precise_ip() > 0 {
         say("precise_ip", attr.precise_ip().to_string());
     }
+    let (hex, decimal) = (|value: u64| format!("{value:#x}"), |value: u64| value.to_string());
+    let (low, high) = (|word: u64| word & 0xffff_ffff, |word: u64| word >> 32);
+    let rest = [
+        ("{ wakeup_events, wakeup_watermark }", decimal(low(word(6)))),
+        ("bp_type", decimal(high(word(6)))),
+        ("{ bp_addr, config1 }", hex(word(7))),
+        ("{ bp_len, config2 }", hex(word(8))),
+        ("branch_sample_type", hex(word(9))),
+        ("sample_regs_user", hex(word(10))),
+        ("sample_stack_user", decimal(low(word(11)))),
+        ("clockid", (high(word(11)) as i32).to_string()),
+        ("sample_regs_intr", hex(word(12))),
+        ("aux_watermark", decimal(low(word(13)))),
+        ("sample_max_stack", decimal(high(word(13)))),
+        ("aux_sample_size", decimal(low(word(14)))),
+        ("sig_data", hex(word(15))),
+    ];
+    let said = rest.into_iter().filter(|(_, value)| value != "0" && value != "0x0");
+    said.for_each(|(name, value)| say(name, value));
     fields
 }
 

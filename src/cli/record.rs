@@ -299,8 +299,8 @@ pub struct Record {
     #[arg(long)]
     pub buildid_mmap: bool,
 
-    /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or
-    /// fifo:CTL[,ACK]
+    /// Take orders (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO:
+    /// fd:CTL[,ACK] or fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…")]
     pub control: Option<String>,
 

@@ -18,7 +18,8 @@ pub struct Start {
     #[arg(value_name = "EVENT", required_unless_present = "profile")]
     pub events: Vec<String>,
 
-    /// Sample this event too [default: cycles, or cpu-clock where there are none]; the newest samples are kept
+    /// Sample this event too [default: cycles, or cpu-clock where there are none]; the newest samples are
+    /// kept
     #[arg(long, value_name = "EVENT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub profile: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! NetBSD's `pmc -c EVENT COMMAND` and `pmc -C`, as version 2 to 7 had them: the event counted in user mode and
-//! in the kernel, one line, and its statuses. The command's own status is not passed on there.
+//! NetBSD's `pmc -c EVENT COMMAND` and `pmc -C`, as version 2 to 7 had them: the event counted in user mode
+//! and in the kernel, one line, and its statuses. The command's own status is not passed on there.
 
 use std::ffi::OsString;
 

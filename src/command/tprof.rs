@@ -1,5 +1,5 @@
-//! The `tprof` personality: pmc called by that name takes the sub-commands of NetBSD's tprof(8), each of which is a
-//! command of pmc's in other words.
+//! The `tprof` personality: pmc called by that name takes the sub-commands of NetBSD's tprof(8), each of
+//! which is a command of pmc's in other words.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -16,6 +16,7 @@
 use std::io;
 use std::rc::Rc;
 
+use super::change::Change;
 use super::filters;
 use super::inherited_probes::ProbeDefinition;
 use super::refusal::{Refusal, RefusalKind};
@@ -431,6 +432,19 @@ impl CounterSet {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
         let mut chosen = members.filter(|member| which(&self.events[member.event].spec));
         chosen.try_for_each(|member| member.fd.switch(on))
+    }
+
+    /// Changes the event of this name; without one, all. `is_on`: whether they count.
+    ///
+    /// # Errors
+    /// As [`Change::make`].
+    pub fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> Result<(), String> {
+        let members = self.bundles.iter().flat_map(|bundle| &bundle.members).filter_map(|member| {
+            let event = &self.events[member.event];
+            let is_meant = name.is_none_or(|name| name == event.spec.name);
+            event.request.as_ref().filter(|_| is_meant).map(|request| (request.attr(), &member.fd))
+        });
+        change.make(members, is_on)
     }
 
     /// The events with what was asked of the kernel for them, in their order.

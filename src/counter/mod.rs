@@ -11,6 +11,7 @@
 //! [`refusal::Refusal`], which `facts` put into words.
 
 pub mod capability;
+pub mod change;
 pub mod core_counters;
 pub mod counter_set;
 pub mod facts;

@@ -21,6 +21,7 @@ use std::rc::Rc;
 
 pub use self::records::CopiedRing;
 
+use super::change::Change;
 use super::filters;
 use super::inherited_probes::ProbeDefinition;
 use super::refusal::Refusal;
@@ -422,7 +423,28 @@ impl Rings {
     /// # Errors
     /// The kernel's.
     pub fn start(&self) -> io::Result<()> {
-        if self.on_exec { Ok(()) } else { self.switch_where(true, |_| true) }
+        if !self.on_exec {
+            return self.switch_where(true, |_| true);
+        }
+        let limited = self.leaders().filter_map(|open| Some((open, self.most_samples(open)?)));
+        for (SampledSlot { fd, .. }, most) in limited {
+            // The task is held meanwhile; the kernel keeps the limit for when it starts the event.
+            fd.refresh(most)?;
+            fd.switch(false)?;
+        }
+        Ok(())
+    }
+
+    /// After how many samples an event stops on each of its slots.
+    fn most_samples(&self, open: &SampledSlot) -> Option<u32> {
+        self.events[open.event].spec.qualifiers.most_samples
+    }
+
+    fn switch_one(&self, open: &SampledSlot, on: bool) -> io::Result<()> {
+        match self.most_samples(open) {
+            Some(most) if on => open.fd.refresh(most),
+            _ => open.fd.switch(on),
+        }
     }
 
     /// Starts or stops the groups whose leader `which` chooses, whatever started them before. What tells of
@@ -432,7 +454,7 @@ impl Rings {
     /// The kernel's.
     pub fn switch_where(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let mut chosen = self.leaders().filter(|open| which(&self.events[open.event].spec));
-        chosen.try_for_each(|open| open.fd.switch(on))
+        chosen.try_for_each(|open| self.switch_one(open, on))
     }
 
     /// The same of single events: members of groups by themselves.
@@ -441,7 +463,21 @@ impl Rings {
     /// The kernel's.
     pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let mut chosen = self.open.iter().filter(|open| which(&self.events[open.event].spec));
-        chosen.try_for_each(|open| open.fd.switch(on))
+        chosen.try_for_each(|open| self.switch_one(open, on))
+    }
+
+    /// Changes the event of this name; without one, all that sample. `is_on`: whether they count.
+    ///
+    /// # Errors
+    /// As [`Change::make`].
+    pub fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> Result<(), String> {
+        let sampled = self.sampled_events();
+        let meant = |event: usize| match name {
+            Some(name) => self.events[event].spec.name == name,
+            None => event < sampled && self.events[event].request.attr().period() != 0,
+        };
+        let instances = self.open.iter().filter(|open| meant(open.event));
+        change.make(instances.map(|open| (self.events[open.event].request.attr(), &open.fd)), is_on)
     }
 
     /// The events with what was asked of the kernel for them, in their order.

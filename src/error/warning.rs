@@ -186,7 +186,8 @@ impl Warning {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::UnknownOrder { .. } => {
-                "orders are enable [EVENT], disable [EVENT], evlist [-F], ping, snapshot, stop"
+                "orders are enable [EVENT], disable [EVENT], period [EVENT] N, freq [EVENT] HZ, move EVENT ADDRESS, \
+                 evlist [-F], ping, snapshot, stop"
             }
             Self::CountersReserved { .. } => "--reserve=yield gives way",
             Self::TimeShared { .. } => "--exact runs the command again for each part instead",

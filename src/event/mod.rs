@@ -155,6 +155,8 @@ pub struct Qualifiers {
     pub overwrite: Option<bool>,
     /// `time`/`time=0`.
     pub time: Option<bool>,
+    /// `nr=N`: on each thread or CPU the event stops after so many samples.
+    pub most_samples: Option<u32>,
     /// `branch_type=WORDS`: bits of `branch_sample_type`.
     pub branch_type: Option<u64>,
     /// `descendants`: of processes, those that they have already, too.

@@ -96,7 +96,7 @@ impl Term<'_> {
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.
-pub(super) const FLAGS: [&str; 17] = [
+pub(super) const FLAGS: [&str; 27] = [
     "usr",
     "os",
     "hv",
@@ -114,10 +114,20 @@ pub(super) const FLAGS: [&str; 17] = [
     "log-cswitch",
     "callchain",
     "retprobe",
+    "inherit",
+    "no-inherit",
+    "overwrite",
+    "no-overwrite",
+    "time",
+    "text_poke",
+    "inherit_thread",
+    "remove_on_exec",
+    "sigtrap",
+    "stream_id",
 ];
 
 /// Qualifiers that take a value.
-pub(super) const VALUED: [&str; 15] = [
+pub(super) const VALUED: [&str; 19] = [
     "precise",
     "period",
     "freq",
@@ -133,6 +143,10 @@ pub(super) const VALUED: [&str; 15] = [
     "config4",
     "call-graph",
     "stack-size",
+    "max-stack",
+    "branch_type",
+    "sig_data",
+    "nr",
 ];
 
 /// FreeBSD's qualifiers that name bits of a counter.
@@ -150,16 +164,17 @@ pub(super) const MASKS: [&str; 10] = [
 ];
 
 /// Words that perf or FreeBSD have, and that nothing here would heed: why, and what does the job today.
-const NOT_YET: [(&str, &str, &str); 5] = [
+const NOT_YET: [(&str, &str, &str); 6] = [
     (
         "kgmon",
         "FreeBSD has never had its PMC_F_KGMON either: no kernel profiles itself by it",
         "pmc record -a -e EVENT:k",
     ),
     ("percore", "no event is summed over the threads of a core by itself", "pmc stat -a --per-core sums all"),
-    ("nr", "no event ends by itself after so many samples", "pmc record --timeout MS ends after a time"),
     ("aux-output", AUX, ""),
     ("aux-sample-size", AUX, ""),
+    ("aux-action", AUX, ""),
+    ("aux_watermark", AUX, ""),
 ];
 const AUX: &str = "pmc does not record the AUX area of Intel PT, CoreSight or SPE";
 

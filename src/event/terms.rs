@@ -14,8 +14,8 @@ use super::error::{Fault, Result, Span};
 use super::syntax::{self, Term, number, numbered_word, plain_digits};
 use super::{EventSpec, PersistentEvent, Source};
 use crate::abi::attr::{Flag, kind};
-use crate::abi::branch_sample_type;
 use crate::abi::generic;
+use crate::abi::{Attr, branch_sample_type, sample_type};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
 
@@ -38,9 +38,19 @@ pub(super) const COMMON: &[&str] = &[
     "no-inherit",
     "overwrite",
     "no-overwrite",
+    "nr",
+    "text_poke",
+    "inherit_thread",
+    "remove_on_exec",
+    "sigtrap",
+    "sig_data",
+    "stream_id",
     "metric-id",
     "cpu",
 ];
+
+/// Flags that are said by the kernel's names.
+const BY_NAME: [Flag; 4] = [Flag::TextPoke, Flag::InheritThread, Flag::RemoveOnExec, Flag::Sigtrap];
 
 /// What `call-graph=` may say.
 const CALL_GRAPHS: [&str; 4] = ["fp", "dwarf", "lbr", "no"];
@@ -162,9 +172,28 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
             let list = term.word()?;
             spec.cpus = Some(cpu_list(&list, &term.span)?);
         }
+        "nr" => {
+            let most = term.needed(u64::from(i32::MAX as u32))? as u32;
+            if most == 0 {
+                return Err(Fault::at(&term.span, "0 samples are none").expected("1 or more"));
+            }
+            told.most_samples = Some(most);
+        }
+        "stream_id" => {
+            let on = term.flag()?;
+            let attr = request(spec, term)?;
+            let others = attr.sample_type() & !sample_type::STREAM_ID;
+            attr.set_sample_type(others | if on { sample_type::STREAM_ID } else { 0 });
+        }
         name => {
+            if let Some(flag) = BY_NAME.into_iter().find(|flag| flag.name() == name) {
+                let on = term.flag()?;
+                request(spec, term)?.set(flag, on);
+                return Ok(true);
+            }
             let word = match name {
                 "period" | "freq" => None,
+                "sig_data" => Some(15),
                 "config" => Some(1),
                 "config1" => Some(7),
                 "config2" => Some(8),
@@ -181,10 +210,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
                 },
             };
             let value = if word.is_none() { term.needed(u64::MAX)? } else { term.number(u64::MAX)? };
-            let Source::Kernel(attr) = &mut spec.source else {
-                return Err(Fault::at(&term.span, format!("`{name}` is for events that the kernel counts"))
-                    .why("this one is measured by pmc itself"));
-            };
+            let attr = request(spec, term)?;
             match word {
                 None if name == "period" => {
                     if value == 0 {
@@ -200,8 +226,8 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
                     }
                     attr.set_freq(value);
                 }
-                // config… are the user's word on the whole field; attrN adds bits.
-                Some(word) if name.starts_with("config") => {
+                // Names are the user's word on the whole field; attrN adds bits.
+                Some(word) if !name.starts_with("attr") => {
                     attr.set_word(word, value);
                 }
                 Some(word) => {
@@ -220,6 +246,15 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// What will be asked of the kernel for this event.
+fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> Result<&'s mut Attr> {
+    match &mut spec.source {
+        Source::Kernel(attr) => Ok(attr),
+        _ => Err(Fault::at(&term.span, format!("`{}` is for events that the kernel counts", term.name))
+            .why("this one is measured by pmc itself")),
+    }
 }
 
 /// A CPU list from event text.

@@ -69,6 +69,13 @@ impl Host {
         field(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
     }
 
+    /// Whether the task has a handler for the signal.
+    pub fn catches(&self, tid: u32, signal: i32) -> bool {
+        let status = self.bytes(format!("/proc/{tid}/status")).unwrap_or_default();
+        let mask = field(&status, "SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    }
+
     /// The process that began this one; `None` if there is no such process.
     pub fn parent(&self, pid: u32) -> Option<u32> {
         let stat = self.bytes(format!("/proc/{pid}/stat"))?;

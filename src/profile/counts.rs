@@ -3,7 +3,6 @@
 //! A command fills it from counters, one [`Counts`] for each printing (the whole run, or an interval);
 //! `view` only reads it. Decides nothing about format.
 
-use super::parts::Part;
 use crate::units::Count;
 
 /// One printing's worth of counts.
@@ -81,6 +80,34 @@ impl Aggregation {
     /// Whether its rows are parts of one count, shown side by side.
     pub fn is_parted(self) -> bool {
         matches!(self, Self::Children | Self::Levels)
+    }
+}
+
+/// A part, in the order of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The processes themselves, with all their threads.
+    Own,
+    /// What they started.
+    Children,
+    /// Both.
+    Sum,
+    /// In user mode.
+    User,
+    /// In the kernel.
+    Kernel,
+}
+
+impl Part {
+    /// Its name, as tables and machine-readable forms have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "self",
+            Self::Children => "children",
+            Self::Sum => "sum",
+            Self::User => "user",
+            Self::Kernel => "kernel",
+        }
     }
 }
 

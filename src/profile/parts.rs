@@ -3,36 +3,8 @@
 //! Receives rows of what was counted of a process alone and of it with its children; hands on a row more, the
 //! difference.
 
-use super::counts::{PlaceLabel, Row, Value};
+use super::counts::{Part, PlaceLabel, Row, Value};
 use crate::units::Count;
-
-/// A part, in the order of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// The processes themselves, with all their threads.
-    Own,
-    /// What they started.
-    Children,
-    /// Both.
-    Sum,
-    /// In user mode.
-    User,
-    /// In the kernel.
-    Kernel,
-}
-
-impl Part {
-    /// Its name, as tables and machine-readable forms have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Own => "self",
-            Self::Children => "children",
-            Self::Sum => "sum",
-            Self::User => "user",
-            Self::Kernel => "kernel",
-        }
-    }
-}
 
 /// Puts what children counted between the rows of [`Part::Own`] and [`Part::Sum`].
 pub fn add_children(rows: &mut Vec<Row>) {

@@ -110,6 +110,8 @@ pub struct Entry<'a> {
     pub data_src: Option<DataSource>,
     /// Physical address of the data.
     pub phys_addr: Option<u64>,
+    /// The event's own id, where children inherited it: that of their copy.
+    pub stream_id: Option<u64>,
     /// Bytes of the data's page.
     pub data_page: Option<u64>,
     /// Bytes of the code's page.
@@ -214,10 +216,11 @@ pub enum Field {
     Ipc,
     CallIndent,
     Tod,
+    StreamId,
 }
 
 /// All fields with their names.
-pub const FIELDS: [(&str, Field); 34] = [
+pub const FIELDS: [(&str, Field); 35] = [
     ("comm", Field::Comm),
     ("pid", Field::Pid),
     ("tid", Field::Tid),
@@ -252,6 +255,7 @@ pub const FIELDS: [(&str, Field); 34] = [
     ("ipc", Field::Ipc),
     ("callindent", Field::CallIndent),
     ("tod", Field::Tod),
+    ("stream_id", Field::StreamId),
 ];
 
 /// A set of fields.

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use crate::counter::change::Change;
 use crate::error::{Error, Result, Warning, say};
 use crate::sys::descriptor;
 
@@ -16,6 +17,8 @@ pub(crate) enum Order {
     /// All events; or the one of this name.
     Enable(Option<String>),
     Disable(Option<String>),
+    /// Changes all events that can be; or the one of this name.
+    Change(Option<String>, Change),
     Stop,
     Ping,
     /// `record`: write what the rings hold.
@@ -30,10 +33,21 @@ impl Order {
     /// An order as perf spells it; `None` if it is none.
     fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
-        let name = || Some(rest.to_owned()).filter(|name| !name.is_empty());
+        let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
+        let name = || named(rest);
+        // A name may hold blanks; a number does not.
+        let change = |change: fn(u64) -> Change| {
+            let (name, number) = rest.rsplit_once(' ').unwrap_or(("", rest));
+            let hexadecimal = number.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
+            let number = hexadecimal.unwrap_or_else(|| number.parse()).ok().filter(|&number| number > 0)?;
+            Some(Self::Change(named(name.trim()), change(number)))
+        };
         Some(match (word, rest) {
             ("enable", _) => Self::Enable(name()),
             ("disable", _) => Self::Disable(name()),
+            ("period", _) => change(Change::Period)?,
+            ("freq", _) => change(Change::Frequency)?,
+            ("move", _) => change(Change::Address).filter(|order| !matches!(order, Self::Change(None, _)))?,
             ("stop", "") => Self::Stop,
             ("ping", "") => Self::Ping,
             ("snapshot", "") => Self::Snapshot,

@@ -17,6 +17,7 @@ use super::reservation::{EventChoice, EventSwitch};
 use super::{filters, launch, targets};
 use crate::abi::Attr;
 use crate::counter::Levels;
+use crate::counter::change::Change;
 use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading};
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::target::{Cgroup, TargetSlot};
@@ -204,6 +205,10 @@ impl EventSwitch for Counting<'_> {
         self.set.switch_each(on, which).map_err(starting)
     }
 
+    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+        self.set.change(change, name, is_on)
+    }
+
     fn requests(&self) -> Vec<(&str, &Attr)> {
         self.set.requests().collect()
     }
@@ -268,6 +273,7 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
     // A thread that starts now is counted through the one that starts it (inherit): looking again would count
     // it twice.
     let mut threads = targets::threads(scope, host)?;
+    targets::check_flags(set.specs(), scope, &threads, host)?;
     let online = host.online_cpus();
     let slots: Vec<TargetSlot> = match scope {
         Scope::Command => held.iter().map(|held| TargetSlot { tid: Some(held.pid()), cpu: None }).collect(),

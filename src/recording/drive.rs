@@ -222,11 +222,9 @@ impl Measurement {
 
     /// Switches the events on or off, or the one of a name; the measurement begins when they are first on.
     fn switch(&mut self, driven: &mut impl Driven, name: Option<&str>, on: bool) -> Result<()> {
-        if let Some(name) = name
-            && !driven.requests().iter().any(|(own, _)| *own == name)
-        {
-            let order = format!("{} {name}", if on { "enable" } else { "disable" });
-            refuse(order, "no event has that name: the order `evlist` prints them".to_owned());
+        if let Err(why) = is_there(driven, name) {
+            let order = format!("{} {}", if on { "enable" } else { "disable" }, name.unwrap_or_default());
+            refuse(order, why);
             return Ok(());
         }
         let begins = on && !self.activity.was_ever_on();
@@ -248,6 +246,11 @@ impl Measurement {
             match order {
                 Order::Enable(name) => self.switch(driven, name.as_deref(), true)?,
                 Order::Disable(name) => self.switch(driven, name.as_deref(), false)?,
+                Order::Change(name, change) => {
+                    let (name, is_on) = (name.as_deref(), self.activity.is_on(name.as_deref()));
+                    let changed = is_there(driven, name).and_then(|()| driven.change(change, name, is_on));
+                    changed.unwrap_or_else(|why| refuse(change.as_order(name), why));
+                }
                 Order::Snapshot => driven.snapshot(),
                 Order::Stop => self.ending.stopped = true,
                 Order::Ping => {}
@@ -269,6 +272,16 @@ impl Measurement {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether an event has the name, if one is said.
+fn is_there(driven: &impl Driven, name: Option<&str>) -> std::result::Result<(), String> {
+    match name {
+        Some(name) if !driven.requests().iter().any(|(own, _)| *own == name) => {
+            Err("no event has that name: the order `evlist` prints them".to_owned())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -26,6 +26,7 @@ use super::sources::{self, Sources};
 use super::synthesize::{self, Extent};
 use super::{launch, open};
 use crate::abi::Attr;
+use crate::counter::change::Change;
 use crate::counter::reservation::Prepared;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
@@ -284,6 +285,10 @@ impl EventSwitch for Sampling<'_> {
 
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
         self.sources.switch_named(on, name, events)
+    }
+
+    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+        self.sources.rings().change(change, name, is_on)
     }
 
     fn requests(&self) -> Vec<(&str, &Attr)> {

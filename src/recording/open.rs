@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
-use super::targets::{explain, make_room_for_events, slots, threads};
+use super::targets::{check_flags, explain, make_room_for_events, slots, threads};
 use super::{filters, launch, new_threads, time_slices};
 use crate::abi::attr::kind;
 use crate::abi::generic::CPU_CYCLES;
@@ -130,6 +130,7 @@ pub(crate) fn open(
         && plan.course.delay == Delay::None
         && plan.reserve != Policy::Yield;
     let events = || groups.iter().flat_map(|(group, _)| &group.events);
+    check_flags(events(), &plan.scope, &threads, host)?;
     let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::abi::Attr;
 use crate::abi::attr::kind;
+use crate::counter::change::Change;
 use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
 use crate::error::{Result, say};
 use crate::event::{EventGroup, EventSpec};
@@ -70,6 +71,10 @@ pub(crate) trait EventSwitch {
 
     /// Starts or stops the event of this name, if it is among these.
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()>;
+
+    /// Changes the event of this name; without one, all that it can be of. `is_on`: whether they count.
+    /// Otherwise why not.
+    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String>;
 
     /// The events' names, in their order, with what was asked of the kernel for them.
     fn requests(&self) -> Vec<(&str, &Attr)>;
@@ -140,6 +145,11 @@ impl Activity {
         }
         (self.on_in_interval, self.was_ever_on) = (true, true);
         driven.switch_named(true, name, self.startable())
+    }
+
+    /// Whether all events are on, or the one of a name.
+    pub(super) fn is_on(&self, name: Option<&str>) -> bool {
+        self.is_on != name.is_some_and(|name| self.but.contains(name))
     }
 
     /// What may be started while the hardware is, or is not, left to somebody else.

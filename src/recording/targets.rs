@@ -5,6 +5,7 @@
 
 use super::launch;
 use super::plan::{SamplePlan, Scope};
+use crate::abi::attr::Flag;
 use crate::counter::facts::Facts;
 use crate::counter::refusal::Refusal;
 use crate::counter::rings::Rings;
@@ -13,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::event::EventSpec;
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
-use crate::sys::limits;
 use crate::sys::process::Held;
+use crate::sys::{limits, signal};
 
 /// The threads that are measured and run already.
 pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
@@ -45,6 +46,32 @@ pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a Eve
                 .try_this("descendants behind every event"));
         }
         _ => {}
+    }
+    Ok(())
+}
+
+/// Whether the events' flags suit whom they are opened on.
+///
+/// # Errors
+/// An event that the command's exec would take away, and one whose signal would kill a task.
+pub(super) fn check_flags<'a>(
+    events: impl Iterator<Item = &'a EventSpec>,
+    scope: &Scope,
+    threads: &[Alive],
+    host: &Host,
+) -> Result<()> {
+    for (event, attr) in events.filter_map(|event| Some((event, event.attr()?))) {
+        let error = |words: &str| Error::usage(format!("{}: {words}", event.name));
+        if attr.get(Flag::RemoveOnExec) && matches!(scope, Scope::Command) {
+            return Err(error("remove_on_exec takes the event away at the exec that starts the command")
+                .try_this("measure what runs already (-p), or leave remove_on_exec out"));
+        }
+        let killed = threads.iter().find(|thread| !host.catches(thread.tid, signal::TRAP));
+        if let Some(thread) = killed.filter(|_| attr.get(Flag::Sigtrap)) {
+            return Err(error(&format!("sigtrap would kill {} ({})", thread.tid, thread.comm))
+                .why("each sample is a SIGTRAP to the thread, which has no handler for it")
+                .try_this("leave sigtrap out: samples say where, too (pmc record -d)"));
+        }
     }
     Ok(())
 }

@@ -121,6 +121,39 @@ impl EventFd {
         checked(unsafe { kernel::ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
+    /// Starts sampling for `samples` more samples, after which the kernel stops the event.
+    ///
+    /// # Errors
+    /// `EINVAL` for an event that children inherit, or that does not sample.
+    pub fn refresh(&self, samples: u32) -> io::Result<()> {
+        // SAFETY: the descriptor is ours, the argument a plain number.
+        checked(unsafe { kernel::ioctls::REFRESH(self.fd.as_raw_fd(), samples as _) })
+    }
+
+    /// Changes how often this event samples: its period, or where it was opened with a frequency that, in
+    /// hertz. Children that have inherited it keep theirs.
+    ///
+    /// # Errors
+    /// `EINVAL` for an event that does not sample, or a frequency that is too high.
+    pub fn set_period(&self, mut period: u64) -> io::Result<()> {
+        let order = kernel::bindings::PERIOD as _;
+        // SAFETY: the kernel reads a u64 that is alive during the call. (The bindings' own function hands
+        // over the number in place of its address.)
+        checked(unsafe { libc::ioctl(self.fd.as_raw_fd(), order, &raw mut period) })
+    }
+
+    /// Moves a breakpoint, that of children who inherited it too. `attr` is what it was opened with but for
+    /// address, length and kind of access, and for `disabled`, which says whether it goes on.
+    ///
+    /// # Errors
+    /// `EINVAL` for what no register can watch, or where more than that differs; `EOPNOTSUPP` for
+    /// an event that is no breakpoint.
+    pub fn modify(&self, attr: &Attr) -> io::Result<()> {
+        let mut image = attr.image(attr.size());
+        // SAFETY: as in `open`: the kernel reads `size` bytes of it.
+        checked(unsafe { kernel::ioctls::MODIFY_ATTRIBUTES(self.fd.as_raw_fd(), image.as_mut_ptr().cast()) })
+    }
+
     /// The kernel's unique id of the event.
     ///
     /// # Errors

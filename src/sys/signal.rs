@@ -21,6 +21,8 @@ pub const QUIT: i32 = libc::SIGQUIT;
 pub const USR1: i32 = libc::SIGUSR1;
 /// The stop key, or a request to stop that can be caught.
 pub const TSTP: i32 = libc::SIGTSTP;
+/// A breakpoint was met.
+pub const TRAP: i32 = libc::SIGTRAP;
 /// The terminal has another size.
 pub const WINCH: i32 = libc::SIGWINCH;
 /// A user's signal: `record` takes a snapshot at it.

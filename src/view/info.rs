@@ -259,6 +259,7 @@ fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     if let Some(frames) = settings.perf_event_max_stack {
         rows.push(("call chains", format!("at most {frames} frames")));
     }
+    rows.push(("rdpmc", user_reads(settings.user_access).to_owned()));
     let names = match user.kernel_symbols {
         true => "the kernel shows its addresses",
         false => {
@@ -270,6 +271,16 @@ fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     rows.push(("symbols", names.to_owned()));
     rows.push(("open files", format!("{soft}, may be raised to {hard}")));
     entries(out, &ENTRY, rows)
+}
+
+/// Who may read counters without a system call: x86's `rdpmc`, arm64's `perf_user_access`.
+fn user_reads(user_access: Option<u32>) -> &'static str {
+    match user_access {
+        None => "no PMU here lets programs read counters by themselves",
+        Some(0) => "programs may not read counters by themselves",
+        Some(1) => "programs may read counters of their own events by themselves, once mapped",
+        Some(_) => "any program may read counters by itself",
+    }
 }
 
 fn who(user: &User) -> String {

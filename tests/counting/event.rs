@@ -294,7 +294,7 @@ fn words_that_nothing_heeds_are_refused() {
         ("cycles,usr,percore", "percore", "summed", "pmc stat -a --per-core"),
         ("cycles/percore/", "percore", "summed", "pmc stat -a --per-core"),
         ("cpu/event=1,percore/", "percore", "summed", "pmc stat -a --per-core"),
-        ("cycles/nr=3/", "nr", "ends by itself", "--timeout"),
+        ("cycles/aux-action=pause/", "aux-action", "AUX area", "leave it out"),
         ("cycles/aux-output/", "aux-output", "AUX area", "leave it out"),
         ("cycles/aux-sample-size=4096/", "aux-sample-size", "AUX area", "leave it out"),
         ("cycles/@driver=word/", "@driver", "drivers of PMUs", "leave it out"),

@@ -66,6 +66,14 @@ fn the_document_agrees_with_the_kernel() {
     assert_eq!(info["settings"]["perf_event_paranoid"].as_i64(), level);
     assert_eq!(info["user"]["uid"].as_u64(), Some(u64::from(rustix::process::geteuid().as_raw())));
 
+    let user_access = std::fs::read_to_string("/proc/sys/kernel/perf_user_access")
+        .or_else(|_| std::fs::read_to_string("/sys/bus/event_source/devices/cpu/rdpmc"));
+    let user_access: Option<i64> = user_access.ok().map(|text| text.trim().parse().unwrap());
+    assert_eq!(info["settings"]["user_access"].as_i64(), user_access);
+    let words = if user_access.is_some() { "programs" } else { "no PMU here lets programs read counters" };
+    let text = run(&["info"]).expect(0).stdout;
+    assert!(text.lines().any(|line| line.contains("rdpmc") && line.contains(words)), "{text}");
+
     let mut devices: Vec<String> = std::fs::read_dir("/sys/bus/event_source/devices")
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -15,5 +15,6 @@ mod persist;
 mod pmcstat;
 mod reserve;
 mod stat;
+mod syscall;
 mod usage;
 mod view_stat;

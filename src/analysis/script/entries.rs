@@ -173,6 +173,7 @@ impl EntryMaker<'_> {
             weight: parts.weight,
             data_src: parts.data_src.map(DataSource),
             phys_addr: parts.phys_addr,
+            stream_id: sample.stream_id(),
             data_page: parts.data_page_size,
             code_page: parts.code_page_size,
             cgroup: cgroup.as_deref(),

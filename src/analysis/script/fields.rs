@@ -103,7 +103,7 @@ fn field(name: &str) -> Result<Field> {
 }
 
 /// What a field needs in the recording.
-const NEEDS: [(Field, u64); 18] = [
+const NEEDS: [(Field, u64); 19] = [
     (Field::Pid, sample_type::TID),
     (Field::Tid, sample_type::TID),
     (Field::Cpu, sample_type::CPU),
@@ -122,6 +122,7 @@ const NEEDS: [(Field, u64); 18] = [
     (Field::BrStackOff, sample_type::BRANCH_STACK),
     (Field::Cgroup, sample_type::CGROUP),
     (Field::Tod, sample_type::TIME),
+    (Field::StreamId, sample_type::STREAM_ID),
 ];
 
 /// The fields of each event: the usual ones, changed by each `-F`. `callers`: those of tracepoints are shown

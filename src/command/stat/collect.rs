@@ -19,7 +19,7 @@ use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::cpu::{self, Topology};
 use crate::host::process::Thread;
-use crate::profile::parts::Part;
+use crate::profile::counts::Part;
 use crate::profile::tally::{Join, Tally};
 use crate::profile::{
     self,

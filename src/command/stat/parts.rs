@@ -4,20 +4,20 @@
 //! row by a common `merge` number.
 //!
 //! ```text
-//! --children      {cycles}            inherited by all that is started            sum
-//!                 {cycles}            inherited by threads alone (inherit_thread)  self      children = sum - self
+//! --children      {cycles}            inherited by all that is started    sum
+//!                 {cycles}            inherited by threads alone          self      children = sum - self
 //! --user-kernel   {cycles:u, cycles:k}
 //! ```
-//! The copy is a group of its own: whatever stands in a group is inherited as its leader is. One event that a
-//! child does not inherit keeps the kernel from exchanging the contexts of parent and child, which would mix up
-//! the two.
+//! The copy (`inherit_thread`) is a group of its own: whatever stands in a group is inherited as its leader
+//! is. One event that a child does not inherit keeps the kernel from exchanging the contexts of parent and
+//! child, which would mix up the two.
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Source, Tool};
 use crate::profile::counts::Aggregation;
-use crate::profile::parts::Part;
+use crate::profile::counts::Part;
 
 /// The groups with which the parts are counted; as they are where there are none.
 ///

@@ -132,7 +132,9 @@ impl Feature {
             Self::Inherit => "add --no-inherit",
             Self::Exclusive => "leave out the modifier e",
             Self::LateConfig => "leave out config3, config4 and the terms that use them",
-            Self::LateFlags => "leave out the bits of attr5 beyond 32, or take a newer kernel",
+            Self::LateFlags => {
+                "leave out text_poke, inherit_thread, remove_on_exec and sigtrap, or take a newer kernel"
+            }
         }
     }
 }
@@ -164,12 +166,12 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     let has = |flag| attr.get(flag);
     let (cause, remedy) = if has(Flag::RemoveOnExec) && has(Flag::EnableOnExec) {
         let cause = "remove_on_exec takes the event away at the exec that is to start it";
-        (cause.to_owned(), "measure what runs already (-p), or leave bit 36 of attr5 out")
+        (cause.to_owned(), "measure what runs already (-p), or leave remove_on_exec out")
     } else if has(Flag::Sigtrap) && !has(Flag::RemoveOnExec) {
-        let cause = "sigtrap (bit 37 of attr5) needs remove_on_exec (bit 36): a new program would not expect the signal";
-        (cause.to_owned(), OUT)
+        let cause = "sigtrap needs remove_on_exec: a new program would not expect the signal";
+        (cause.to_owned(), "add remove_on_exec, and measure what runs already (-p)")
     } else if has(Flag::InheritThread) && !has(Flag::Inherit) {
-        ("inherit_thread (bit 35 of attr5) needs inherit".to_owned(), "leave out --no-inherit, or the bit")
+        ("inherit_thread needs inherit".to_owned(), "leave out --no-inherit (-i), or inherit_thread")
     } else if unknown != 0 {
         (format!("bits {:#x} of attr5 mean nothing to this kernel", unknown << (last + 1)), OUT)
     } else if aux_action != 0 {

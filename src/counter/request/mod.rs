@@ -130,6 +130,9 @@ pub fn allocate(
         (true, None) => return bad("counting a whole CPU needs the CPU's number", ""),
         (false, Some(_)) => return bad("a counter of a task follows it to any CPU, and takes no number", ""),
         _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", ""),
+        _ if spec.qualifiers.most_samples.is_some() && spec.qualifiers.inherit == Some(true) => {
+            return bad("the kernel stops no event that children inherit", "leave out nr=, or inherit");
+        }
         _ if logs && mode.is_system() => {
             let remedy = "log a command's or a process's: -p PID, or -- COMMAND";
             return bad("only counts of tasks can be logged at their ends and switches", remedy);
@@ -138,10 +141,13 @@ pub fn allocate(
     }
     let mut attr = attr.clone();
     attr.set(Flag::Disabled, true);
-    attr.set(Flag::Inherit, spec.qualifiers.inherit.unwrap_or(flags.descendants));
+    // What ends after so many samples the kernel lets nobody inherit.
+    let descendants = flags.descendants && !(mode.samples() && spec.qualifiers.most_samples.is_some());
+    attr.set(Flag::Inherit, spec.qualifiers.inherit.unwrap_or(descendants));
     attr.set(Flag::InheritStat, logs);
     if mode.samples() {
-        attr.set_sample_type(if flags.callchain { sample_type::CALLCHAIN } else { 0 });
+        let chains = if flags.callchain { sample_type::CALLCHAIN } else { 0 };
+        attr.set_sample_type(attr.sample_type() | chains);
     } else {
         // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling;
         // perf's identifier costs nothing and tells its events from others'.

@@ -19,6 +19,7 @@ use super::output::{Output, Totals};
 use super::rotation::Schedule;
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, read_format, sample_type};
+use crate::counter::change::Change;
 use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Reading, Rings, by_thread};
@@ -198,6 +199,10 @@ impl EventSwitch for Recorder<'_> {
 
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
         self.sources.switch_named(on, name, events)
+    }
+
+    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+        self.sources.rings().change(change, name, is_on)
     }
 
     fn requests(&self) -> Vec<(&str, &Attr)> {

@@ -102,6 +102,9 @@ fn sample(out: &mut dyn Write, dumped: &Dumped<'_>, sample: &Sample<'_>) -> io::
     write!(out, "PERF_RECORD_SAMPLE(IP, {:#x}): {}/{}: ", dumped.raw.misc, who.pid, who.tid)?;
     let (ip, addr) = (sample.ip().unwrap_or(0), sample.addr().unwrap_or(0));
     writeln!(out, "{} period: {} addr: {}", records::hex(ip), dumped.period, records::hex(addr))?;
+    if let Some(id) = sample.stream_id() {
+        writeln!(out, "... stream_id: {id}")?;
+    }
     match sample.excess() {
         None => writeln!(out, "... damaged: its fields reach beyond its end")?,
         Some(0) => {}

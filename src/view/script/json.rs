@@ -78,6 +78,7 @@ fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, pla
     say("data_page_size", entry.data_page.map(Value::from));
     say("code_page_size", entry.code_page.map(Value::from));
     say("cgroup", entry.cgroup.map(Value::from));
+    say("stream_id", entry.stream_id.map(Value::from));
     say("user_regs", entry.user_regs.map(registers));
     say("intr_regs", entry.intr_regs.map(registers));
     if !entry.branches.is_empty() {

@@ -78,6 +78,9 @@ impl Writer<'_> {
                 let _ = write!(self.out, " {}", page_size(size));
             }
         }
+        if let Some(id) = entry.stream_id.filter(|_| has(Field::StreamId)) {
+            let _ = write!(self.out, " {id}");
+        }
         if let Some(path) = entry.cgroup.filter(|_| has(Field::Cgroup)) {
             let _ = write!(self.out, " {}", clean(path));
         }

@@ -6,11 +6,11 @@
 //!          0.48       6.02       6.50 msec  task-clock
 //!         0.301      0.611      0.570       # CPUs utilized
 //! ```
-//! Receives [`Counts`] whose rows are the parts. Columns are as wide as what they hold; where a line has no room
-//! left, names are cut.
+//! Receives [`Counts`] whose rows are the parts. Columns are as wide as what they hold; where a line has no
+//! room left, names are cut.
 
-use super::text::{Notes, number};
-use super::{StatStyle, metric_number, missing, safe, variance};
+use super::notes::Notes;
+use super::{StatStyle, metric_number, missing, number, safe, variance};
 use crate::profile::counts::{Counts, Value};
 use crate::profile::metrics::shadow;
 use crate::text;

@@ -18,11 +18,12 @@
 
 use std::io::{self, Write};
 
+use super::notes::Notes;
 use super::{
-    StatStyle, Subject, cells, decimals, first_fitting, metric_number, metric_table, missing, parts, place,
-    quantity, runs, safe, shown_width, variance,
+    StatStyle, Subject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
+    runs, safe, shown_width, variance,
 };
-use crate::profile::counts::{Counts, CpuTime, Event, Reason, Role, Value};
+use crate::profile::counts::{Counts, CpuTime, Event, Role, Value};
 use crate::profile::metrics::{Concern, Metric, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
@@ -32,8 +33,6 @@ use crate::view::remarks::Remarks;
 const HEADLINE_EVERY: usize = 25;
 const VALUE: usize = 18;
 const METRIC: usize = 35;
-/// Names of one note before "and N more".
-const MOST_NAMES: usize = 8;
 
 /// Writes the result of a whole run, or the summary after intervals.
 ///
@@ -317,12 +316,6 @@ impl<'a> CountTable<'a> {
     }
 }
 
-/// A count as it is shown, or the words for a missing one.
-pub(super) fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
-    let counted = || value.number().unwrap_or_default() * event.scale;
-    missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)
-}
-
 /// Times that pmc takes itself have no metrics in their lines.
 fn is_tool(event: &Event) -> bool {
     matches!(event.role, Some(Role::DurationTime | Role::UserTime | Role::SystemTime))
@@ -357,60 +350,6 @@ fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
         _ => metrics.iter().map(|metric| 4 + widths.number + text::width(&metric.unit)).max().unwrap_or(0),
     };
     widths
-}
-
-/// What has to be said below the table, each reason once.
-#[derive(Default)]
-pub(super) struct Notes {
-    reasons: Vec<(&'static str, Reason, Vec<String>)>,
-    pub(super) shared: bool,
-    pub(super) inexact: bool,
-}
-
-impl Notes {
-    /// The number of the note for this reason, counted from 1.
-    pub(super) fn number(&mut self, words: &'static str, reason: &Reason, event: &str) -> usize {
-        let known = self.reasons.iter().position(|(w, r, _)| *w == words && r == reason);
-        let at = known.unwrap_or_else(|| {
-            self.reasons.push((words, reason.clone(), Vec::new()));
-            self.reasons.len() - 1
-        });
-        let names = &mut self.reasons[at].2;
-        if !names.iter().any(|name| name == event) {
-            names.push(event.to_owned());
-        }
-        at + 1
-    }
-
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (number, (words, reason, names)) in self.reasons.iter().enumerate() {
-            let shown: Vec<_> = names.iter().take(MOST_NAMES).map(|n| safe(n)).collect();
-            let more = match names.len().saturating_sub(MOST_NAMES) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let words = words.trim_matches(['<', '>']);
-            let errno = reason.errno.map(|e| format!(" ({e})")).unwrap_or_default();
-            writeln!(out, " [{}] {}{more}: {words}{errno}", number + 1, shown.join(", "))?;
-            writeln!(out, "     why: {}", safe(&reason.cause))?;
-            if !reason.remedy.is_empty() {
-                writeln!(out, "     try: {}", safe(&reason.remedy))?;
-            }
-        }
-        if self.shared {
-            writeln!(
-                out,
-                " (n% ±m%): counted n% of the time and scaled up; the estimate is likely (95%) within m% of the truth."
-            )?;
-        }
-        if self.inexact {
-            writeln!(
-                out,
-                " ~: the parts of this ratio were counted at different times; --exact counts them in separate runs."
-            )?;
-        }
-        Ok(())
-    }
 }
 
 /// Elapsed, user and system time, as perf writes them.

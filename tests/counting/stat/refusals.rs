@@ -159,8 +159,7 @@ fn requests_that_contradict_themselves() {
         return;
     }
     for (event, why) in [
-        ("cpu-clock/attr5=0x1000000000/", "remove_on_exec takes the event away at the exec"),
-        ("cpu-clock/attr5=0x2000000000/", "sigtrap (bit 37 of attr5) needs remove_on_exec"),
+        ("cpu-clock/attr5=0x2000000000/", "sigtrap needs remove_on_exec"),
         ("cpu-clock/attr5=0x8000000000000000/", "bits 0x8000000000000000 of attr5 mean nothing"),
         ("cpu-clock/attr14=0x100000000/", "aux_action 0x1 (upper half of attr14)"),
         ("uprobe/config1=1/", "config1 of the PMU `uprobe` is the address of the file's name"),

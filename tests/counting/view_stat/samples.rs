@@ -2,10 +2,10 @@
 
 use std::io;
 
+use pmc::profile::counts::Part;
 use pmc::profile::counts::{
     Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role, Row, RunTime, Value,
 };
-use pmc::profile::parts::Part;
 use pmc::units::Count;
 use pmc::view::stat::{StatStyle, Subject};
 

@@ -1,0 +1,401 @@
+//! What perf_event_open(2) has beyond counting and sampling: fields of the request by name, orders to events
+//! that run, signals. What strace sees of a request is what was asked of the kernel.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+#[path = "../../examples/overflow_signal.rs"]
+#[allow(dead_code, unreachable_pub, reason = "its `main` is for who runs the example")]
+mod overflow_signal;
+#[path = "../../examples/watchpoint.rs"]
+#[allow(dead_code, unreachable_pub, reason = "its `main` is for who runs the example")]
+mod watchpoint;
+
+use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::kit;
+
+fn ready() -> bool {
+    kit::need_perf_events() && kit::need_root()
+}
+
+fn need_tracefs() -> bool {
+    let there = Path::new("/sys/kernel/tracing/events/syscalls").exists();
+    kit::need("tracefs", there, "tracefs is not mounted at /sys/kernel/tracing")
+}
+
+fn need_breakpoints() -> bool {
+    let ran = kit::run(&["stat", "-x,", "-e", "mem:0x1000:w:u", "--", "true"]);
+    let breaks = !ran.stderr.contains("<not supported>");
+    kit::need("breakpoints", breaks, "this machine has no hardware breakpoints")
+}
+
+/// The counts of a CSV, one a row.
+fn counts(csv: &str) -> Vec<&str> {
+    csv.lines().filter_map(|line| line.split_once(',').map(|(count, _)| count)).collect()
+}
+
+/// What strace sees pmc ask for the event with this text.
+fn asked(command: &str, event: &str) -> String {
+    let all = ["-v", "-s", "1", "-e", "trace=perf_event_open", "-e", "signal=none", kit::binary(), command];
+    let own = std::process::id().to_string();
+    let rest = ["-e", event, "-p", &own, "--timeout", "1"];
+    let output = if command == "record" { &["-o", "/dev/null"][..] } else { &[] };
+    let ran = Command::new("strace").args(all).args(output).args(rest).output().unwrap();
+    String::from_utf8_lossy(&ran.stderr).into_owned()
+}
+
+#[test]
+fn fields_are_asked_for_by_name() {
+    if !ready() || !kit::need_program("strace") {
+        return;
+    }
+    for (qualifier, field) in [
+        ("text_poke", "text_poke=1"),
+        ("inherit_thread", "inherit_thread=1"),
+        ("remove_on_exec", "remove_on_exec=1"),
+        ("remove_on_exec,sig_data=77", "sig_data=0x4d"),
+        ("stream_id", "PERF_SAMPLE_STREAM_ID"),
+        ("no-inherit", "inherit=0"),
+        ("overwrite", "write_backward=1"),
+        ("max-stack=9,callchain", "sample_max_stack=9"),
+        ("nr=5", "inherit=0"),
+    ] {
+        let calls = asked("record", &format!("page-faults,{qualifier}"));
+        let call = calls.lines().find(|call| call.contains("PERF_COUNT_SW_PAGE_FAULTS"));
+        assert!(call.is_some_and(|call| call.contains(field)), "{qualifier}: {calls}");
+    }
+    let calls = asked("stat", "page-faults,inherit_thread,remove_on_exec");
+    assert!(calls.contains("inherit_thread=1") && calls.contains("remove_on_exec=1"), "{calls}");
+}
+
+#[test]
+fn evlist_shows_the_fields() {
+    if !ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.data").display().to_string();
+    let events = "page-faults,text_poke,inherit_thread,stream_id,sig_data=0x77,max-stack=9,callchain";
+    kit::run(&["record", "-o", &file, "-e", events, "--", "true"]).expect(0);
+    kit::run(&["evlist", "-v", "-i", &file]).expect(0).prints(&[
+        "text_poke: 1",
+        "inherit_thread: 1",
+        "STREAM_ID",
+        "sig_data: 0x77",
+        "sample_max_stack: 9",
+    ]);
+}
+
+/// The kernel may hand a child's instance to its parent at a context switch: whose it is, is not looked at.
+#[test]
+fn samples_name_the_instance_that_took_them() {
+    if !ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.data").display().to_string();
+    let record = ["record", "-o", &file, "-e", "page-faults,stream_id,period=1", "--", "true"];
+    kit::run(&record).expect(0);
+    let script = kit::run(&["script", "-F", "stream_id", "-i", &file]).expect(0).stdout;
+    assert!(!script.is_empty() && script.lines().all(|id| id.trim().parse::<u64>().unwrap() > 0), "{script}");
+    kit::run(&["script", "-D", "-i", &file]).expect(0).prints(&["... stream_id: "]);
+    kit::run(&["script", "--json", "-i", &file]).expect(0).prints(&["\"stream_id\":"]);
+}
+
+#[test]
+fn threads_alone_can_inherit() {
+    if !ready() || !need_tracefs() {
+        return;
+    }
+    let event = "syscalls:sys_enter_exit_group";
+    let events = format!("{event},{event},inherit_thread");
+    let ran =
+        kit::run(&["stat", "-x,", "-e", &events, "--", "sh", "-c", "/bin/true; /bin/true; :"]).expect(0);
+    assert_eq!(counts(&ran.stderr), ["3", "1"], "{}", ran.stderr);
+    let ran = kit::run(&["stat", "-i", "-e", "task-clock,inherit_thread", "--", "true"]);
+    ran.says(&["<not supported>", "inherit_thread needs inherit", "leave out --no-inherit (-i)"]);
+}
+
+/// A program that waits until something is written to it.
+fn waiting(script: &str) -> (Child, ChildStdin) {
+    let mut shell = Command::new("sh");
+    let mut child = shell.args(["-c", &format!("read go; {script}")]).stdin(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    (child, stdin)
+}
+
+#[test]
+fn exec_removes_an_event() {
+    if !ready() || !need_tracefs() {
+        return;
+    }
+    let event = "syscalls:sys_enter_exit_group";
+    let events = format!("{event},{event},remove_on_exec");
+    let (mut target, mut stdin) = waiting("exec true");
+    let pid = target.id().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let mut orders = Orders::through(folder.path());
+    let options = ["stat", "-x,", "-e", &events, "-p", &pid, "-D", "-1", "--control", &orders.control];
+    let counting = kit::pmc().args(options).stderr(Stdio::piped()).spawn().unwrap();
+    kit::wait_for_counters(counting.id(), 2);
+    orders.give("enable");
+    stdin.write_all(b"\n").unwrap();
+    assert!(target.wait().unwrap().success());
+    let ran = kit::Ran::from(counting.wait_with_output().unwrap()).expect(0);
+    assert_eq!(counts(&ran.stderr), ["1", "0"], "{}", ran.stderr);
+    for (command, more) in [("stat", &[][..]), ("record", &["-o", "/dev/null"])] {
+        let rest = ["-D", "10", "-e", "cpu-clock,remove_on_exec", "--", "true"];
+        let ran = kit::run(&[&[command], more, &rest].concat()).expect(2);
+        ran.says(&["takes the event away at the exec that starts the command", "try: ", "-p"]);
+    }
+}
+
+#[test]
+fn a_signal_that_would_kill_is_not_sent() {
+    if !ready() {
+        return;
+    }
+    let (mut target, stdin) = waiting("exit 7");
+    let pid = target.id().to_string();
+    for command in ["stat", "record"] {
+        let ran = kit::run(&[command, "-e", "cpu-clock,sigtrap,remove_on_exec", "-p", &pid]).expect(2);
+        ran.says(&[&format!("sigtrap would kill {pid}"), "no handler for it", "pmc record -d"]);
+    }
+    drop(stdin);
+    assert_eq!(target.wait().unwrap().code(), Some(7));
+    let ran = kit::run(&["stat", "-e", "cpu-clock,sigtrap", "--", "true"]);
+    ran.says(&["<not supported>", "sigtrap needs remove_on_exec", "add remove_on_exec"]);
+}
+
+#[test]
+fn an_event_stops_after_so_many_samples() {
+    if !ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.data").display().to_string();
+    let command = ["sh", "-c", "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); done"];
+    let record = ["record", "--json", "--per-thread", "-o", &file, "-c", "1", "-e"];
+    for (event, samples) in [("page-faults,nr=7", 7), ("page-faults,nr=7,no-inherit", 7)] {
+        let ran = kit::run(&[&record[..], &[event, "--"], &command].concat()).expect(0);
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(json["samples"], samples, "{event}: {}", ran.stdout);
+    }
+    let ran = kit::run(&[&record[..], &["page-faults,nr=7,inherit", "--"], &command].concat()).expect(1);
+    ran.says(&["the kernel stops no event that children inherit"]);
+    kit::run(&["stat", "-e", "page-faults,nr=0", "--", "true"]).expect(2).says(&["0 samples are none"]);
+}
+
+#[test]
+fn a_watchpoint_signals_its_own_thread() {
+    if !ready() || !need_breakpoints() {
+        return;
+    }
+    let variable = Cell::new(0u64);
+    let seen = watchpoint::watch(&variable, 42, || {
+        for value in 0..3 {
+            std::hint::black_box(&variable).set(value);
+        }
+    });
+    let [writes, address, ip, word] = seen.unwrap();
+    assert_eq!((writes, address, word), (3, variable.as_ptr() as u64, 42));
+    // The instruction is one of this program's own.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let own = maps.lines().filter(|line| line.contains(" r-xp ")).any(|line| {
+        let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        (u64::from_str_radix(start, 16).unwrap()..u64::from_str_radix(end, 16).unwrap()).contains(&ip)
+    });
+    assert!(own, "{ip:#x}\n{maps}");
+}
+
+#[test]
+fn overflows_are_signals_until_the_last() {
+    if !ready() {
+        return;
+    }
+    assert_eq!(overflow_signal::count_overflows(5).unwrap(), (4, 1));
+}
+
+/// Two variables; what is read says how often each is written. Says where they are.
+const VARIABLES: &str = "#include <stdio.h>\n\
+    volatile long a, b;\n\
+    int main(void) {\n  int n, m;\n  printf(\"%p %p\\n\", (void *)&a, (void *)&b);\n  fflush(stdout);\n\
+      while (scanf(\"%d %d\", &n, &m) == 2) {\n    while (n--) a++;\n    while (m--) b++;\n\
+        printf(\"done\\n\");\n    fflush(stdout);\n  }\n  return 0;\n}\n";
+
+/// The channel of `--control`.
+struct Orders {
+    /// The option's value.
+    control: String,
+    orders: std::fs::File,
+    answers: BufReader<std::fs::File>,
+}
+
+impl Orders {
+    fn through(folder: &Path) -> Self {
+        let [orders, answers] = ["orders", "answers"].map(|name| folder.join(name).display().to_string());
+        let _ = Command::new("mkfifo").args([&orders, &answers]).stderr(Stdio::null()).status();
+        let control = format!("fifo:{orders},{answers}");
+        let open = |path: &str| OpenOptions::new().read(true).write(true).open(path).unwrap();
+        Self { control, orders: open(&orders), answers: BufReader::new(open(&answers)) }
+    }
+
+    /// Gives an order and waits until it is carried out.
+    #[track_caller]
+    fn give(&mut self, order: &str) {
+        writeln!(self.orders, "{order}").unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "ack\n", "{order}");
+    }
+}
+
+/// A program that runs, what it says, and orders to a pmc that measures it.
+struct Ordered {
+    target: Child,
+    said: BufReader<std::process::ChildStdout>,
+    addresses: Vec<String>,
+    pmc: Child,
+    orders: Orders,
+}
+
+impl Ordered {
+    fn start(folder: &Path, under: Option<[&str; 7]>, command: &[&str], event: &str) -> Self {
+        let path = |name: &str| folder.join(name).display().to_string();
+        std::fs::write(path("x.c"), VARIABLES).unwrap();
+        let built = Command::new("gcc").args(["-O1", "-o", &path("x"), &path("x.c")]).status().unwrap();
+        assert!(built.success());
+        let mut run = Command::new(path("x"));
+        let mut target = run.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(target.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let addresses: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let (mut orders, pid) = (Orders::through(folder), target.id().to_string());
+        let event = event.replace("&a", &addresses[0]);
+        let mut pmc = kit::pmc();
+        if let Some(under) = under {
+            pmc = Command::new("strace");
+            pmc.args(under).arg(kit::binary());
+        }
+        let rest = ["-e", &event, "-p", &pid, "-D", "-1", "--control", &orders.control];
+        let pmc = pmc.args(command).args(rest).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        if under.is_none() {
+            kit::wait_for_counters(pmc.id(), 1);
+        }
+        orders.give("enable");
+        Self { target, said, addresses, pmc, orders }
+    }
+
+    #[track_caller]
+    fn order(&mut self, order: &str) {
+        self.orders.give(order);
+    }
+
+    /// Has the variables written so often.
+    fn write(&mut self, a: u32, b: u32) {
+        writeln!(self.target.stdin.as_mut().unwrap(), "{a} {b}").unwrap();
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        assert_eq!(line, "done\n");
+    }
+
+    /// Lets the program end.
+    fn end(mut self) -> kit::Ran {
+        drop(self.target.stdin.take());
+        assert!(self.target.wait().unwrap().success());
+        kit::Ran::from(self.pmc.wait_with_output().unwrap()).expect(0)
+    }
+}
+
+#[test]
+fn a_breakpoint_is_moved_while_it_counts() {
+    if !ready() || !kit::need_program("gcc") || !need_breakpoints() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let event = "mem:&a/8:w:u,name=w,page-faults";
+    let mut ordered = Ordered::start(folder.path(), None, &["stat"], event);
+    ordered.write(3, 100);
+    let there = ordered.addresses[1].clone();
+    ordered.order(&format!("move w {there}"));
+    ordered.write(100, 4);
+    ordered.order("disable");
+    ordered.order("move w 0x1000");
+    ordered.order(&format!("move w {there}"));
+    ordered.write(1, 1);
+    // What cannot be is said, and changes nothing.
+    ordered.order("move page-faults 0x1000");
+    ordered.order("move w 0x1001");
+    ordered.order("period w 5");
+    ordered.order("move nobody 0x1000");
+    let ran = ordered.end();
+    let is_row = |line: &str| line.split_whitespace().take(2).eq(["7", "w"]);
+    assert!(ran.stderr.lines().any(is_row), "{}", ran.stderr);
+    ran.says(&[
+        "`move page-faults 0x1000`: only breakpoints (mem:…) have an address",
+        "`move w 0x1001`: the kernel refuses it: Invalid argument",
+        "`period w 5`: it counts, and takes no samples",
+        "`move nobody 0x1000`: no event has that name",
+    ]);
+}
+
+#[test]
+fn a_breakpoint_is_moved_while_it_samples() {
+    if !ready() || !kit::need_program("gcc") || !need_breakpoints() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.data").display().to_string();
+    let mut ordered =
+        Ordered::start(folder.path(), None, &["record", "-d", "-o", &file], "mem:&a/8:w:u,name=w");
+    ordered.write(3, 100);
+    let [a, b] = [0, 1].map(|index| ordered.addresses[index].trim_start_matches("0x").to_owned());
+    ordered.order(&format!("move w 0x{b}"));
+    ordered.write(100, 4);
+    ordered.end();
+    let script = kit::run(&["script", "-F", "addr", "-i", &file]).expect(0).stdout;
+    let at = |address: &str| script.lines().filter(|line| line.contains(address)).count();
+    assert_eq!((at(&a), at(&b)), (3, 4), "{script}");
+    let mut ordered = Ordered::start(folder.path(), None, &["record", "-o", &file], "mem:&a/8:w:u,name=w");
+    ordered.order("move w 0x1000");
+    ordered.end().says(&["its samples do not say their address: record with -d"]);
+}
+
+#[test]
+fn the_rate_of_a_running_recording_is_changed() {
+    if !ready() || ["gcc", "strace"].map(kit::need_program).contains(&false) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (file, trace) = (path("x.data"), path("trace"));
+    let strace = Some(["-f", "-o", &trace, "-e", "trace=ioctl", "-e", "signal=none"]);
+    let events = "page-faults:u,cpu-clock,minor-faults/period=9/";
+    let mut ordered =
+        Ordered::start(folder.path(), strace, &["record", "-P", "-F", "99", "-o", &file], events);
+    for order in [
+        "freq page-faults:u 999",
+        "freq page-faults:u 1000000000",
+        "period page-faults:u 99",
+        "freq cpu-clock 99",
+        "period minor-faults/period=9/ 99",
+        "freq nobody 9",
+    ] {
+        ordered.order(order);
+    }
+    ordered.end().says(&[
+        "`freq page-faults:u 1000000000`: the kernel refuses it: Invalid argument",
+        "`period page-faults:u 99`: it was opened with a frequency: order `freq`",
+        "`freq cpu-clock 99`: the kernel would go on writing the old period",
+        "`period minor-faults/period=9/ 99`: what the kernel counts without hardware",
+        "`freq nobody 9`: no event has that name",
+    ]);
+    let calls = std::fs::read_to_string(trace).unwrap();
+    let changes: Vec<&str> = calls.lines().filter(|call| call.contains("IOC_PERIOD")).collect();
+    assert!(changes.iter().any(|call| call.contains("[999]") && call.ends_with("= 0")), "{calls}");
+    assert!(changes.iter().all(|call| call.contains("[999]") || call.contains("[1000000000]")), "{calls}");
+}
