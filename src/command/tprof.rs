@@ -99,7 +99,7 @@ impl Personality {
 fn statistics(file: &str) -> Result<()> {
     let index = Reader::open(Path::new(file))?.scan(|_| {})?;
     let of = |wanted: &[u32]| -> u64 {
-        index.counts().filter(|(kind, _)| wanted.contains(kind)).map(|(_, count)| count as u64).sum()
+        index.counts().filter(|(kind, _)| wanted.contains(kind)).map(|(_, count)| count).sum()
     };
     let samples = of(&[kind::SAMPLE]);
     let (throttled, lost) = (of(&[kind::THROTTLE]), of(&[kind::LOST, kind::LOST_SAMPLES]));
