@@ -124,6 +124,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;stat' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--perfevent-conf', '--perfevent-conf', [CompletionResultType]::ParameterName, 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
             [CompletionResult]::new('--pmu-filter', '--pmu-filter', [CompletionResultType]::ParameterName, 'Of events that several PMUs of a kind have, count only this PMU''s')
@@ -230,6 +231,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;stat-record' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--perfevent-conf', '--perfevent-conf', [CompletionResultType]::ParameterName, 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
             [CompletionResult]::new('--pmu-filter', '--pmu-filter', [CompletionResultType]::ParameterName, 'Of events that several PMUs of a kind have, count only this PMU''s')
@@ -1281,6 +1283,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('read', 'read', [CompletionResultType]::ParameterValue, 'Show what an entry has counted since it was added')
             [CompletionResult]::new('snapshot', 'snapshot', [CompletionResultType]::ParameterValue, 'Write the records that an entry holds now into a file that report, script and perf read')
             [CompletionResult]::new('rename', 'rename', [CompletionResultType]::ParameterValue, 'Give an entry another name; its number stays')
+            [CompletionResult]::new('adopt', 'adopt', [CompletionResultType]::ParameterValue, 'Keep the events of a running `pmc record`, which ends; they go on')
+            [CompletionResult]::new('attach', 'attach', [CompletionResultType]::ParameterValue, 'Record what an entry holds and what comes, until the end; the entry goes')
             [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Close entries; forget those that were lost')
             [CompletionResult]::new('hold', 'hold', [CompletionResultType]::ParameterValue, 'Run the holder in the foreground, as a service does')
             break
@@ -1332,6 +1336,21 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;persist;rename' {
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;adopt' {
+            [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'The process id of a `pmc record` of processes or CPUs')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;persist;attach' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')

@@ -83,6 +83,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --perfevent-conf 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)'
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
             cand --pmu-filter 'Of events that several PMUs of a kind have, count only this PMU''s'
@@ -188,6 +189,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;stat-record'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --perfevent-conf 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)'
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
             cand --pmu-filter 'Of events that several PMUs of a kind have, count only this PMU''s'
@@ -1218,6 +1220,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand read 'Show what an entry has counted since it was added'
             cand snapshot 'Write the records that an entry holds now into a file that report, script and perf read'
             cand rename 'Give an entry another name; its number stays'
+            cand adopt 'Keep the events of a running `pmc record`, which ends; they go on'
+            cand attach 'Record what an entry holds and what comes, until the end; the entry goes'
             cand rm 'Close entries; forget those that were lost'
             cand hold 'Run the holder in the foreground, as a service does'
         }
@@ -1263,6 +1267,19 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;persist;rename'= {
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;adopt'= {
+            cand --from 'The process id of a `pmc record` of processes or CPUs'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;persist;attach'= {
+            cand -o 'The file'
+            cand --output 'The file'
             cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -h 'Print help'
             cand --help 'Print help'

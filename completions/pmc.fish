@@ -75,6 +75,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'L
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l perfevent-conf -d 'Count the events of this configuration of PCP\'s agent pmdaperfevent (perfevent.conf)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
@@ -156,6 +157,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l perfevent-conf -d 'Count the events of this configuration of PCP\'s agent pmdaperfevent (perfevent.conf)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
@@ -913,16 +915,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the rec
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Only the counters: how many, of which class, how wide, how many are free, and who holds them'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "add" -d 'Open an event and keep it: it counts and records from now on, until it is removed'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "list" -d 'List what is held, and what was lost with a holder that has ended'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "show" -d 'Show what an entry is, down to the request as the kernel took it'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "read" -d 'Show what an entry has counted since it was added'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "snapshot" -d 'Write the records that an entry holds now into a file that report, script and perf read'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "rename" -d 'Give an entry another name; its number stays'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "rm" -d 'Close entries; forget those that were lost'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename rm hold" -f -a "hold" -d 'Run the holder in the foreground, as a service does'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "add" -d 'Open an event and keep it: it counts and records from now on, until it is removed'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "list" -d 'List what is held, and what was lost with a holder that has ended'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "show" -d 'Show what an entry is, down to the request as the kernel took it'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "read" -d 'Show what an entry has counted since it was added'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "snapshot" -d 'Write the records that an entry holds now into a file that report, script and perf read'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "rename" -d 'Give an entry another name; its number stays'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "adopt" -d 'Keep the events of a running `pmc record`, which ends; they go on'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "attach" -d 'Record what an entry holds and what comes, until the end; the entry goes'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "rm" -d 'Close entries; forget those that were lost'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "hold" -d 'Run the holder in the foreground, as a service does'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s e -l event -d 'The event, with its modifiers and qualifiers, as for record' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l pages -d 'Pages of each ring [default: 512 KiB]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s C -l cpu -d 'On these CPUs [default: all that are on line]' -r
@@ -949,6 +953,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rename" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rename" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l from -d 'The process id of a `pmc record` of processes or CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s o -l output -d 'The file' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rm" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -l until-empty -d 'Leave the terminal, and end when nothing is held any more: how `add` starts it'

@@ -139,6 +139,7 @@ pub(super) fn trust(
             .max(session.facts.lost_by_events.saturating_add(samples.lost)),
         lost_records: session.facts.lost_records,
         throttled: session.facts.throttled,
+        yielded_ns: session.facts.yielded_ns,
         unknown: session.index.unknown_samples,
         stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,

@@ -1,5 +1,6 @@
 //! `pmc persist`: what can be typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -27,6 +28,10 @@ pub enum PersistCommand {
     Snapshot(Snapshot),
     /// Give an entry another name; its number stays
     Rename(Rename),
+    /// Keep the events of a running `pmc record`, which ends; they go on
+    Adopt(Adopt),
+    /// Record what an entry holds and what comes, until the end; the entry goes
+    Attach(Attach),
     /// Close entries; forget those that were lost
     Rm(Remove),
     /// Run the holder in the foreground, as a service does
@@ -117,6 +122,35 @@ pub struct Rename {
 
     /// The new name
     pub new: String,
+}
+
+/// Keep the events of a running recording.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The recording ends, its file whole; its events go on in the holder, with their rings, and nothing between is missing.
+kill -USR1 PID does the same; they are called record-PID then.")]
+pub struct Adopt {
+    /// What to call them: letters, digits, `_`, `-`, `.`
+    pub name: String,
+
+    /// The process id of a `pmc record` of processes or CPUs
+    #[arg(long, value_name = "PID")]
+    pub from: u32,
+}
+
+/// Record what an entry holds and what comes.
+#[derive(Debug, Args)]
+pub struct Attach {
+    /// Its name or number
+    pub name: String,
+
+    /// The file
+    #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
+    pub output: PathBuf,
+
+    /// Ends the recording with its end; without one, a signal does
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// Close entries.

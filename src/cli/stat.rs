@@ -211,6 +211,10 @@ pub struct Counted {
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
+    /// Count the events of this configuration of PCP's agent pmdaperfevent (perfevent.conf)
+    #[arg(long, value_name = "FILE")]
+    pub perfevent_conf: Option<PathBuf>,
+
     /// Count only what this expression holds for, of the tracepoints of the -e before it
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,

@@ -131,6 +131,7 @@ fn words(error: reservation::Error) -> Error {
             Error::new(format!("open {}: No such file or directory", path.display()))
         }
         reservation::Error::Unusable { path, source } => failed(&format!("open {}", path.display()), &source),
+        reservation::Error::NoLocks { source, .. } => failed("fcntl", &source),
         reservation::Error::Refused { .. } => Error::new("fcntl: Resource temporarily unavailable"),
     }
 }

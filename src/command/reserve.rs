@@ -141,9 +141,13 @@ fn catch(signals: &[i32]) -> Result<Signals> {
 
 /// Creates an empty lock file that everybody may read; one that exists is left as it is.
 fn create(path: &Path) -> Result<()> {
-    let failed = |error| {
+    let failed = |error: io::Error| {
+        let why = match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",
+            _ => "its directory belongs to root, as PCP installs it",
+        };
         Error::io(format!("creating the lock file {}", path.display()), error)
-            .why("its directory belongs to root, as PCP installs it")
+            .why(why)
             .try_this("run it once as root, or choose another file with -f (which PCP's agent must be told too: PCP_PMDAS_DIR)")
     };
     if let Some(dir) = path.parent() {

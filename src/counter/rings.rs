@@ -12,6 +12,7 @@
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 
+mod adopted;
 mod records;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
+pub use self::adopted::OpenEvents;
 pub use self::records::CopiedRing;
 
 use super::change::Change;
@@ -114,7 +116,7 @@ impl MappedRing {
 }
 
 /// Sampling events and their rings.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rings {
     events: Vec<SampledEvent>,
     /// Indices into `events`; the first of each leads.

@@ -25,6 +25,7 @@ pub enum Warning {
     OptionIgnored { option: &'static str, why: &'static str },
     UnknownOrder { word: String },
     OrderRefused { order: String, why: String },
+    NotHandedOver { why: String },
     CountersShared { holders: String },
     CountersReserved { holders: String },
     AgentsPaused { pids: String },
@@ -55,6 +56,7 @@ pub enum Warning {
     RecordsTorn,
     FilesNotKept { why: String },
     SettingLeftOut { what: String },
+    LineLeftOut { line: String, entry: String, why: String },
     Recording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
@@ -67,6 +69,7 @@ impl Warning {
             Self::BackgroundIgnored
             | Self::UnknownOrder { .. }
             | Self::OrderRefused { .. }
+            | Self::NotHandedOver { .. }
             | Self::CountersShared { .. }
             | Self::CountersReserved { .. }
             | Self::Unreserved { .. }
@@ -95,6 +98,7 @@ impl Warning {
             }
             Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
             Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
+            Self::NotHandedOver { why } => format!("the events stay here (SIGUSR1): {why}"),
             Self::OrderRefused { order, why } => format!("--control: `{order}`: {why}"),
             Self::CountersShared { holders } => format!(
                 "the hardware counters are also reserved by {holders}: both count, so events may have to share the \
@@ -174,6 +178,9 @@ impl Warning {
                 format!("the recording is whole, but its programs are not kept for later: {why}")
             }
             Self::SettingLeftOut { what } => format!("left out of the settings: {what}"),
+            Self::LineLeftOut { line, entry, why } => {
+                format!("{line}: {entry} is left out: {why}")
+            }
             Self::Recording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")

@@ -19,6 +19,7 @@ mod freebsd_aliases;
 mod freebsd_masks;
 pub mod glob;
 pub mod listing;
+pub mod perfevent_conf;
 mod probe;
 mod qualify;
 mod resolve;

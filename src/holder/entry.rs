@@ -4,24 +4,24 @@
 //! in sealed memory. Only the holder ever touches the rings, so that readers disturb neither each other nor
 //! the event, and a reader that dies leaves nothing paused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-use crate::abi::attr::{Attr, WORDS};
+use crate::abi::sample_type;
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
 use crate::counter::rings::{CopiedRing, Reading, Rings, by_thread};
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
-use crate::persistent::message::{Counts, CpuCounts, RingCopy, Snapshot, SnapshotEvent};
-use crate::persistent::{Definition, Entry, RingMode};
+use crate::persistent::message::{Counts, CpuCounts, Handover, RingCopy, Snapshot};
+use crate::persistent::{Definition, Entry, RingMode, Share};
 use crate::recording::plan::{SamplePlan, Scope};
-use crate::recording::{open, targets};
+use crate::recording::{handover, open, targets};
 use crate::sys::page_size;
 use crate::sys::process;
 use crate::sys::ring::Direction;
@@ -78,17 +78,8 @@ impl HeldEvent {
         }
         let (rings, threads) = open::open(&plan, host, groups, None)?;
         rings.start().map_err(|error| Error::io(format!("starting {}", definition.event), error))?;
-        let attr = rings.events().next().map(|(_, attr, _)| attr.clone()).unwrap_or_default();
         let user_only = rings.given_up().next().is_some_and(|(_, given_up)| given_up.has(Fallback::UserOnly));
-        let entry = Entry {
-            id,
-            definition,
-            since,
-            ring_bytes: rings.ring_bytes(),
-            rings: rings.passed_on().len() / 2,
-            user_only,
-            attr: words(&attr).iter().map(|word| format!("{word:#x}")).collect(),
-        };
+        let entry = entry(id, definition, since, &rings, user_only);
         let threads = threads.iter().map(|thread| thread.tid).collect();
         let cpus = wanted(&entry.definition, host);
         Ok(Self { entry, rings, scope, threads, cpus })
@@ -121,7 +112,7 @@ impl HeldEvent {
             let opened = self.rings.open_late(TargetSlot { tid, cpu: Some(cpu) }, pages);
             opened.map_err(|refusal| targets::explain(*refusal, host))?;
         }
-        self.entry.rings = self.rings.rings() / 2;
+        self.entry.rings = sample_rings(&self.rings);
         let name = &self.entry.definition.name;
         self.rings.start().map_err(|error| Error::io(format!("starting {name} on a new CPU"), error))?;
         Ok(true)
@@ -130,6 +121,45 @@ impl HeldEvent {
     /// Closes it.
     pub(super) fn close(self) {
         self.rings.close_aside();
+    }
+
+    /// Goes on with events that somebody else has opened, under this name.
+    pub(super) fn adopt(
+        name: String,
+        open: &Handover,
+        descriptors: Vec<OwnedFd>,
+        id: u64,
+        since: i64,
+    ) -> Result<Self> {
+        let scope = handover::scope(open)?;
+        let rings = handover::take(open, descriptors)?;
+        let sampled = open.events.iter().take(open.sampled).map(|event| event.name.as_str());
+        let definition = Definition {
+            name,
+            event: sampled.collect::<Vec<_>>().join(","),
+            pages: Some(rings.ring_bytes() as usize / page_size()),
+            mode: if rings.keeps_newest() { RingMode::Overwrite } else { RingMode::Normal },
+            cpus: open.cpus.clone(),
+            pids: open.pids.clone(),
+            call_graph: rings.events().any(|(_, attr, _)| attr.sample_type() & sample_type::CALLCHAIN != 0),
+            share: Share::Nothing,
+        };
+        let cpus = rings.instances().filter_map(|one| one.slot.cpu).collect();
+        let entry = entry(id, definition, since, &rings, false);
+        Ok(Self { entry, rings, scope, threads: open.pids.clone(), cpus })
+    }
+
+    /// What there is to know of it for another owner, and its descriptors.
+    pub(super) fn hand_over(&self) -> Result<(Handover, Vec<OwnedFd>)> {
+        let failed = |error| Error::io(format!("handing {} over", self.entry.definition.name), error);
+        let descriptors: io::Result<Vec<OwnedFd>> =
+            self.rings.descriptors_of_instances().map(|fd| fd.try_clone_to_owned()).collect();
+        Ok((handover::describe(&self.rings, &self.scope), descriptors.map_err(failed)?))
+    }
+
+    /// Whether it is open under any of these ids of the kernel's.
+    pub(super) fn has_any(&self, open: &Handover) -> bool {
+        self.rings.instances().any(|one| open.instances.iter().any(|[id, ..]| *id == one.id))
     }
 
     /// What it has counted.
@@ -180,26 +210,11 @@ impl HeldEvent {
             is_backward: ring.direction == Direction::Backward,
             end: ring.end,
         };
-        let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
         let snapshot = Snapshot {
-            events: self
-                .rings
-                .events()
-                .map(|(spec, attr, ids)| SnapshotEvent { name: spec.name.clone(), attr: words(attr), ids })
-                .collect(),
-            instances: self
-                .rings
-                .instances()
-                .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
-                .collect(),
+            open: handover::describe(&self.rings, &self.scope),
             owners: self.rings.passed_on(),
-            rings: rings.iter().map(copy).collect(),
+            copies: rings.iter().map(copy).collect(),
             lost: self.rings.read().iter().map(|reading| reading.lost).sum(),
-            cpus: match &self.scope {
-                Scope::Cpus(cpus) => Some(cpus.to_string()),
-                _ => None,
-            },
-            pids: self.entry.definition.pids.clone(),
         };
         let mut description = memory("snapshot").map_err(failed)?;
         serde_json::to_writer(&mut description, &snapshot)
@@ -233,8 +248,24 @@ fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
     }
 }
 
-fn words(attr: &Attr) -> Vec<u64> {
-    (0..WORDS).map_while(|index| attr.word(index)).collect()
+/// How many rings samples come out of.
+fn sample_rings(rings: &Rings) -> usize {
+    let sampled = rings.instances().filter(|one| one.event < rings.sampled_events());
+    sampled.map(|one| one.ring).collect::<BTreeSet<_>>().len()
+}
+
+/// What is published.
+fn entry(id: u64, definition: Definition, since: i64, rings: &Rings, user_only: bool) -> Entry {
+    let attr = rings.events().next().map(|(_, attr, _)| attr.clone()).unwrap_or_default();
+    Entry {
+        id,
+        definition,
+        since,
+        ring_bytes: rings.ring_bytes(),
+        rings: sample_rings(rings),
+        user_only,
+        attr: handover::words(&attr).iter().map(|word| format!("{word:#x}")).collect(),
+    }
 }
 
 fn memory(name: &str) -> io::Result<File> {
@@ -249,7 +280,6 @@ fn sealed(file: File) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::persistent::Share;
 
     #[test]
     fn cpus_that_come_on_line_are_counted_from_then_on() {
@@ -292,5 +322,42 @@ mod tests {
         assert!(held.follow_cpus(&host).unwrap());
         assert_eq!((cpus(&held), held.entry.rings), (vec![0, last], 2));
         assert!(held.copy(Some(&[])).is_ok());
+    }
+
+    #[test]
+    fn open_events_go_from_owner_to_owner() {
+        let host = Host::live();
+        let definition = Definition {
+            name: "faults".to_owned(),
+            event: "page-faults:u,period=1".to_owned(),
+            pages: Some(8),
+            mode: RingMode::Overwrite,
+            cpus: None,
+            pids: vec![std::process::id()],
+            call_graph: false,
+            share: Share::Nothing,
+        };
+        let Ok(held) = HeldEvent::open(&host, definition, 1, 0) else {
+            return eprintln!("skipped: no event on ourselves");
+        };
+        let (open, descriptors) = held.hand_over().unwrap();
+        assert!(held.has_any(&open) && open.sampled == 1);
+        let adopt =
+            |open: &Handover, descriptors| HeldEvent::adopt("again".to_owned(), open, descriptors, 2, 0);
+        let mut again = adopt(&open, descriptors).unwrap();
+        drop(held);
+        let value = |held: &HeldEvent| held.counts().rows.iter().map(|row| row.value).sum::<u64>();
+        let before = value(&again);
+        std::hint::black_box(vec![1u8; 1 << 20]);
+        assert!(value(&again) > before, "it counts on with its former owner gone");
+        assert!(again.copy(Some(&[])).is_ok() && again.entry.definition.mode == RingMode::Overwrite);
+        // What is not whole, or no event at all, is refused.
+        assert!(adopt(&open, Vec::new()).is_err());
+        let files = || open.instances.iter().map(|_| memory("no event").map(OwnedFd::from)).collect();
+        let files: io::Result<Vec<OwnedFd>> = files();
+        assert!(adopt(&open, files.unwrap()).is_err());
+        let mut wrong = open.clone();
+        wrong.rings = vec![99];
+        assert!(adopt(&wrong, again.hand_over().unwrap().1).is_err());
     }
 }

@@ -32,9 +32,9 @@ use super::cpus::CpuWatch;
 use super::entry::HeldEvent;
 use crate::error::{Error, Result, say};
 use crate::host::Host;
+use crate::persistent::Share;
 use crate::persistent::directory::{Publisher, RunDirectory, check_name, is_called};
 use crate::persistent::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Refused, Request, receive, send};
-use crate::persistent::{Definition, Share};
 use crate::sys::credentials::Limits;
 use crate::sys::signal::{self, Signals};
 use crate::sys::{background, descriptor, limits};
@@ -278,7 +278,7 @@ impl Holder {
     /// Answers the request that lies in the socket, if it is one.
     fn answer(&mut self, client: &Client) {
         let answered = match receive::<Request>(&client.socket, LONGEST_REQUEST) {
-            Ok(Some((request, _))) => self.carry_out(request, client.uid),
+            Ok(Some((request, descriptors))) => self.carry_out(request, descriptors, client.uid),
             // Gone again.
             Ok(None) => return,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -291,7 +291,12 @@ impl Holder {
         let _ = send(&client.socket, &answer, LONGEST_ANSWER, &descriptors);
     }
 
-    fn carry_out(&mut self, request: Request, uid: u32) -> Result<(Answer, Vec<OwnedFd>)> {
+    fn carry_out(
+        &mut self,
+        request: Request,
+        descriptors: Vec<OwnedFd>,
+        uid: u32,
+    ) -> Result<(Answer, Vec<OwnedFd>)> {
         let is_owner = uid == 0 || uid == self.own;
         let answer = match request {
             Request::Read { entry } => Answer::Counts(self.find(&entry, is_owner, Share::Counts)?.counts()),
@@ -307,7 +312,21 @@ impl Holder {
                 return Err(Error::new("this holder is another user's")
                     .why("only its user and root add, rename and remove what it holds"));
             }
-            Request::Add(definition) => self.add(definition)?,
+            Request::Add(definition) => {
+                let name = definition.name.clone();
+                self.add(&name, |host, id| HeldEvent::open(host, definition, id, now()))?
+            }
+            Request::Adopt { name, events } => {
+                if let Some(held) = self.entries.values().find(|held| held.has_any(&events)) {
+                    let name = &held.entry.definition.name;
+                    return Err(Error::usage("these events are held already").why(format!("they are {name}")));
+                }
+                self.add(&name.clone(), |_, id| HeldEvent::adopt(name, &events, descriptors, id, now()))?
+            }
+            Request::Attach { entry } => {
+                let (open, descriptors) = self.find(&entry, true, Share::Nothing)?.hand_over()?;
+                return Ok((Answer::Given(Box::new(open)), descriptors));
+            }
             Request::Rename { entry, name } => {
                 self.check_free(&name)?;
                 let id = self.find(&entry, true, Share::Nothing)?.entry.id;
@@ -321,11 +340,7 @@ impl Holder {
             Request::Remove { entry } => {
                 match self.find(&entry, true, Share::Nothing).map(|held| held.entry.id) {
                     Ok(id) => {
-                        self.copies.remove(&id);
-                        if let Some(held) = self.entries.remove(&id) {
-                            self.publisher.withdraw(&held.entry);
-                            held.close();
-                        }
+                        self.remove(id);
                         Answer::Done
                     }
                     Err(_) if self.publisher.forget(&entry) => Answer::Done,
@@ -336,15 +351,23 @@ impl Holder {
         Ok((answer, Vec::new()))
     }
 
-    fn add(&mut self, definition: Definition) -> Result<Answer> {
-        self.check_free(&definition.name)?;
+    fn remove(&mut self, id: u64) {
+        self.copies.remove(&id);
+        if let Some(held) = self.entries.remove(&id) {
+            self.publisher.withdraw(&held.entry);
+            held.close();
+        }
+    }
+
+    fn add(&mut self, name: &str, open: impl FnOnce(&Host, u64) -> Result<HeldEvent>) -> Result<Answer> {
+        self.check_free(name)?;
         if self.entries.len() >= MOST_ENTRIES {
             return Err(
                 Error::new(format!("{MOST_ENTRIES} events are held already")).try_this("pmc persist rm")
             );
         }
         let id = self.publisher.take_id()?;
-        let held = HeldEvent::open(&self.host, definition, id, now())?;
+        let held = open(&self.host, id)?;
         self.publisher.publish(&held.entry)?;
         let entry = held.entry.clone();
         self.entries.insert(id, held);

@@ -114,7 +114,10 @@ impl RecordTally {
                 Some(Record::LostSamples(lost)) => self.lost += lost,
                 _ => {}
             },
-            kind::THROTTLE => self.throttled += 1,
+            kind::THROTTLE => match raw.parse() {
+                Some(Record::Throttle(throttle)) if throttle.is_reservation() => {}
+                _ => self.throttled += 1,
+            },
             kind::READ => {
                 if let Some(read) = layouts.counter_read(raw) {
                     *self.reads.entry(read.id).or_default() += read.count;

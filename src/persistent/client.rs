@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ const START: Duration = Duration::from_secs(10);
 /// # Errors
 /// No holder; its refusal; what the kernel says.
 pub fn ask(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
-    match exchange(directory, request) {
+    match exchange(directory, request, &[]) {
         Ok(Some(answer)) => refused(answer),
         Ok(None) => Err(gone(directory)),
         Err(error) if is_absent(&error) => Err(Error::new("no holder of persistent events runs")
@@ -43,10 +43,22 @@ pub fn ask(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<O
 /// # Errors
 /// As [`ask`]; why none could be started.
 pub fn ask_or_start(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
+    hand_over(directory, request, &[])
+}
+
+/// The same, with descriptors beside the request. They go to nobody but root and this user.
+///
+/// # Errors
+/// As [`ask_or_start`].
+pub fn hand_over(
+    directory: &RunDirectory,
+    request: &Request,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(Answer, Vec<OwnedFd>)> {
     let begun = Instant::now();
     let mut started: Option<Child> = None;
     loop {
-        match exchange(directory, request) {
+        match exchange(directory, request, descriptors) {
             Ok(Some(answer)) => return refused(answer),
             Ok(None) => {}
             Err(error) if is_absent(&error) => {}
@@ -77,7 +89,11 @@ fn start(directory: &RunDirectory) -> Result<Child> {
     command.spawn().map_err(|error| Error::io("starting the holder of persistent events", error))
 }
 
-fn exchange(directory: &RunDirectory, request: &Request) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
+fn exchange(
+    directory: &RunDirectory,
+    request: &Request,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     for direction in [Timeout::Send, Timeout::Recv] {
         set_socket_timeout(&socket, direction, Some(PATIENCE))?;
@@ -85,10 +101,11 @@ fn exchange(directory: &RunDirectory, request: &Request) -> io::Result<Option<(A
     connect(&socket, &SocketAddrUnix::new(directory.socket())?)?;
     // Whoever else listens there could tell us anything; root has named the directory himself.
     let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
-    if !holder.is_root() && !own.is_root() && holder != own {
+    let may_be_others = own.is_root() && descriptors.is_empty();
+    if !holder.is_root() && !may_be_others && holder != own {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"));
     }
-    match send(&socket, request, LONGEST_REQUEST, &[]) {
+    match send(&socket, request, LONGEST_REQUEST, descriptors) {
         Ok(()) => {}
         // It may have answered before it was asked.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}

@@ -1,8 +1,8 @@
 //! What is said over a holder's socket (`SOCK_SEQPACKET`): one request and its answer, a JSON message each,
 //! then the connection ends.
 //!
-//! Receives and hands on values; bounds what it reads. Descriptors travel beside an answer (`SCM_RIGHTS`):
-//! sealed copies of what was recorded, never an event's own, which whoever has it may stop and change.
+//! Receives and hands on values; bounds what it reads. Descriptors travel beside a message
+//! (`SCM_RIGHTS`): sealed copies of what was recorded, or, from owner to owner, the events' own.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -22,8 +22,8 @@ use crate::error::{Error, Exit};
 pub const LONGEST_REQUEST: usize = 1 << 16;
 /// Bytes of the longest answer: what the kernel's usual send buffer takes at once.
 pub const LONGEST_ANSWER: usize = 160 << 10;
-/// Descriptors beside an answer.
-const MOST_DESCRIPTORS: usize = 2;
+/// Descriptors beside a message: what the kernel lets pass (`SCM_MAX_FD`).
+pub const MOST_DESCRIPTORS: usize = 253;
 
 /// What is asked. Entries go by name or id.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,6 +43,11 @@ pub enum Request {
         #[serde(default)]
         after: Option<Vec<u64>>,
     },
+    /// Keep events that are open already; their descriptors come with it.
+    Adopt { name: String, events: Handover },
+    /// Hand the events over: their descriptors come with the answer. Whoever has mapped their rings has them
+    /// removed here, which nobody else reads by then.
+    Attach { entry: String },
     /// Another name for it.
     Rename { entry: String, name: String },
     /// Close it; forget it if it was lost.
@@ -57,6 +62,8 @@ pub enum Answer {
     Held(Box<Entry>),
     /// What it has counted.
     Counts(Counts),
+    /// They are the asker's.
+    Given(Box<Handover>),
     /// The copy lies in the descriptors.
     Copied,
     /// It is done.
@@ -113,23 +120,37 @@ impl From<Refused> for Error {
     }
 }
 
+/// Open events on their way to another owner. Their descriptors lie beside it, one an instance, in its order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Handover {
+    /// Those that sample, then the one that only tells of mappings, if there is one.
+    pub events: Vec<SnapshotEvent>,
+    /// How many sample.
+    pub sampled: usize,
+    /// Each instance: its id, the index of its ring, CPU, thread (`u64::MAX`: any).
+    pub instances: Vec<[u64; 4]>,
+    /// For each ring the index of the instance that it is mapped on.
+    pub rings: Vec<usize>,
+    /// Bytes of each ring.
+    pub ring_bytes: u64,
+    /// Whole CPUs are sampled.
+    pub cpus: Option<String>,
+    /// Threads are sampled.
+    pub pids: Vec<u32>,
+}
+
 /// What lies in the copy of an entry's rings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The events whose records they are: the one that samples, then the one that tells of mappings.
-    pub events: Vec<SnapshotEvent>,
-    /// Each instance: its id, the index of its ring, CPU, thread (`u64::MAX`: any).
-    pub instances: Vec<[u64; 4]>,
+    /// The events whose records they are, and where they are open.
+    #[serde(flatten)]
+    pub open: Handover,
     /// For each ring the id that misattributed samples in it belong to.
     pub owners: Vec<Option<u64>>,
     /// The copies in the order in which they lie.
-    pub rings: Vec<RingCopy>,
+    pub copies: Vec<RingCopy>,
     /// Records for which a ring had no room.
     pub lost: u64,
-    /// Whole CPUs are sampled.
-    pub cpus: Option<String>,
-    /// Processes are sampled.
-    pub pids: Vec<u32>,
 }
 
 /// The copy of a ring.
@@ -145,8 +166,8 @@ pub struct RingCopy {
     pub end: u64,
 }
 
-/// An event of a [`Snapshot`].
-#[derive(Debug, Serialize, Deserialize)]
+/// An event that is open.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SnapshotEvent {
     /// Its name for users.
     pub name: String,

@@ -20,6 +20,9 @@ pub struct Counts {
     pub timestamp_ns: Option<u64>,
     /// Wall-clock nanoseconds that these counts cover.
     pub elapsed_ns: u64,
+    /// Nanoseconds of them in which the hardware events were off, since somebody else had reserved the
+    /// counters; with `-r N` of all runs.
+    pub yielded_ns: u64,
     /// User and system CPU nanoseconds of the command, where there is one.
     pub cpu_time: Option<CpuTime>,
     /// With `-r N` the times of each run, in order; `elapsed_ns` and `cpu_time` are then their means. Empty

@@ -21,6 +21,7 @@ pub fn join(runs: Vec<Counts>) -> Counts {
         }
     }
     for run in runs {
+        joined.yielded_ns += run.yielded_ns;
         times.push(RunTime { elapsed_ns: run.elapsed_ns, cpu_time: run.cpu_time });
         for row in &mut joined.rows {
             let Some(other) = run.rows.iter().find(|r| r.place == row.place) else { continue };
@@ -58,6 +59,7 @@ pub fn beside(tables: Vec<(Vec<usize>, Counts)>) -> Counts {
     let (mut elapsed, mut user, mut system, mut timed) = (0, 0, 0, false);
     for (order, table) in tables {
         elapsed += table.elapsed_ns;
+        joined.yielded_ns += table.yielded_ns;
         if let Some(time) = table.cpu_time {
             (user, system, timed) = (user + time.user_ns, system + time.system_ns, true);
         }

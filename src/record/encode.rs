@@ -8,7 +8,7 @@
 //! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
 //! ```
 
-use super::{FileId, HEADER, Mmap2, Namespaces, Stat, StatRound, Task, Thread, kind};
+use super::{FileId, HEADER, Mmap2, Namespaces, Stat, StatRound, Task, Thread, Throttle, kind};
 use crate::abi::misc;
 
 /// The longest text that leaves room for everything else in a record.
@@ -188,6 +188,13 @@ impl Encoder {
         self.begin(kind::LOST, 0);
         self.word(id);
         self.word(lost);
+        self.end(true);
+    }
+
+    /// An event is off from now on, or on again; its times are those of the events' clock.
+    pub fn throttle(&mut self, throttle: &Throttle, is_off: bool) {
+        self.begin(if is_off { kind::THROTTLE } else { kind::UNTHROTTLE }, 0);
+        [throttle.time.0, throttle.id, throttle.stream_id].into_iter().for_each(|word| self.word(word));
         self.end(true);
     }
 

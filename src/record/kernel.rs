@@ -167,6 +167,12 @@ pub struct Throttle {
 }
 
 impl Throttle {
+    /// Whether the kernel did not stop the event, but pmc, for whoever had reserved the counters
+    /// (`--reserve=yield`). The kernel's own streams have numbers from 1.
+    pub fn is_reservation(&self) -> bool {
+        self.stream_id == 0
+    }
+
     pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
         Some(Self { time: PerfTime(c.u64()?), id: c.u64()?, stream_id: c.u64()? })
     }

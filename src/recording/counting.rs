@@ -57,6 +57,8 @@ pub(crate) struct IntervalReadings<'a> {
     /// The totals of every counter since the start.
     pub(crate) readings: &'a [Reading],
     pub(crate) threads: &'a [Thread],
+    /// Nanoseconds since the start in which the hardware events were left off for somebody's reservation.
+    pub(crate) yielded_ns: u64,
     /// Counting was off for the whole interval (`-D`, `--control`).
     pub(crate) off: bool,
 }
@@ -180,6 +182,7 @@ impl Counting<'_> {
             at_ns: measurement.now - measurement.start,
             readings: &self.readings,
             threads: &self.threads,
+            yielded_ns: measurement.activity.yielded_ns(measurement.now),
             off: !measurement.activity.end_interval(),
         })
     }

@@ -70,6 +70,11 @@ pub(super) trait Driven: EventSwitch {
     /// SIGUSR2 has come, or an order for a snapshot.
     fn snapshot(&mut self) {}
 
+    /// SIGUSR1 has come: the events are to go to a holder. Whether they have; then it is over.
+    fn detach(&mut self) -> bool {
+        false
+    }
+
     /// Called whenever something has woken the loop.
     fn work(&mut self, measurement: &mut Measurement) -> Result<()>;
 
@@ -131,6 +136,7 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     measurement.activity.begin(driven, at_once, reserved == Some(true), monotonic_ns())?;
     let start = monotonic_ns();
     (measurement.start, measurement.now) = (start, start);
+    measurement.activity.begins_at(start);
     let _others_terminal = held.as_ref().and_then(|_| say::hold());
     let command = held.map(|held| launch::release(held, &course.command)).transpose()?;
     driven.started(&mut measurement)?;
@@ -208,10 +214,10 @@ impl Measurement {
         command: Option<&Running>,
     ) -> Result<()> {
         while let Some(caught) = signals.next() {
-            if caught.signal == signal::USR2 {
-                driven.snapshot();
-            } else {
-                self.ending.signal(caught, command);
+            match caught.signal {
+                signal::USR1 => self.ending.stopped |= driven.detach(),
+                signal::USR2 => driven.snapshot(),
+                _ => self.ending.signal(caught, command),
             }
         }
         if let (Some(command), None) = (command, self.ending.outcome) {

@@ -18,6 +18,7 @@ mod drive;
 mod ending;
 pub(crate) mod file;
 pub(crate) mod filters;
+pub(crate) mod handover;
 mod held_counts;
 pub(crate) mod launch;
 pub(crate) mod live;

@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use super::handover::{self, recorded};
 use super::plan::Scope;
-use crate::abi::Attr;
 use crate::error::{Error, Result};
 use crate::perfdata::RecordedEvent;
 use crate::persistent::client::ask;
 use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{Answer, Request, RingCopy, Snapshot, SnapshotEvent};
+use crate::persistent::message::{Answer, Request, RingCopy, Snapshot};
 use crate::record::encode::Encoder;
 use crate::record::{HEADER, Layouts, Records, kind};
 
@@ -58,11 +58,11 @@ impl Relay {
         let ring_bytes = directory.entry(&id.to_string()).map_or(0, |entry| entry.ring_bytes);
         let id = id.to_string();
         let (snapshot, _) = fetch(&directory, &id, None)?;
-        let events: Vec<RecordedEvent> = snapshot.events.iter().map(recorded).collect();
+        let events: Vec<RecordedEvent> = snapshot.open.events.iter().map(recorded).collect();
         let layouts = Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())));
         let trailer = layouts.iter().next().map_or(0, |layout| layout.trailer_size());
         let rings = snapshot.owners.len();
-        let of_ring = |ring: usize| snapshot.instances.iter().find(|one| one[1] == ring as u64);
+        let of_ring = |ring: usize| snapshot.open.instances.iter().find(|one| one[1] == ring as u64);
         Ok(Self {
             directory,
             id,
@@ -84,15 +84,12 @@ impl Relay {
     /// # Errors
     /// A holder that says something else than CPUs.
     pub(crate) fn scope(&self) -> Result<Scope> {
-        match &self.snapshot.cpus {
-            Some(cpus) => Ok(Scope::Cpus(cpus.parse().map_err(|_| torn())?)),
-            None => Ok(Scope::Processes(self.snapshot.pids.clone())),
-        }
+        handover::scope(&self.snapshot.open)
     }
 
     /// How many of its events sample: the first ones.
     pub(super) fn sampled_events(&self) -> usize {
-        self.events.len().saturating_sub(1)
+        self.snapshot.open.sampled.min(self.events.len())
     }
 
     /// How many of its rings there were when we began.
@@ -118,7 +115,7 @@ impl Relay {
             (true, false) if self.after.is_empty() => {}
             (true, false) => {
                 let (now, _) = fetch(&self.directory, &self.id, None)?;
-                self.after = ends(&now.rings);
+                self.after = ends(&now.copies);
             }
         }
         Ok(())
@@ -145,7 +142,7 @@ impl Relay {
         let (now, bytes) = fetch(&self.directory, &self.id, Some(&self.after))?;
         let elsewhere = self.later_instances(&now);
         let (mut all, mut at, mut most) = (Vec::new(), 0, 0);
-        for ring in &now.rings {
+        for ring in &now.copies {
             let new = ring.end.saturating_sub(self.after.get(ring.ring).copied().unwrap_or(0));
             // A copy that is shared by several may begin before what is new.
             let len = ring.len.min(new);
@@ -170,7 +167,7 @@ impl Relay {
             most = most.max(new);
             all.push((known, records));
         }
-        self.after = ends(&now.rings);
+        self.after = ends(&now.copies);
         self.pace = match most {
             half if half > self.ring_bytes / 2 => (self.pace / 2).max(SHORTEST),
             little if little < self.ring_bytes / 8 => (self.pace * 2).min(LONGEST),
@@ -182,9 +179,9 @@ impl Relay {
     /// CPUs that came on line later have rings and ids that our readers have not heard of: of each such ring
     /// the id that its records are given to, one of the same event's on another CPU.
     fn later_instances(&self, now: &Snapshot) -> HashMap<usize, u64> {
-        let later = now.instances.iter().filter(|one| one[1] >= self.ids.len() as u64);
+        let later = now.open.instances.iter().filter(|one| one[1] >= self.ids.len() as u64);
         let given = |one: &[u64; 4]| {
-            let event = now.events.iter().find(|event| event.ids.contains(&one[0]))?;
+            let event = now.open.events.iter().find(|event| event.ids.contains(&one[0]))?;
             Some((one[1] as usize, *event.ids.iter().find(|id| self.ids.contains(id))?))
         };
         later.filter_map(given).collect()
@@ -239,14 +236,6 @@ fn piece(file: &File, at: u64, len: Option<u64>) -> Result<Vec<u8>> {
 
 fn failed(error: io::Error) -> Error {
     Error::io("reading a holder's copy of its rings", error)
-}
-
-fn recorded(event: &SnapshotEvent) -> RecordedEvent {
-    let mut attr = Attr::default();
-    for (index, word) in event.attr.iter().enumerate() {
-        attr.set_word(index, *word);
-    }
-    RecordedEvent { attr, ids: event.ids.clone(), name: Some(event.name.clone()) }
 }
 
 fn torn() -> Error {

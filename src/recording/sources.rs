@@ -99,6 +99,16 @@ impl Sources {
         Ok((Self { rings, relays, counts }, threads))
     }
 
+    /// Rings that are open already.
+    pub(crate) fn of(rings: Rings) -> Self {
+        Self { rings, relays: Vec::new(), counts: HeldCounts::of([].iter()) }
+    }
+
+    /// Whether all is our own.
+    pub(super) fn are_own(&self) -> bool {
+        self.relays.is_empty()
+    }
+
     /// Rings of our own.
     pub(crate) fn rings(&self) -> &Rings {
         &self.rings
@@ -159,7 +169,7 @@ impl Sources {
         let mut first = self.rings.rings();
         for (_, relay) in &self.relays {
             let of = |one: &[u64; 4]| [one[0], one[1] + first as u64, one[2], one[3]];
-            rows.extend(relay.snapshot.instances.iter().map(of));
+            rows.extend(relay.snapshot.open.instances.iter().map(of));
             first += relay.rings();
         }
         out.id_index(&rows);

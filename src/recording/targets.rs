@@ -62,6 +62,11 @@ pub(super) fn check_flags<'a>(
 ) -> Result<()> {
     for (event, attr) in events.filter_map(|event| Some((event, event.attr()?))) {
         let error = |words: &str| Error::usage(format!("{}: {words}", event.name));
+        let flag = [Flag::Sigtrap, Flag::RemoveOnExec].into_iter().find(|&flag| attr.get(flag));
+        if let (Some(flag), Scope::Cpus(_)) = (flag, scope) {
+            return Err(error(&format!("{} is for tasks, and whole CPUs are measured", flag.name()))
+                .try_this("name the tasks: -p PID, or -t TID"));
+        }
         if attr.get(Flag::RemoveOnExec) && matches!(scope, Scope::Command) {
             return Err(error("remove_on_exec takes the event away at the exec that starts the command")
                 .try_this("measure what runs already (-p), or leave remove_on_exec out"));

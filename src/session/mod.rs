@@ -55,6 +55,8 @@ pub struct Facts {
     pub lost_by_events: u64,
     /// How often the kernel stopped an event for the rest of a tick.
     pub throttled: u64,
+    /// Nanoseconds in which the hardware events were left to somebody's reservation.
+    pub yielded_ns: u64,
     /// First and last time of the side-band's records, in nanoseconds.
     pub last: u64,
 }

@@ -23,6 +23,8 @@ pub(super) struct Sideband {
     /// Timestamp, start in `bytes`.
     order: Vec<(Timestamp, usize)>,
     facts: Facts,
+    /// When the hardware was left to a reservation that has not ended yet.
+    yielding_since: Option<u64>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     reads: Vec<ThreadCount>,
     deferred: Deferred,
@@ -49,6 +51,7 @@ impl Sideband {
             bytes: Vec::new(),
             order: Vec::new(),
             facts: Facts::default(),
+            yielding_since: None,
             cgroups: FxHashMap::default(),
             reads: Vec::new(),
             deferred: Deferred::default(),
@@ -74,6 +77,7 @@ impl Sideband {
             kind::LOST
             | kind::LOST_SAMPLES
             | kind::THROTTLE
+            | kind::UNTHROTTLE
             | kind::CGROUP
             | kind::READ
             | kind::CALLCHAIN_DEFERRED => self.count(raw, layouts),
@@ -89,6 +93,15 @@ impl Sideband {
             }
             Some(Record::LostSamples(lost)) => {
                 self.facts.lost_samples = self.facts.lost_samples.saturating_add(lost);
+            }
+            // Each instance of an event tells of the same gap.
+            Some(Record::Throttle(throttle)) if throttle.is_reservation() => {
+                self.yielding_since.get_or_insert(throttle.time.0);
+            }
+            Some(Record::Unthrottle(throttle)) if throttle.is_reservation() => {
+                let since = self.yielding_since.take().unwrap_or(throttle.time.0);
+                let gap = throttle.time.0.saturating_sub(since);
+                self.facts.yielded_ns = self.facts.yielded_ns.saturating_add(gap);
             }
             Some(Record::Throttle(_)) => self.facts.throttled += 1,
             Some(Record::Cgroup(cgroup)) => {

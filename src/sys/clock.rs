@@ -2,6 +2,9 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// The number of `CLOCK_MONOTONIC`.
+pub const MONOTONIC: i32 = libc::CLOCK_MONOTONIC;
+
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
@@ -62,7 +65,7 @@ pub fn number(text: &str) -> Option<i32> {
     let name = text.to_ascii_lowercase();
     Some(match name.strip_prefix("clock_").unwrap_or(&name) {
         "realtime" | "real" => libc::CLOCK_REALTIME,
-        "monotonic" | "mono" => libc::CLOCK_MONOTONIC,
+        "monotonic" | "mono" => MONOTONIC,
         "monotonic_raw" | "raw" => libc::CLOCK_MONOTONIC_RAW,
         "boottime" | "boot" => libc::CLOCK_BOOTTIME,
         "tai" => libc::CLOCK_TAI,

@@ -48,6 +48,13 @@ pub struct EventFd {
     fd: OwnedFd,
 }
 
+impl From<OwnedFd> for EventFd {
+    /// An event that somebody else has opened; of what is none, [`id`](Self::id) is an error.
+    fn from(fd: OwnedFd) -> Self {
+        Self { fd }
+    }
+}
+
 impl EventFd {
     /// Opens an event, in the group of `leader` if there is one.
     ///

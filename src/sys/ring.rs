@@ -96,6 +96,14 @@ impl Ring {
         })
     }
 
+    /// Goes on in a forward ring where its former reader has stopped.
+    pub fn read_on(&mut self) {
+        if self.direction == Direction::Forward {
+            // ORDERING: acquire, as another process has stored it after reading what lies before it.
+            self.tail = self.word(TAIL).load(Ordering::Acquire);
+        }
+    }
+
     /// The same ring, of which [`drain_unpublished`](Self::drain_unpublished) knows what is new, at the price
     /// of a copy.
     pub fn keeping(mut self) -> Self {

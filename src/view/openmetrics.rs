@@ -88,6 +88,12 @@ const ELAPSED: Family = Family {
     unit: "seconds",
     help: "Wall-clock time since counting began.",
 };
+const YIELDED: Family = Family {
+    name: "pmc_yielded_seconds",
+    kind: "counter",
+    unit: "seconds",
+    help: "Time during which the hardware events were left to somebody's reservation.",
+};
 
 /// The family of an event and the factor from its count to the family's unit.
 fn family(event: &Event) -> (&'static Family, f64) {
@@ -124,6 +130,9 @@ pub fn exposition(counts: &Counts) -> String {
         }
     };
     put(&ELAPSED, "", counts.elapsed_seconds());
+    if counts.yielded_ns > 0 {
+        put(&YIELDED, "", counts.yielded_ns as f64 / 1e9);
+    }
     for (at, row) in counts.rows.iter().enumerate() {
         for (index, event) in counts.events.iter().enumerate() {
             let mut labels = event_labels(counts, index);

@@ -12,7 +12,7 @@ use pmc::counter::facts::Facts;
 use pmc::counter::{Flags, Mode};
 use pmc::error::{Error, Exit};
 use pmc::event::listing::{self, Kind};
-use pmc::event::{self, EventGroup, EventSpec, PersistentEvent, Source, Tool};
+use pmc::event::{self, EventGroup, EventSpec, Parser, PersistentEvent, Source, Tool, perfevent_conf};
 use pmc::host::{CpuList, Host};
 use proptest::prelude::*;
 
@@ -816,4 +816,70 @@ fn hostile_lengths_are_answered_soon() {
     assert!(begin.elapsed() < kit::PATIENCE, "{:?}", begin.elapsed());
     let many = format!("{{{}}}", vec!["syscalls:*"; 20_000].join(","));
     assert!(event::parse(&many, &host).unwrap_err().message.contains("more than"));
+}
+
+/// A configuration of PCP's agent on a saved machine, as text.
+fn configured(text: &str, host: &Host) -> String {
+    let conf = perfevent_conf::read(text, host, &mut Parser::new(host)).expect("it is understood");
+    let mut out = String::new();
+    for event in conf.groups.iter().flat_map(|group| &group.events) {
+        let cpus = event.cpus.as_ref().map(|cpus| format!(" on {cpus}")).unwrap_or_default();
+        let scaled = match event.unit.as_str() {
+            "" => String::new(),
+            unit => format!(" in {unit} of {}", event.scale),
+        };
+        out += &format!("{}: {}{cpus}{scaled}\n", event.name, encoded(event));
+    }
+    for sum in conf.sums {
+        let terms = sum.terms.iter().map(|(name, factor)| match factor {
+            Some(factor) => format!("{name} x {factor}"),
+            None => format!("{name} x sysfs"),
+        });
+        out += &format!("{} = {}\n", sum.name, terms.collect::<Vec<_>>().join(" + "));
+    }
+    for left in conf.left_out {
+        out += &format!("line {}: {} left out: {}\n", left.line, left.entry, left.why);
+    }
+    out
+}
+
+#[test]
+fn a_perfevent_conf_on_every_machine() {
+    let text = std::fs::read_to_string(kit::data("events/perfevent.conf")).unwrap();
+    for machine in ["intel-server", "amd-zen", "power-lpar", "virtual"] {
+        let host = tree(machine);
+        kit::golden(&format!("perfevent-conf/{machine}.txt"), &configured(&text, &host));
+    }
+}
+
+#[test]
+fn the_perfevent_conf_that_pcp_ships_is_understood_whole() {
+    let shipped = "/etc/pcp/perfevent/perfevent.conf";
+    let is_there = std::path::Path::new(shipped).exists();
+    if !kit::need("pcp", is_there, "PCP's perfevent.conf is not installed (Debian: pcp)") {
+        return;
+    }
+    let text = std::fs::read_to_string(shipped).unwrap();
+    for machine in std::fs::read_dir(kit::data("sysfs")).unwrap() {
+        let got = configured(&text, &Host::rooted(machine.unwrap().path()));
+        assert!(got.contains("software.page-faults: 1:0x2"), "{got}");
+    }
+}
+
+#[test]
+fn what_is_no_perfevent_conf_is_refused_with_its_line() {
+    let host = Host::rooted(kit::data("sysfs/virtual"));
+    for (text, error) in [
+        ("cycles\n", "line 1: an event before the first `[…]`"),
+        ("[perf\n", "line 1: the `[` is not closed"),
+        ("[]\n", "line 1: `[]` names no PMU"),
+        ("\n[perf]\ncycles nodes\n", "line 3: `nodes` is not understood behind an event"),
+        ("[perf]\ncycles 0.5\n", "line 2: `0.5` is not understood behind an event"),
+        ("[perf]\nRAW:X rawcode=0xg\n", "line 2: `rawcode=0xg` is no hexadecimal number"),
+        ("[perf]\n||\n", "line 2: `||` is no event"),
+        ("[x:derived]\n-5\n", "line 2: `-5` is no event"),
+    ] {
+        let got = perfevent_conf::read(text, &host, &mut Parser::new(&host));
+        assert_eq!(got.unwrap_err().to_string(), error);
+    }
 }

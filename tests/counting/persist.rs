@@ -1,5 +1,6 @@
 //! Persistent events: what is held goes on with nobody there, any number of readers get it, and nobody harms the holder.
 
+mod owners;
 mod readers;
 mod service;
 
@@ -424,6 +425,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
         &["persist", "add", "more", "-e", "page-faults"][..],
         &["persist", "rm", "records"],
         &["persist", "rename", "records", "mine"],
+        &["persist", "attach", "records", "-o", "/dev/null"],
     ] {
         user(&run, words).expect(1).says(&["another user's"]);
     }

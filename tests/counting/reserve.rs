@@ -5,6 +5,7 @@
 
 use crate::kit;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
@@ -645,4 +646,235 @@ fn info_shows_who_holds_the_reservation() {
     let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(holder.0.id()));
     info().prints(&[&format!("held by pmc (pid {})", holder.0.id())]);
+}
+
+#[test]
+fn the_last_of_several_real_holders_frees() {
+    if !need_pcp() {
+        return;
+    }
+    let place = Place::new();
+    let mut watcher = Watcher::new(&place.lock_file());
+    let start = || Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let mut holders = vec![start(), start(), start()];
+    let held = || reservation::status(&place.lock_file()).holders.unwrap();
+    until("three holders", || held().len() == 3);
+    let named = |holder: &Guard| format!("perfalloc (pid {})", holder.0.id());
+    let said = findings(Policy::Check, &place);
+    assert!(holders.iter().all(|holder| said.contains(&named(holder))), "{said}");
+    place.run(&["true"]).expect(0).says(&[&named(&holders[0]), &named(&holders[2])]);
+    while let Some(gone) = holders.pop() {
+        assert!(matches!(watcher.poll(), State::Reserved(_)), "{} hold", holders.len() + 1);
+        drop(gone);
+        assert_eq!(held().len(), holders.len());
+    }
+    assert_eq!(*watcher.poll(), State::Free);
+    assert_eq!(findings(Policy::Check, &place), "");
+}
+
+#[test]
+fn intervals_say_how_long_the_hardware_was_left_alone() {
+    if !need_pcp() || !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    place.wait_for_holder(Some(perfalloc.0.id()));
+    let page = place.dir.path().join("page");
+    let scrape = format!("--openmetrics={}", page.display());
+    let words = ["--reserve=yield", "-I", "100", "-e", "cycles,task-clock"];
+    let rest = ["-o", "-", "--", "sleep", "0.5"];
+    // Held from before to after, the hardware is off in all of each interval.
+    let ran = stat_run(&place, &[&words[..], &[&scrape], &rest].concat()).expect(0);
+    let gaps = ran.stdout.lines().filter(|line| line.contains("hardware events off for")).count();
+    let intervals = ran.stdout.lines().filter(|line| line.contains("task-clock")).count();
+    assert!(intervals >= 2 && gaps == intervals, "{}", ran.stdout);
+    let page = std::fs::read_to_string(page).unwrap();
+    let of = |name: &str| -> f64 {
+        let line = page.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{page}"));
+        line.trim().parse().unwrap()
+    };
+    assert_eq!(of("pmc_yielded_seconds_total "), of("pmc_elapsed_seconds_total "));
+
+    let ran = stat_run(&place, &[&words[..], &["--json=2"], &rest].concat()).expect(0);
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let parts = document["intervals"].as_array().unwrap().iter().chain([&document["total"]]);
+    for part in parts {
+        assert_eq!(part["yielded_s"], part["elapsed_s"], "{document}");
+    }
+    assert!(document["warnings"][0]["what"].as_str().unwrap().contains("were off for"), "{document}");
+
+    // And in none of it once it is free.
+    drop(perfalloc);
+    let ran = stat_run(&place, &[&words[..], &["--json=2"], &rest].concat()).expect(0);
+    assert!(!ran.stdout.contains("yielded_s"), "{}", ran.stdout);
+}
+
+/// A shell in a mount namespace of its own, with what it says.
+fn in_own_mounts(place: &Place, script: &str) -> kit::Ran {
+    let mut command = place.command("unshare");
+    command.args(["-m", "--propagation", "private", "sh", "-ec", script, "sh", kit::binary()]);
+    command.arg(place.dir.path()).output().unwrap().into()
+}
+
+#[test]
+fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
+    if !need_pcp() || !kit::need_root() || !kit::need_program("unshare") {
+        return;
+    }
+    let read_only = "mount --bind \"$2\" \"$2\"; mount -o remount,bind,ro \"$2\"; ";
+    let place = Place::new();
+    // The real one's reservation is seen there, and ours is had.
+    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    place.wait_for_holder(Some(perfalloc.0.id()));
+    let script = format!("{read_only} exec \"$1\" reserve --create \"$1\" info");
+    let ran = in_own_mounts(&place, &script).expect(0);
+    assert!(ran.stdout.contains("held by ") && ran.stdout.contains("pmc (pid "), "{}", ran.stdout);
+    ran.says(&[&format!("perfalloc (pid {})", perfalloc.0.id())]);
+    drop(perfalloc);
+    assert_eq!(place.holder(), None);
+
+    std::fs::remove_file(place.lock_file()).unwrap();
+    in_own_mounts(&place, &format!("{read_only} exec \"$1\" reserve --create echo ran"))
+        .expect(1)
+        .says(&["creating the lock file", "EROFS", "mounted read-only", "try:"])
+        .silent();
+    // Where it is missing, nothing is reserved, and nothing said unless it is required.
+    let words = "stat --reserve=require -e cycles -- echo ran";
+    in_own_mounts(&place, &format!("{read_only} exec \"$1\" {words}"))
+        .expect(1)
+        .says(&["does not exist"])
+        .silent();
+}
+
+#[test]
+fn a_lock_file_that_only_its_owner_may_read_is_explained() {
+    if !kit::need_root() || !kit::need_program("setpriv") {
+        return;
+    }
+    let place = Place::new();
+    let all = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    for dir in [place.dir.path(), &place.dir.path().join("perfevent")] {
+        std::fs::set_permissions(dir, all(0o755)).unwrap();
+    }
+    // The binary is where only its owner may look: it is started before the rights are given up.
+    let binary = place.dir.path().join("pmc");
+    std::fs::copy(kit::binary(), &binary).unwrap();
+    let run = |words: &[&str]| -> kit::Ran {
+        let mut command = place.command("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary).args(words);
+        command.output().unwrap().into()
+    };
+    std::fs::set_permissions(place.lock_file(), all(0o744)).unwrap();
+    run(&["reserve", "echo", "ran"]).expect(0).prints(&["ran"]);
+    std::fs::set_permissions(place.lock_file(), all(0o600)).unwrap();
+    run(&["reserve", "echo", "ran"])
+        .expect(1)
+        .says(&["opening the lock file", "EACCES", "chmod a+r"])
+        .silent();
+    std::fs::remove_file(place.lock_file()).unwrap();
+    run(&["reserve", "--create", "echo", "ran"])
+        .expect(1)
+        .says(&["creating the lock file", "as root"])
+        .silent();
+}
+
+#[test]
+fn a_file_system_without_locks_is_explained() {
+    if !need_pcp() || !kit::need_program("strace") {
+        return;
+    }
+    let place = Place::new();
+    // As NFS answers without its lock service: the kernel's answer is changed, for this file alone.
+    let run = |words: &[&OsStr]| -> kit::Ran {
+        let mut command = place.command("strace");
+        command.args(["-f", "-o", "/dev/null", "-e", "trace=fcntl", "-e", "inject=fcntl:error=ENOLCK", "-P"]);
+        command.arg(place.lock_file()).args(words).output().unwrap().into()
+    };
+    let pmc = |words: &[&str]| {
+        let words: Vec<&OsStr> =
+            std::iter::once(kit::binary()).chain(words.iter().copied()).map(OsStr::new).collect();
+        run(&words)
+    };
+    pmc(&["reserve", "echo", "ran"])
+        .expect(1)
+        .says(&["locking the lock file", "ENOLCK", "NFS", "PCP_PMDAS_DIR"])
+        .silent();
+    pmc(&["reserve", "-d"]).expect(1).says(&["ENOLCK"]);
+    pmc(&["stat", "--reserve=require", "-e", "cycles", "--", "echo", "ran"])
+        .expect(1)
+        .says(&["ENOLCK"])
+        .silent();
+    pmc(&["info"]).expect(0).prints(&["No locks available"]);
+    if kit::need_perf_events() {
+        let checked =
+            pmc(&["stat", "--reserve=check", "-e", "cycles", "--", "echo", "ran"]).expect(0).prints(&["ran"]);
+        checked.says(&["not reserved: locking the lock file"]);
+        // An agent that cannot look goes on, and so does who yields.
+        pmc(&["stat", "--reserve=yield", "-e", "cycles", "--", "echo", "ran"]).expect(0).prints(&["ran"]);
+    }
+    let ours = place.dir.path().join("perfalloc");
+    symlink(kit::binary(), &ours).unwrap();
+    let original = Path::new(PCP).join("perfalloc");
+    let said = |program: &Path| {
+        let ran = run(&[program.as_os_str()]).expect(1);
+        ran.stderr.replace(program.to_str().unwrap(), "PROGRAM")
+    };
+    assert_eq!(said(&ours), said(&original));
+}
+
+/// Each option of `perfalloc(1)` by itself, and a command, with the original and with pmc by its name.
+#[test]
+fn the_manual_pages_invocations_run_as_written() {
+    if !need_pcp() {
+        return;
+    }
+    let ours = tempfile::tempdir().unwrap();
+    let ours = ours.path().join("perfalloc");
+    symlink(kit::binary(), &ours).unwrap();
+    for program in [Path::new(PCP).join("perfalloc"), ours] {
+        let place = Place::new();
+        let other = place.dir.path().join("other");
+        File::create(&other).unwrap();
+        let ends = |holder: u32| {
+            kit::wait_for_handler(holder, Signal::INT.as_raw());
+            kit::wait_until_idle(holder);
+            send(holder, Signal::INT);
+        };
+        let mut foreground = Guard::start(place.command(&program).arg("-D"));
+        place.wait_for_holder(Some(foreground.0.id()));
+        ends(foreground.0.id());
+        assert_eq!(foreground.0.wait().unwrap().code(), Some(0), "{program:?} -D");
+        place.wait_for_holder(None);
+
+        kit::Ran::from(place.command(&program).arg("-d").output().unwrap()).expect(0);
+        until("the background holds", || place.holder().is_some());
+        ends(place.holder().unwrap());
+        place.wait_for_holder(None);
+
+        let mut elsewhere = Guard::start(place.command(&program).arg("-f").arg(&other));
+        let holders = || reservation::status(&other).holders.unwrap();
+        until("the other file is held", || !holders().is_empty());
+        assert_eq!(place.holder(), None, "{program:?} -f");
+        ends(elsewhere.0.id());
+        assert_eq!(elsewhere.0.wait().unwrap().code(), Some(0), "{program:?} -f");
+
+        let said = |option| kit::Ran::from(place.command(&program).arg(option).output().unwrap()).expect(0);
+        for (option, word) in [("-h", "Usage:"), ("-v", "perfalloc")] {
+            let ran = said(option);
+            assert!(ran.stdout.contains(word) || ran.stderr.contains(word), "{program:?} {option}: {ran:?}");
+        }
+
+        // The reservation lives as long as the command.
+        let mut command = Guard::start(place.command(&program).args(["sleep", "1000"]));
+        until("it is held", || place.holder().is_some());
+        until("it has become the command", || {
+            std::fs::read_to_string(format!("/proc/{}/comm", command.0.id())).unwrap() == "sleep\n"
+        });
+        command.signal(Signal::TERM);
+        assert_eq!(command.0.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
+        place.wait_for_holder(None);
+        std::fs::remove_file(place.lock_file()).unwrap();
+        assert_eq!(place.command(&program).output().unwrap().status.code(), Some(1), "EXIT_FAILURE");
+    }
 }

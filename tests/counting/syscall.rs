@@ -164,6 +164,10 @@ fn a_signal_that_would_kill_is_not_sent() {
         let ran = kit::run(&[command, "-e", "cpu-clock,sigtrap,remove_on_exec", "-p", &pid]).expect(2);
         ran.says(&[&format!("sigtrap would kill {pid}"), "no handler for it", "pmc record -d"]);
     }
+    for flags in ["sigtrap,remove_on_exec", "remove_on_exec"] {
+        let ran = kit::run(&["stat", "-a", "-e", &format!("cpu-clock,{flags}"), "--timeout", "1"]).expect(2);
+        ran.says(&["is for tasks, and whole CPUs are measured", "-p PID"]);
+    }
     drop(stdin);
     assert_eq!(target.wait().unwrap().code(), Some(7));
     let ran = kit::run(&["stat", "-e", "cpu-clock,sigtrap", "--", "true"]);
@@ -219,12 +223,17 @@ fn overflows_are_signals_until_the_last() {
     assert_eq!(overflow_signal::count_overflows(5).unwrap(), (4, 1));
 }
 
-/// Two variables; what is read says how often each is written. Says where they are.
-const VARIABLES: &str = "#include <stdio.h>\n\
+/// Two variables; what is read says how often each is written. Says where they are, and then how many SIGTRAP
+/// there were, and what the last one said (`si_perf_data`).
+const VARIABLES: &str = "#include <signal.h>\n#include <stdio.h>\n\
+    static volatile long traps, word;\n\
+    static void trapped(int signal, siginfo_t *info, void *context) {\n\
+      traps++;\n  word = ((long *)info)[3];\n}\n\
     volatile long a, b;\n\
-    int main(void) {\n  int n, m;\n  printf(\"%p %p\\n\", (void *)&a, (void *)&b);\n  fflush(stdout);\n\
+    int main(void) {\n  struct sigaction on = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO};\n\
+      int n, m;\n  sigaction(SIGTRAP, &on, 0);\n  printf(\"%p %p\\n\", (void *)&a, (void *)&b);\n  fflush(stdout);\n\
       while (scanf(\"%d %d\", &n, &m) == 2) {\n    while (n--) a++;\n    while (m--) b++;\n\
-        printf(\"done\\n\");\n    fflush(stdout);\n  }\n  return 0;\n}\n";
+        printf(\"%ld %ld\\n\", traps, word);\n    fflush(stdout);\n  }\n  return 0;\n}\n";
 
 /// The channel of `--control`.
 struct Orders {
@@ -296,11 +305,11 @@ impl Ordered {
     }
 
     /// Has the variables written so often.
-    fn write(&mut self, a: u32, b: u32) {
+    fn write(&mut self, a: u32, b: u32) -> String {
         writeln!(self.target.stdin.as_mut().unwrap(), "{a} {b}").unwrap();
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
-        assert_eq!(line, "done\n");
+        line
     }
 
     /// Lets the program end.
@@ -309,6 +318,23 @@ impl Ordered {
         assert!(self.target.wait().unwrap().success());
         kit::Ran::from(self.pmc.wait_with_output().unwrap()).expect(0)
     }
+}
+
+#[test]
+fn a_program_that_is_ready_for_it_gets_the_signal_from_outside() {
+    if !ready() || !kit::need_program("gcc") || !need_breakpoints() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.data").display().to_string();
+    let event = "mem:&a/8:w:u,sigtrap,remove_on_exec,sig_data=42";
+    let mut ordered = Ordered::start(folder.path(), None, &["record", "-o", &file], event);
+    assert_eq!(ordered.write(3, 5), "3 42\n");
+    ordered.order("disable");
+    assert_eq!(ordered.write(1, 1), "3 42\n");
+    ordered.end();
+    let script = kit::run(&["script", "-F", "event", "-i", &file]).expect(0).stdout;
+    assert_eq!(script.lines().count(), 3, "{script}");
 }
 
 #[test]

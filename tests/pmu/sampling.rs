@@ -26,6 +26,10 @@ pub(super) const BATCH: &[(&str, &str)] = &[
         "export PCP_PMDAS_DIR=/tmp/pmdas; $T record --reserve yield -e instructions:u -c 1000000 -o y.data work 800000000 & s=$!; sleep 0.4; $T reserve sleep 0.6; wait $s",
     ),
     ("report_yield", "$T report -i y.data --json -s comm"),
+    (
+        "perf_yield",
+        "perf script -i y.data -D 2>/dev/null | grep -E 'PERF_RECORD_(UN)?THROTTLE'; perf script -i y.data -F event 2>/dev/null | grep -c instructions",
+    ),
 ];
 
 /// Rows of a report: the name, own and total percent.
@@ -153,4 +157,19 @@ fn hardware_counters_are_left_alone_while_somebody_else_has_them() {
     record.expect(0).says(&["left alone"]);
     let Some((samples, _)) = report("report_yield", 0) else { return };
     assert!((300..1350).contains(&samples), "{samples} of 1600 samples");
+    // The gap is in the file, as the kernel writes of events that it stops.
+    let json: serde_json::Value =
+        serde_json::from_str(&guest("report_yield").expect("run").stdout).expect("JSON");
+    let gap = json["trust"]["yielded_ns"].as_u64().expect("a number");
+    assert!((200_000_000..1_500_000_000).contains(&gap), "{gap} ns");
+    assert_eq!(json["trust"]["throttled"], 0, "nothing that the kernel did");
+    let perf = guest("perf_yield").expect("run").expect(0);
+    let of = |word: &str| perf.stdout.lines().filter(|line| line.contains(word)).count();
+    assert_eq!((of("RECORD_THROTTLE"), of("RECORD_UNTHROTTLE")), (1, 1), "{}", perf.stdout);
+    assert_eq!(
+        perf.stdout.lines().last().map(str::trim),
+        Some(samples.to_string().as_str()),
+        "{}",
+        perf.stdout
+    );
 }

@@ -5,6 +5,7 @@
 //! the own run directory, then in root's.
 
 mod detached;
+mod owners;
 mod plan;
 
 use std::io::{self, Write};
@@ -54,6 +55,8 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
             let taken = snapshot::write(&directory, &entry, &output, &host)?;
             say::note(taken);
         }
+        Plan::Adopt { name, pid } => owners::adopt(&name, pid, &host)?,
+        Plan::Attach(plan) => return owners::attach(&plan, &host),
         Plan::Rename { entry, name } => {
             let (directory, entry) = find(&entry, &host)?;
             ask(&directory, &Request::Rename { entry: entry.id.to_string(), name })?;

@@ -1,5 +1,6 @@
 //! What was typed for `pmc persist`, and what it means.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::persist::PersistCommand;
@@ -19,10 +20,20 @@ pub(in crate::command) enum Plan {
     Read { entry: String, json: bool },
     Snapshot { entry: String, output: PathBuf },
     Rename { entry: String, name: String },
+    Adopt { name: String, pid: u32 },
+    Attach(Attach),
     Remove(Vec<String>),
     Hold { until_empty: bool },
     Start { events: Vec<String>, profile: Option<String> },
     Stop { output: PathBuf, json: bool },
+}
+
+/// Another recording of what is held.
+#[derive(Debug)]
+pub(in crate::command) struct Attach {
+    pub(super) entry: String,
+    pub(super) output: PathBuf,
+    pub(super) command: Vec<OsString>,
 }
 
 impl Plan {
@@ -70,6 +81,10 @@ impl Plan {
             PersistCommand::Rename(typed) => {
                 check_name(&typed.new)?;
                 Self::Rename { entry: typed.name, name: typed.new }
+            }
+            PersistCommand::Adopt(typed) => Self::Adopt { name: typed.name, pid: typed.from },
+            PersistCommand::Attach(typed) => {
+                Self::Attach(Attach { entry: typed.name, output: typed.output, command: typed.command })
             }
             PersistCommand::Rm(typed) => Self::Remove(typed.names),
             PersistCommand::Hold(typed) => Self::Hold { until_empty: typed.until_empty },

@@ -44,8 +44,8 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     sources::settle(&mut plan.sample, &groups)?;
     targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR2])
-        .map_err(|error| Error::io("catching signals", error))?;
+    let caught = [signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR1, signal::USR2];
+    let signals = Signals::catch(&caught).map_err(|error| Error::io("catching signals", error))?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
@@ -123,6 +123,10 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
         let percent = run.ends.cut as f64 / run.ends.walked as f64 * 100.0;
         let copied = plan.sample.options.call_graph.map_or(0, CallGraph::copied_bytes);
         say::warn(&Warning::StacksCut { percent, are_largest: copied == LARGEST_STACK_COPY });
+    }
+    if run.yielded_ns > 0 {
+        let [off, of] = [run.yielded_ns, run.elapsed_ns].map(|ns| units::duration(ns as f64));
+        say::warn(&Warning::CountersYielded { off, of });
     }
     if lost > 0 {
         say::warn(&Warning::RecordsLost);

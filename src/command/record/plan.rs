@@ -87,7 +87,11 @@ impl Plan {
             branches,
             intr_regs: typed.intr_regs.as_deref().map(|text| registers("--intr-regs", text)).transpose()?,
             user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
-            clock: typed.clockid.as_deref().map(clock_of).transpose()?,
+            clock: match typed.clockid.as_deref() {
+                Some(text) => Some(clock_of(text)?),
+                // Gaps are dated by pmc, which cannot read the kernel's own clock.
+                None => (typed.reserve == "yield").then_some(clock::MONOTONIC),
+            },
             namespaces: typed.namespaces,
             cgroups: typed.all_cgroups,
             switches: typed.switch_events || typed.latency,

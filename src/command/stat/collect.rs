@@ -114,8 +114,8 @@ pub(super) struct Span<'a> {
     pub(super) timestamp_ns: Option<u64>,
     pub(super) elapsed_ns: u64,
     pub(super) cpu_time: Option<CpuTime>,
-    /// The hardware was left to somebody's reservation all the time.
-    pub(super) yielded: bool,
+    /// Nanoseconds in which the hardware was left to somebody's reservation.
+    pub(super) yielded_ns: u64,
     /// Counting was off all the time.
     pub(super) off: bool,
 }
@@ -147,10 +147,15 @@ impl Column<'_> {
 
     /// The factor from its count to a unit, and that unit.
     pub(super) fn quantity(&self) -> (f64, &str) {
-        match (self.spec.unit.as_str(), role(&self.spec).shown_in()) {
-            ("", Some(clock)) => clock,
-            (unit, _) => (self.spec.scale, unit),
-        }
+        quantity(&self.spec)
+    }
+}
+
+/// The factor from an event's count to the unit that it is shown in, and that unit.
+pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
+    match (spec.unit.as_str(), role(spec).shown_in()) {
+        ("", Some(clock)) => clock,
+        (unit, _) => (spec.scale, unit),
     }
 }
 
@@ -241,7 +246,7 @@ impl Shown {
             }
             let seen = reading.count.filter(|_| !self.blind[reading.event]);
             // A process that waited for its children has counted nothing, and that is known.
-            let has_parts = self.aggregation == Aggregation::Children && !span.off && !span.yielded;
+            let has_parts = self.aggregation == Aggregation::Children && !span.off && span.yielded_ns == 0;
             let seen = seen.map(|count| match count.enabled_ns {
                 0 if has_parts => Count { enabled_ns: 1, running_ns: 1, ..count },
                 _ => count,
@@ -277,6 +282,7 @@ impl Shown {
             aggregation: self.aggregation,
             timestamp_ns: span.timestamp_ns,
             elapsed_ns: span.elapsed_ns,
+            yielded_ns: span.yielded_ns,
             cpu_time: span.cpu_time,
             ..Counts::default()
         }
@@ -351,7 +357,7 @@ impl Shown {
         if span.off {
             return Reason::new("counting was off", "an order to enable, or a shorter delay (-D)");
         }
-        if span.yielded && spec.takes_counter() {
+        if span.yielded_ns > 0 && spec.takes_counter() {
             return Reason::new(
                 "the counters were left to whoever holds the reservation",
                 "pmc info shows the holder",

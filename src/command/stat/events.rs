@@ -3,19 +3,22 @@
 //!
 //! Receives the plan's texts; hands on parsed groups bound to their cgroups, and the metrics to derive.
 
+use std::path::Path;
 use std::rc::Rc;
 
+use super::collect::quantity;
 use super::parts;
 use super::plan::{Cgroups, Metrics, Plan, What};
 use crate::counter::Mode;
 use crate::counter::open::cycles;
 use crate::counter::refusal::Refusal;
 use crate::counter::target::Cgroup;
-use crate::error::{Error, Result};
-use crate::event::{EventGroup, EventSpec, Parser};
+use crate::error::{Error, Result, Warning};
+use crate::event::perfevent_conf::{LeftOut, PerfeventConf, Sum};
+use crate::event::{EventGroup, EventSpec, Parser, perfevent_conf};
 use crate::host::Host;
 use crate::profile::counts::Aggregation;
-use crate::profile::metrics::expression::Definition;
+use crate::profile::metrics::expression::{Definition, Expression};
 use crate::profile::metrics::{expression, named, topdown};
 use crate::recording::plan::Scope;
 use crate::recording::{filters, launch};
@@ -26,6 +29,8 @@ pub(super) struct Wanted {
     pub(super) metrics: Vec<Definition>,
     /// The top-down analysis is asked for, and its events are there.
     pub(super) topdown: bool,
+    /// What was asked for and is left out.
+    pub(super) left_out: Vec<Warning>,
     /// The hardware events of the default set cannot be counted, since the machine has no counters: how
     /// cycles were refused.
     pub(super) no_hardware: Option<Box<Refusal>>,
@@ -51,8 +56,20 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
     let groups = filters::events(&mut parser, events, &plan.what.filters)?;
     let mut chosen = Chosen { groups, grouped: *metrics_grouped };
+    let mut definitions = Vec::new();
+    let mut left_out = Vec::new();
+    if let Some(path) = &plan.what.perfevent_conf {
+        let conf = perfevent_conf(path, host, &mut parser)?;
+        chosen.groups.extend(conf.groups);
+        definitions.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
+        left_out.extend(conf.left_out.into_iter().map(|LeftOut { line, entry, why }| Warning::LineLeftOut {
+            line: format!("{}:{line}", path.display()),
+            entry,
+            why,
+        }));
+    }
     let mut no_hardware = None;
-    if events.is_empty() && !null && metrics.is_empty() {
+    if events.is_empty() && plan.what.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         // A person is told once that there is no hardware; a program finds its rows, as with perf.
@@ -67,7 +84,6 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.groups.extend(parser.parse(text)?);
         }
     }
-    let mut definitions = Vec::new();
     for (definition, events) in self::definitions(metrics)? {
         chosen.add(&events.iter().map(String::as_str).collect::<Vec<_>>(), &mut parser)?;
         definitions.push(definition);
@@ -87,8 +103,50 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         groups: bind(chosen.groups, &plan.cgroups, host)?,
         metrics: definitions,
         topdown: metrics.topdown,
+        left_out,
         no_hardware,
     })
+}
+
+/// What a configuration of PCP's agent comes to on this machine.
+///
+/// # Errors
+/// A file that cannot be read or understood, or that has nothing to count here.
+fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<PerfeventConf> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::io(format!("--perfevent-conf: reading {}", path.display()), error))?;
+    let conf = perfevent_conf::read(&text, host, parser)
+        .map_err(|bad| Error::usage(format!("--perfevent-conf {}: {bad}", path.display())))?;
+    if !conf.groups.is_empty() {
+        return Ok(conf);
+    }
+    let lines =
+        conf.left_out.iter().map(|LeftOut { line, entry, why }| format!("line {line}: {entry}: {why}"));
+    Err(Error::new(format!(
+        "--perfevent-conf {}: nothing in it can be counted on this machine",
+        path.display()
+    ))
+    .detail(lines.collect::<Vec<_>>().join("\n"))
+    .try_this("a section `[perf]` with events that `pmc list` shows"))
+}
+
+/// A derived event as a metric. Metrics go by the values that are shown, its factors by occurrences.
+fn derived(sum: &Sum, chosen: &Chosen) -> Definition {
+    let quantity = |name: &str| chosen.events().find(|event| event.name == name).map_or((1.0, ""), quantity);
+    let unit = match sum.terms.iter().all(|(_, factor)| factor.is_none()) {
+        true => quantity(&sum.terms[0].0).1,
+        false => "",
+    };
+    let terms = sum.terms.iter();
+    Definition {
+        name: sum.name.clone(),
+        unit: unit.to_owned(),
+        help: String::new(),
+        expression: Expression::sum(
+            terms
+                .map(|(name, factor)| (name.clone(), factor.map_or(1.0, |factor| factor / quantity(name).0))),
+        ),
+    }
 }
 
 /// Leaves out the cores and PMUs that were not asked for.
@@ -265,6 +323,7 @@ mod tests {
         let mut groups = parse(text, &saved("hybrid")).unwrap();
         let what = What {
             events: Vec::new(),
+            perfevent_conf: None,
             filters: Vec::new(),
             core_kind: core_kind.map(str::to_owned),
             pmu: pmu.map(str::to_owned),

@@ -139,7 +139,7 @@ pub(super) fn run(
         timestamp_ns: None,
         elapsed_ns: run.elapsed_ns,
         cpu_time: run.outcome.map(|end| CpuTime { user_ns: end.user_ns, system_ns: end.system_ns }),
-        yielded: false,
+        yielded_ns: run.yielded_ns,
         off: !run.was_ever_on,
     };
     let mut counts = shown.counts(&readings.collect::<Vec<_>>(), &span, machine);

@@ -74,7 +74,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let passes =
         if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
     let mut printer = Printer::new(plan.output.clone(), subject(&plan))?;
-    plan.overridden.clone().into_iter().for_each(|warning| printer.warn(warning));
+    plan.overridden.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
         printer.warn(Warning::TimeShared { times });
@@ -343,6 +343,7 @@ impl Session<'_> {
             file: None,
             before: Vec::new(),
             before_ns: 0,
+            yielded_before_ns: 0,
         };
         let run = measure(setup, &mut follower)?;
         output.into_iter().for_each(OutputPipe::close);
@@ -353,7 +354,7 @@ impl Session<'_> {
             timestamp_ns: None,
             elapsed_ns: run.elapsed_ns,
             cpu_time: run.outcome.map(|end| CpuTime { user_ns: end.user_ns, system_ns: end.system_ns }),
-            yielded: run.yielded_ns > 0,
+            yielded_ns: run.yielded_ns,
             off: run.off,
         };
         if run.yielded_ns > 0 {
@@ -453,6 +454,8 @@ struct Follower<'a> {
     /// The totals at the last interval.
     before: Vec<Reading>,
     before_ns: u64,
+    /// How long the hardware had been left to a reservation then.
+    yielded_before_ns: u64,
 }
 
 impl Observer for Follower<'_> {
@@ -505,26 +508,32 @@ impl Observer for Follower<'_> {
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()> {
         let Some(shown) = &self.shown else { return Ok(()) };
         let elapsed_ns = interval.at_ns - self.before_ns;
-        let span = |timestamp_ns, elapsed_ns| Span {
+        let span = |timestamp_ns, elapsed_ns, yielded_ns| Span {
             threads: interval.threads,
             timestamp_ns,
             elapsed_ns,
             cpu_time: None,
-            yielded: false,
+            yielded_ns,
             off: interval.off,
         };
         if let Some(file) = &mut self.file {
-            let so_far = span(None, interval.at_ns);
+            let so_far = span(None, interval.at_ns, interval.yielded_ns);
             file.round(interval.readings, measured(shown, &so_far), interval.at_ns, false)?;
         }
         let readings = collect::since(interval.readings, &self.before);
-        let mut counts = shown.counts(&readings, &span(Some(interval.at_ns), elapsed_ns), self.machine);
+        let yielded_ns = interval.yielded_ns.saturating_sub(self.yielded_before_ns);
+        let this = span(Some(interval.at_ns), elapsed_ns, yielded_ns);
+        let mut counts = shown.counts(&readings, &this, self.machine);
         derive(&mut counts, &self.wanted.metrics, self.wanted.topdown);
         self.before.clear();
         self.before.extend_from_slice(interval.readings);
-        self.before_ns = interval.at_ns;
+        (self.before_ns, self.yielded_before_ns) = (interval.at_ns, interval.yielded_ns);
         if self.printer.wants_totals() {
-            let totals = shown.counts(interval.readings, &span(None, interval.at_ns), self.machine);
+            let totals = shown.counts(
+                interval.readings,
+                &span(None, interval.at_ns, interval.yielded_ns),
+                self.machine,
+            );
             self.printer.totals(&totals)?;
         }
         self.printer.interval(&counts)

@@ -51,6 +51,8 @@ pub(in crate::command) struct Plan {
 pub(super) struct What {
     /// Event texts as typed; empty: the default set.
     pub(super) events: Vec<String>,
+    /// A configuration of PCP's agent, whose events are added.
+    pub(super) perfevent_conf: Option<PathBuf>,
     /// Filters of tracepoints, each with the index of the text that it belongs to.
     pub(super) filters: Vec<(usize, String)>,
     /// The only kind of cores to count on.
@@ -317,6 +319,7 @@ impl Plan {
             overridden: overridden(whom(&typed)),
             what: What {
                 filters: plan::tracepoint_filters(typed.filter_places, typed.filter)?,
+                perfevent_conf: typed.perfevent_conf,
                 core_kind: typed.cputype,
                 pmu: typed.pmu_filter,
                 metrics_grouped: !typed.metric_no_group,

@@ -53,7 +53,7 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     let refused = refused(&recorded);
     let table = |readings: &[Reading], timestamp_ns, elapsed_ns| {
         let span =
-            Span { threads: &threads, timestamp_ns, elapsed_ns, cpu_time: None, yielded: false, off: false };
+            Span { threads: &threads, timestamp_ns, elapsed_ns, cpu_time: None, yielded_ns: 0, off: false };
         let mut counts = shown.counts(readings, &span, &machine);
         super::derive(&mut counts, &definitions, plan.metrics.topdown);
         counts
@@ -123,7 +123,7 @@ fn show_log(
             _ => names.values().cloned().collect(),
         };
         let span =
-            Span { threads: &named, timestamp_ns, elapsed_ns, cpu_time: None, yielded: false, off: false };
+            Span { threads: &named, timestamp_ns, elapsed_ns, cpu_time: None, yielded_ns: 0, off: false };
         shown.counts(&readings, &span, machine)
     };
     let mut printer = Printer::new(plan.output.clone(), subject(session, recorded))?;

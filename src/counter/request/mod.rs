@@ -92,6 +92,20 @@ pub struct Request {
     pub(super) exclusion_chosen: bool,
 }
 
+impl Request {
+    /// What an event that is open already was asked for with.
+    pub(super) fn as_it_is(event: &str, attr: Attr) -> Self {
+        Self {
+            event: event.to_owned(),
+            whole: attr.clone(),
+            attr,
+            given_up: GivenUp::default(),
+            precise_max: false,
+            exclusion_chosen: true,
+        }
+    }
+}
+
 /// Checks a request and completes its `perf_event_attr`: for counting as it will be opened, for sampling but
 /// for what [`sampling::request`] adds. Nothing is opened yet.
 ///

@@ -78,6 +78,14 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The file system has no locks, or not for this file.
+    #[error("locking the lock file {}: {source}", path.display())]
+    NoLocks {
+        /// The lock file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// Somebody holds the byte with a write lock.
     #[error("the reservation was refused: {} holds {} alone", names(holders), path.display())]
     Refused {
@@ -107,6 +115,12 @@ impl From<Error> for UserError {
                 } else {
                     error
                 }
+            }
+            Error::NoLocks { path, source } => {
+                UserError::io(format!("locking the lock file {}", path.display()), source)
+                    .why("the file system that it is on has no record locks, or nobody who serves them (NFS without lockd)")
+                    .try_this("keep it on a local file system, for PCP's agent too: PCP_PMDAS_DIR in /etc/pcp.conf")
+                    .try_this("count without it: --reserve=off")
             }
             Error::Refused { path, holders } => {
                 UserError::new(format!("reserving the hardware counters: {} has them alone", names(&holders)))
@@ -181,7 +195,7 @@ impl LockFile {
     /// Who else has reserved: everybody who can be found, at least one entry when anybody has.
     ///
     /// # Errors
-    /// [`Error::Unusable`] when the kernel cannot test locks on this file.
+    /// [`Error::NoLocks`] when the kernel cannot test locks on this file.
     pub fn others(&self) -> Result<Vec<Holder>, Error> {
         match self.in_the_way(Kind::Write)? {
             None => Ok(Vec::new()),
@@ -192,7 +206,7 @@ impl LockFile {
     /// Takes the shared lock.
     ///
     /// # Errors
-    /// [`Error::Refused`] when somebody has a write lock; [`Error::Unusable`] for everything else.
+    /// [`Error::Refused`] when somebody has a write lock; [`Error::NoLocks`] for everything else.
     pub fn reserve(&self) -> Result<Reservation, Error> {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         match lock::take(&self.opened.file, Kind::Read) {
@@ -211,7 +225,7 @@ impl LockFile {
                 };
                 Err(Error::Refused { path: self.path.clone(), holders })
             }
-            Err(source) => Err(self.unusable(source)),
+            Err(source) => Err(self.no_locks(source)),
         }
     }
 
@@ -225,7 +239,7 @@ impl LockFile {
 
     /// Whose lock would keep us from one of this kind; our own never does.
     pub(super) fn in_the_way(&self, kind: Kind) -> Result<Option<Owner>, Error> {
-        lock::in_the_way(&self.opened.file, kind).map_err(|source| self.unusable(source))
+        lock::in_the_way(&self.opened.file, kind).map_err(|source| self.no_locks(source))
     }
 
     /// Which file it is.
@@ -233,8 +247,8 @@ impl LockFile {
         self.opened.id
     }
 
-    fn unusable(&self, source: io::Error) -> Error {
-        Error::Unusable { path: self.path.clone(), source }
+    fn no_locks(&self, source: io::Error) -> Error {
+        Error::NoLocks { path: self.path.clone(), source }
     }
 
     /// `F_GETLK` names one; `/proc/locks` and `/proc/PID/fdinfo` know the rest.

@@ -134,7 +134,7 @@ fn check(path: &Path) -> Prepared {
 /// saved.
 ///
 /// # Errors
-/// [`Error::Refused`] and [`Error::Unusable`].
+/// [`Error::Refused`] and [`Error::NoLocks`].
 pub fn acquire(file: &LockFile) -> Result<Prepared, Error> {
     let others = file.others()?;
     let reservation = file.reserve()?;

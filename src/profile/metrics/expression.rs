@@ -106,6 +106,17 @@ impl Expression {
         Ok(Self { root, events: parser.events })
     }
 
+    /// The sum of events, each times a factor.
+    pub fn sum(terms: impl Iterator<Item = (String, f64)>) -> Self {
+        let mut parser = Parser { text: "", at: 0, nested: 0, events: Vec::new() };
+        let times =
+            |node, factor| Node::Binary(Operator::Multiply, Box::new(node), Box::new(Node::Number(factor)));
+        let nodes = terms.map(|(name, factor)| times(parser.event(name), factor)).collect::<Vec<_>>();
+        let plus = |left, right| Node::Binary(Operator::Add, Box::new(left), Box::new(right));
+        let root = nodes.into_iter().reduce(plus).unwrap_or(Node::Number(0.0));
+        Self { root, events: parser.events }
+    }
+
     /// The events it uses, each once, in the order of the text (`duration_time` among them).
     pub fn events(&self) -> &[String] {
         &self.events

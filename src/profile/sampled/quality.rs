@@ -16,6 +16,8 @@ pub struct DataQuality {
     pub lost_records: u64,
     /// How often an event was stopped because it came too fast.
     pub throttled: u64,
+    /// Nanoseconds in which the hardware events were left to somebody's reservation.
+    pub yielded_ns: u64,
     /// Samples of no known event.
     pub unknown: u64,
     /// Samples with a call chain; 0 when none were recorded.

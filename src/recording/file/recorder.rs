@@ -26,8 +26,11 @@ use crate::counter::rings::{Instance, Reading, Rings, by_thread};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
+use crate::persistent::client::hand_over;
+use crate::persistent::directory::RunDirectory;
+use crate::persistent::message::{MOST_DESCRIPTORS, Request};
 use crate::record::encode::{Encoder, MOST_THREADS};
-use crate::record::{Stat, StatRound, Task, Thread, kind, walk};
+use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
 use crate::recording::control::Control;
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
@@ -36,10 +39,11 @@ use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::sources::Sources;
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
-use crate::recording::{launch, open};
+use crate::recording::{handover, launch, open};
+use crate::sys::clock;
 use crate::sys::process::{self, Held, Outcome};
 use crate::sys::signal::Signals;
-use crate::units::Count;
+use crate::units::{Count, PerfTime};
 
 /// So long is waited at most for what the kernel has written and not published.
 const MOST_WAIT: Duration = Duration::from_secs(1);
@@ -88,6 +92,8 @@ pub(crate) struct Run {
     pub(crate) readings: Vec<Reading>,
     /// Nanoseconds from when the events were first on to the end; if they never were (`-D`), from the start.
     pub(crate) elapsed_ns: u64,
+    /// Nanoseconds in which the hardware events were left to somebody's reservation.
+    pub(crate) yielded_ns: u64,
     pub(crate) was_ever_on: bool,
     pub(crate) outcome: Option<Outcome>,
     /// pmc was told to end by this signal.
@@ -130,8 +136,11 @@ impl Recording<'_> {
             next_drain: 0,
             schedule: Schedule::new(file),
             readings: Vec::new(),
+            gaps: Vec::new(),
+            is_yielding: false,
             failed: None,
             is_full: false,
+            is_detached: false,
         };
         let (course, signals, stop) = (&plan.course, Some(signals), None);
         let surroundings = Surroundings { host, course, held, threads, signals, control, stop, watcher };
@@ -151,6 +160,7 @@ impl Recording<'_> {
             totals: recorder.output.totals(),
             readings: recorder.readings,
             elapsed_ns: measured.now - measured.start,
+            yielded_ns: measured.activity.yielded_ns(measured.now),
             was_ever_on: measured.activity.was_ever_on(),
             outcome: measured.ending.outcome,
             interrupted: measured.ending.interrupted(),
@@ -182,8 +192,13 @@ struct Recorder<'a> {
     next_drain: u64,
     schedule: Schedule,
     readings: Vec<Reading>,
+    /// Records of gaps (`--reserve=yield`) that are not written yet.
+    gaps: Vec<u8>,
+    is_yielding: bool,
     failed: Option<Error>,
     is_full: bool,
+    /// The events are somebody else's.
+    is_detached: bool,
 }
 
 impl EventSwitch for Recorder<'_> {
@@ -213,6 +228,8 @@ impl EventSwitch for Recorder<'_> {
         if is_yielding {
             say::warn(&Warning::CountersLeftAlone);
         }
+        self.is_yielding = is_yielding;
+        self.mark_gap(is_yielding);
     }
 }
 
@@ -253,7 +270,18 @@ impl Driven for Recorder<'_> {
         self.schedule.ask_for();
     }
 
+    fn detach(&mut self) -> bool {
+        match self.hand_over() {
+            Ok(()) => self.is_detached = true,
+            Err(error) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
+        }
+        self.is_detached
+    }
+
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
+        if self.is_detached {
+            return Ok(());
+        }
         let now = measurement.now;
         self.next_drain = now + self.sources.pace(self.drain_ns);
         self.heed_triggers();
@@ -267,6 +295,9 @@ impl Driven for Recorder<'_> {
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
         say::wipe_status();
+        if self.is_detached {
+            return Ok(());
+        }
         if let Err(error) = self.sources.switch(false, EventChoice::All) {
             self.failed.get_or_insert(error);
         }
@@ -302,7 +333,24 @@ impl Driven for Recorder<'_> {
 }
 
 impl Recorder<'_> {
+    /// Has the hardware's events say that they are off from now on, or on again, as the kernel does when it
+    /// throttles.
+    fn mark_gap(&mut self, is_off: bool) {
+        let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
+        let mut out = Encoder::new(self.output.trailer());
+        for (_, _, ids) in self.sources.rings.events().filter(|(spec, ..)| spec.takes_counter()) {
+            ids.iter().for_each(|&id| out.throttle(&Throttle { time, id, stream_id: 0 }, is_off));
+        }
+        self.gaps.extend_from_slice(out.bytes());
+    }
+
+    fn write_gaps(&mut self) -> Result<()> {
+        let gaps = std::mem::take(&mut self.gaps);
+        if gaps.is_empty() { Ok(()) } else { Ok(self.output.take(&[&gaps])?) }
+    }
+
     fn drain(&mut self) -> Result<()> {
+        self.write_gaps()?;
         let Self { sources, output, .. } = self;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         if bytes > 0 && output.begin_second_pass() {
@@ -316,7 +364,15 @@ impl Recorder<'_> {
     }
 
     fn take_rest(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_yielding) {
+            self.mark_gap(false);
+        }
+        self.write_gaps()?;
         let Self { sources, output, .. } = self;
+        if self.is_detached {
+            output.end_round()?;
+            return output.settle(true);
+        }
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         let rings = &mut sources.rings;
         // What the kernel does not publish is believed after a while.
@@ -331,6 +387,30 @@ impl Recorder<'_> {
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.settle(true)
+    }
+
+    /// Hands the events over to this user's holder, which goes on where the file ends.
+    fn hand_over(&mut self) -> Result<()> {
+        let refuse = |why: &str| Err(Error::new(why));
+        match &self.plan.scope {
+            Scope::Command => return refuse("they are a command's, which would end with the recording"),
+            _ if !self.sources.are_own() => return refuse("some of them are a holder's already"),
+            _ => {}
+        }
+        let Some(directory) = self.host.own_run_directory().map(RunDirectory::at) else {
+            return refuse("this user has no run directory (XDG_RUNTIME_DIR)");
+        };
+        self.drain()?;
+        let rings = self.sources.rings();
+        let descriptors: Vec<BorrowedFd<'_>> = rings.descriptors_of_instances().collect();
+        if descriptors.len() > MOST_DESCRIPTORS {
+            return refuse(
+                "they are more than 253 descriptors, which the kernel does not pass in one message",
+            );
+        }
+        let events = handover::describe(rings, &self.plan.scope);
+        let request = Request::Adopt { name: handover::name(std::process::id()), events };
+        hand_over(&directory, &request, &descriptors).map(drop)
     }
 
     /// Where counts are logged (`-s`, `log-exit`), the kernel tells what each thread has counted at its end,

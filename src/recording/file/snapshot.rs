@@ -52,14 +52,14 @@ pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: 
 /// to it.
 fn tell(output: &mut Output<'_>, snapshot: &Snapshot, plan: &SamplePlan, host: &Host) -> Result<()> {
     let mut out = Encoder::new(output.trailer());
-    out.id_index(&snapshot.instances);
+    out.id_index(&snapshot.open.instances);
     synthesize::machine(host, false, &mut out);
     let pids = match &plan.scope {
         Scope::Cpus(cpus) => {
             synthesize::idle(cpus, &mut out);
             host.processes()
         }
-        _ => snapshot.pids.clone(),
+        _ => snapshot.open.pids.clone(),
     };
     let extent = Extent { what: Synthesis::ALL, data_mappings: false, namespaces: false };
     synthesize::processes(host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;

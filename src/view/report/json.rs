@@ -34,7 +34,8 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         samples_by_module(trust.broken.iter().map(|(name, samples)| (Some(name.as_str()), *samples)));
     let trust = json!({
         "samples": trust.samples, "lost_samples": trust.lost_samples, "lost_records": trust.lost_records,
-        "throttled": trust.throttled, "unknown": trust.unknown, "stacks": trust.stacks, "rooted": trust.rooted,
+        "throttled": trust.throttled, "yielded_ns": trust.yielded_ns, "unknown": trust.unknown,
+        "stacks": trust.stacks, "rooted": trust.rooted,
         "cut_off": trust.cut_off, "joined": trust.joined,
         "frames": trust.frames, "unnamed": trust.unnamed, "notes": trust.notes,
         "broken": broken, "ends": ends,

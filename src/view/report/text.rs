@@ -244,6 +244,10 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         0 => {}
         times => parts.push(format!("throttled {} times", thousands(times))),
     }
+    if trust.yielded_ns > 0 {
+        let off = duration(trust.yielded_ns as f64);
+        parts.push(format!("hardware events off for {off}, while somebody else had reserved the counters"));
+    }
     if trust.unknown > 0 {
         parts.push(format!("{} of no known event", thousands(trust.unknown)));
     }

@@ -108,7 +108,10 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
             writeln!(out, "    old bytes:{}\n    new bytes:{}", bytes(old), bytes(new))
         }
         Record::Read(read) => writeln!(out, " {} {}", read.thread.pid, read.thread.tid),
-        Record::Throttle(throttle) | Record::Unthrottle(throttle) => writeln!(out, " id {}", throttle.id),
+        Record::Throttle(throttle) | Record::Unthrottle(throttle) => {
+            let whose = if throttle.is_reservation() { ", left to a reservation" } else { "" };
+            writeln!(out, " id {}{whose}", throttle.id)
+        }
         Record::Aux(aux) => {
             let (offset, size, flags) = (hex(aux.offset), hex(aux.size), hex(aux.flags));
             let mark = |bit: u64, letter: &'static str| if aux.flags & bit != 0 { letter } else { "" };

@@ -163,6 +163,9 @@ struct PartJson<'a> {
     elapsed_s: f64,
     user_s: Option<f64>,
     system_s: Option<f64>,
+    /// In which the hardware events were left to somebody's reservation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    yielded_s: Option<f64>,
     rows: Vec<RowJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<RunsJson>,
@@ -194,6 +197,7 @@ fn part(counts: &Counts) -> PartJson<'_> {
         elapsed_s: counts.elapsed_seconds(),
         user_s: cpu(|t| t.user_ns),
         system_s: cpu(|t| t.system_ns),
+        yielded_s: Some(counts.yielded_ns).filter(|ns| *ns > 0).map(seconds),
         rows: (0..counts.rows.len()).map(|row| row_json(counts, row)).collect(),
         runs,
     }

@@ -27,6 +27,7 @@ use crate::profile::counts::{Counts, CpuTime, Event, Role, Value};
 use crate::profile::metrics::{Concern, Metric, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
+use crate::units::duration;
 use crate::view::remarks::Remarks;
 
 /// Intervals between two headlines, as perf has it.
@@ -82,7 +83,17 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
         let unit = if unit > 0 { format!(" {:>unit$}", "unit") } else { String::new() };
         writeln!(out, "#{:>time$}{place} {:>value$}{unit} events", "time", "counts")?;
     }
-    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    if counts.yielded_ns > 0 {
+        let [off, of] = [counts.yielded_ns, counts.elapsed_ns].map(|ns| duration(ns as f64));
+        let time = table.time();
+        writeln!(
+            out,
+            "#{} hardware events off for {off} of {of}: reserved by somebody else",
+            time.get(1..).unwrap_or_default().trim_end()
+        )?;
+    }
+    Ok(())
 }
 
 /// What is done so that lines fit, each with what stands before it.

@@ -11,7 +11,7 @@ use crate::kit::{self, Ran, oracle};
 impl Run {
     /// Starts a reader beside a command that runs until [`let_go`](Self::let_go), and waits until it runs.
     #[track_caller]
-    fn read(&self, words: &[&str], name: &str) -> Child {
+    pub(super) fn read(&self, words: &[&str], name: &str) -> Child {
         let began = self.path(&format!("{name}.began"));
         let script = format!(
             "echo > {}; until [ -e {} ]; do sleep 0.05; done",
@@ -23,23 +23,23 @@ impl Run {
         child.expect("pmc starts")
     }
 
-    fn let_go(&self) {
+    pub(super) fn let_go(&self) {
         fs::write(self.path("go"), "").expect("a file");
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(super) fn file(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
     /// How many lines of a recording name this.
     #[track_caller]
-    fn lines(&self, file: &str, what: &str) -> usize {
+    pub(super) fn lines(&self, file: &str, what: &str) -> usize {
         let ran = self.pmc(&["script", "-i", file]).expect(0);
         ran.stdout.lines().filter(|line| line.contains(what)).count()
     }
 }
 
-fn ended(child: Child) -> Ran {
+pub(super) fn ended(child: Child) -> Ran {
     child.wait_with_output().expect("it ends").into()
 }
 

@@ -12,6 +12,7 @@ mod ends;
 mod forms;
 mod logged;
 mod openmetrics;
+mod pcp;
 mod places;
 mod probes;
 mod recorded;

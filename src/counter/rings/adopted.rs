@@ -1,0 +1,86 @@
+//! Events that somebody else has opened: their descriptors and rings, with a new owner.
+//!
+//! Receives what the former owner knew of them ([`OpenEvents`]); hands on [`Rings`] that go on where he
+//! stopped reading.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::{Instance, MappedRing, Request, Rings, SampledEvent, SampledSlot};
+use crate::abi::Attr;
+use crate::abi::attr::Flag;
+use crate::event::{EventSpec, Source};
+use crate::sys::perf::EventFd;
+use crate::sys::ring::Direction;
+
+/// Open events on their way to another owner.
+#[derive(Debug)]
+pub struct OpenEvents {
+    /// Names and requests: those that sample, then the one that only tracks, if there is one.
+    pub events: Vec<(String, Attr)>,
+    /// How many sample.
+    pub sampled: usize,
+    /// Where each was opened.
+    pub instances: Vec<(Instance, OwnedFd)>,
+    /// For each ring the index of the instance that it is mapped on.
+    pub rings: Vec<usize>,
+    /// Pages of each ring.
+    pub pages: usize,
+}
+
+impl Rings {
+    /// Takes over what is open: maps each ring as it is, and reads on where the former owner stopped.
+    ///
+    /// # Errors
+    /// `InvalidData` for descriptors that are not those events; the kernel's.
+    pub fn adopt(open: OpenEvents) -> io::Result<Self> {
+        let wrong =
+            || io::Error::new(io::ErrorKind::InvalidData, "they are not the events that they should be");
+        let OpenEvents { events, sampled, instances, rings, pages } = open;
+        let count = events.len();
+        let adopt = |(name, attr): (String, Attr)| {
+            let spec = EventSpec::new(name, Source::Kernel(attr.clone()));
+            let request = Request::as_it_is(&spec.name, attr);
+            SampledEvent { spec, cgroup: None, request, leads: true }
+        };
+        let take = |(Instance { event, id, ring, slot }, fd): (Instance, OwnedFd)| {
+            let fd = EventFd::from(fd);
+            if event >= count || ring >= rings.len() || fd.id()? != id {
+                return Err(wrong());
+            }
+            Ok(SampledSlot { event, slot, fd, id, ring })
+        };
+        let mut adopted = Self {
+            events: events.into_iter().map(adopt).collect(),
+            groups: (0..count).map(|event| vec![event]).collect(),
+            open: instances.into_iter().map(take).collect::<io::Result<_>>()?,
+            has_tracker: sampled < count,
+            ..Self::default()
+        };
+        for at in rings {
+            let Some(slot) = adopted.open.get(at) else { return Err(wrong()) };
+            let direction = adopted.events[slot.event].direction();
+            let mut ring = MappedRing { open: at, slot: slot.slot, direction, ring: None, watched: at };
+            ring.map(&adopted.open, pages, false)?;
+            ring.ring.iter_mut().for_each(crate::sys::ring::Ring::read_on);
+            adopted.rings.push(ring);
+        }
+        Ok(adopted)
+    }
+
+    /// The descriptor of each instance, in their order.
+    pub fn descriptors_of_instances(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.open.iter().map(|open| open.fd.as_fd())
+    }
+
+    /// For each ring the index of the instance that it is mapped on.
+    pub fn mapped_on(&self) -> Vec<usize> {
+        self.rings.iter().map(|mapped| mapped.open).collect()
+    }
+
+    /// Whether any ring keeps the newest, by what was asked of the kernel.
+    pub fn keeps_newest(&self) -> bool {
+        self.events.iter().any(|event| event.request.attr().get(Flag::WriteBackward))
+            && self.rings.iter().all(|mapped| mapped.direction == Direction::Backward)
+    }
+}

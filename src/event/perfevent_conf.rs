@@ -1,0 +1,500 @@
+//! PCP's `perfevent.conf` as a source of events: what its agent would count on this machine.
+//!
+//! Receives the file's text, the [`Host`] and a [`Parser`]; hands on events under the names that the file
+//! gives them, sums of them, and the lines that are left out, each with its reason. Decides what libpfm4's
+//! spellings mean in pmc's event text; leaves sums to whoever has counts.
+//!
+//! ```text
+//! [hsw hsw_ep]               the first section of which a PMU is here is taken, and no other
+//! UNHALTED_CORE_CYCLES:u     EVENT [cpu | cpu_rr | node | node_rr | NUMBER]
+//! RAW:NAME rawcode=0x13c     a code of the processor's manual
+//! RAPL:PACKAGE_ENERGY node   energy, through the kernel's `power` PMU
+//! [dynamic]                  PMU.EVENT [NUMBER] [PARAMETER:VALUE …], as sysfs has them
+//! [NAME:derived]             a sum: EVENT [where] [SCALE | perf_scale]; `||` before an alternative
+//! ```
+
+use std::fmt;
+
+use super::{EventGroup, Parser};
+use crate::host::cpu::Topology;
+use crate::host::{CpuList, Host};
+
+/// What a file comes to on this machine.
+#[derive(Debug, Default)]
+pub struct PerfeventConf {
+    /// The events, in the file's order, under its names.
+    pub groups: Vec<EventGroup>,
+    /// The derived events.
+    pub sums: Vec<Sum>,
+    /// Lines of the chosen sections that cannot be counted here.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A derived event: a sum of events.
+#[derive(Debug, PartialEq)]
+pub struct Sum {
+    /// Its name.
+    pub name: String,
+    /// Events by name, and what each occurrence counts for; `None`: the scale that sysfs has for the event.
+    pub terms: Vec<(String, Option<f64>)>,
+}
+
+/// A line that cannot be counted here.
+#[derive(Debug, PartialEq)]
+pub struct LeftOut {
+    /// Counted from 1.
+    pub line: usize,
+    /// The event, or the name of the derived event.
+    pub entry: String,
+    /// One clause.
+    pub why: String,
+}
+
+/// A line that is none of the format's.
+#[derive(Debug, PartialEq)]
+pub struct BadLine {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The first line that is none of the format's.
+pub fn read(text: &str, host: &Host, parser: &mut Parser<'_>) -> Result<PerfeventConf, BadLine> {
+    let sections = sections(text)?;
+    let core = core_names(host);
+    let mut conf = PerfeventConf::default();
+    let mut places = Places::new(host);
+    let chosen = sections.iter().find(|section| match &section.kind {
+        Kind::Pmus(names) => names.iter().any(|name| is_here(name, host, &core)),
+        _ => false,
+    });
+    let dynamic = sections.iter().filter(|section| section.kind == Kind::Dynamic);
+    for section in chosen.into_iter().chain(dynamic) {
+        for line in &section.lines {
+            match line.groups(section.kind == Kind::Dynamic, host, parser, &mut places) {
+                Ok(groups) => conf.groups.extend(groups),
+                Err(why) => conf.leave_out(line.number, line.event, why),
+            }
+        }
+    }
+    for section in &sections {
+        if let Kind::Derived(name) = section.kind {
+            match conf.sum(&section.lines) {
+                Ok(terms) => conf.sums.push(Sum { name: name.to_owned(), terms }),
+                Err(why) => conf.leave_out(section.number, name, why),
+            }
+        }
+    }
+    Ok(conf)
+}
+
+impl PerfeventConf {
+    fn leave_out(&mut self, line: usize, entry: &str, why: String) {
+        self.left_out.push(LeftOut { line, entry: entry.to_owned(), why });
+    }
+
+    /// The first alternative all of whose events are counted.
+    fn sum(&self, lines: &[Line<'_>]) -> Result<Vec<(String, Option<f64>)>, String> {
+        let mut missing = String::from("it names no events");
+        for alternative in lines.split(|line| line.event == "||").filter(|lines| !lines.is_empty()) {
+            let events = || self.groups.iter().flat_map(|group| &group.events);
+            let absent = alternative.iter().find(|line| !events().any(|event| event.name == line.event));
+            if let Some(line) = absent {
+                missing = format!("its event {} is not among those counted", line.event);
+                continue;
+            }
+            if alternative.iter().any(|line| line.place != alternative[0].place) {
+                return Err("its events are counted on different CPUs".to_owned());
+            }
+            let unscaled = |line: &&Line<'_>| {
+                line.scale == Some(Scale::Sysfs)
+                    && events()
+                        .any(|event| event.name == line.event && event.scale == 1.0 && event.unit.is_empty())
+            };
+            if let Some(line) = alternative.iter().find(unscaled) {
+                return Err(format!("sysfs has no scale for its event {}", line.event));
+            }
+            let term = |line: &Line<'_>| match line.scale {
+                Some(Scale::Sysfs) => (line.event.to_owned(), None),
+                Some(Scale::Factor(factor)) => (line.event.to_owned(), Some(factor)),
+                None => (line.event.to_owned(), Some(1.0)),
+            };
+            return Ok(alternative.iter().map(term).collect());
+        }
+        Err(missing)
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Kind<'a> {
+    Pmus(Vec<&'a str>),
+    Dynamic,
+    Derived(&'a str),
+}
+
+#[derive(Debug)]
+struct Section<'a> {
+    number: usize,
+    kind: Kind<'a>,
+    lines: Vec<Line<'a>>,
+}
+
+/// On which CPUs an event is counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Everywhere,
+    NextCpu,
+    FirstOfNodes,
+    NextOfNodes,
+    Cpu(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Scale {
+    Factor(f64),
+    Sysfs,
+}
+
+#[derive(Debug)]
+struct Line<'a> {
+    number: usize,
+    event: &'a str,
+    place: Place,
+    /// Of a derived event.
+    scale: Option<Scale>,
+    /// `rawcode=`, without its 0x.
+    code: Option<&'a str>,
+    /// Parameters of a dynamic event.
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+fn sections(text: &str) -> Result<Vec<Section<'_>>, BadLine> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let bad = |what: String| BadLine { line: number, what };
+        let comment = line
+            .match_indices('#')
+            .find(|(at, _)| line[..*at].chars().last().is_none_or(char::is_whitespace));
+        let line = line[..comment.map_or(line.len(), |(at, _)| at)].trim();
+        if let Some(rest) = line.strip_prefix('[') {
+            let names = rest.strip_suffix(']').ok_or_else(|| bad("the `[` is not closed".to_owned()))?;
+            let kind = match names.trim() {
+                "" => return Err(bad("`[]` names no PMU".to_owned())),
+                "dynamic" => Kind::Dynamic,
+                name => match name.trim_matches('"').strip_suffix(":derived") {
+                    Some(name) => Kind::Derived(name),
+                    None => Kind::Pmus(pmu_names(name)),
+                },
+            };
+            sections.push(Section { number, kind, lines: Vec::new() });
+        } else if !line.is_empty() {
+            let section =
+                sections.last_mut().ok_or_else(|| bad("an event before the first `[…]`".to_owned()))?;
+            let mut words = line.split_whitespace();
+            let event = words.next().unwrap_or_default();
+            let is_derived = matches!(section.kind, Kind::Derived(_));
+            if event != "||" && !event.starts_with(|c: char| c.is_ascii_alphabetic())
+                || event == "||" && !is_derived
+            {
+                return Err(bad(format!("`{event}` is no event")));
+            }
+            let mut line = Line {
+                number,
+                event,
+                place: Place::Everywhere,
+                scale: None,
+                code: None,
+                parameters: Vec::new(),
+            };
+            words.try_for_each(|word| line.option(word, &section.kind)).map_err(bad)?;
+            section.lines.push(line);
+        }
+    }
+    Ok(sections)
+}
+
+/// Names with blanks or commas between them; what is quoted is one.
+fn pmu_names(text: &str) -> Vec<&str> {
+    let parts = text.split('"').enumerate().map(|(index, part)| (index % 2 == 1, part));
+    let names =
+        parts.flat_map(|(is_quoted, part)| part.split(move |c| !is_quoted && matches!(c, ' ' | '\t' | ',')));
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+impl<'a> Line<'a> {
+    fn option(&mut self, word: &'a str, kind: &Kind<'a>) -> Result<(), String> {
+        match (word, kind) {
+            ("cpu", _) => self.place = Place::Everywhere,
+            ("cpu_rr", _) => self.place = Place::NextCpu,
+            ("node", _) => self.place = Place::FirstOfNodes,
+            ("node_rr", _) => self.place = Place::NextOfNodes,
+            ("perf_scale", Kind::Derived(_)) => self.scale = Some(Scale::Sysfs),
+            _ => match (word.parse::<u32>(), word.parse::<f64>(), word.split_once([':', '=']), kind) {
+                // What has no point is a CPU, in derived events too.
+                (Ok(cpu), ..) => self.place = Place::Cpu(cpu),
+                (_, Ok(scale), _, Kind::Derived(_)) if scale.is_finite() => {
+                    self.scale = Some(Scale::Factor(scale))
+                }
+                (_, _, Some(("rawcode", code)), Kind::Pmus(_)) => {
+                    let digits = code.strip_prefix("0x").unwrap_or(code);
+                    u64::from_str_radix(digits, 16)
+                        .map_err(|_| format!("`{word}` is no hexadecimal number"))?;
+                    self.code = Some(digits);
+                }
+                (_, _, Some(parameter), Kind::Dynamic) => self.parameters.push(parameter),
+                _ => return Err(format!("`{word}` is not understood behind an event")),
+            },
+        }
+        Ok(())
+    }
+
+    /// The events that it stands for, or why there are none.
+    fn groups(
+        &self,
+        is_dynamic: bool,
+        host: &Host,
+        parser: &mut Parser<'_>,
+        places: &mut Places,
+    ) -> Result<Vec<EventGroup>, String> {
+        let text = if is_dynamic { self.dynamic(host)? } else { self.fixed()? };
+        let mut groups = parser.parse(&text).map_err(|error| {
+            let is_of_model = self.event.ends_with(&text) && !text.contains(|c: char| c.is_ascii_lowercase());
+            match is_of_model {
+                true => {
+                    "libpfm4's name of a code of one processor model, which pmc has no table of".to_owned()
+                }
+                false => error.message,
+            }
+        })?;
+        let cpus = places.take(self.place)?;
+        for event in groups.iter_mut().flat_map(|group| &mut group.events) {
+            self.event.clone_into(&mut event.name);
+            // A package's PMU names one CPU of each itself.
+            if !event.uncore || matches!(self.place, Place::Cpu(_)) {
+                event.cpus = cpus.clone().or(event.cpus.take());
+            }
+        }
+        Ok(groups)
+    }
+
+    /// An event of sysfs.
+    fn dynamic(&self, host: &Host) -> Result<String, String> {
+        let (pmu, event) = self.event.split_once('.').ok_or("it is not written PMU.EVENT")?;
+        if pmu == "software" {
+            return Ok(event.to_owned());
+        }
+        let found = host.pmu(pmu).ok_or_else(|| format!("this machine has no PMU {pmu}"))?;
+        if !found.events().iter().any(|own| own == event) {
+            return Err(format!("the PMU {pmu} has no event {event}"));
+        }
+        let parameters = self.parameters.iter().map(|(name, value)| format!(",{name}={value}"));
+        Ok(format!("{pmu}/{event}{}/", parameters.collect::<String>()))
+    }
+
+    /// An event of libpfm4, of a code, of RAPL, or pmc's own.
+    fn fixed(&self) -> Result<String, String> {
+        if self.event.starts_with("RAW:") {
+            let code = self.code.ok_or("a RAW: event needs rawcode=0x…")?;
+            // The agent leaves hypervisor and guests out.
+            return Ok(format!("r{code}:ukH"));
+        }
+        if let Some(register) = self.event.strip_prefix("RAPL:") {
+            let known = RAPL.iter().find(|(own, _)| *own == register);
+            return known.map(|(_, event)| format!("power/{event}/")).ok_or_else(|| {
+                "a limit of the package, which nothing counts: /sys/class/powercap shows it".to_owned()
+            });
+        }
+        libpfm(self.event)
+    }
+}
+
+/// The agent's registers of energy, and the kernel's events.
+const RAPL: [(&str, &str); 4] = [
+    ("PACKAGE_ENERGY", "energy-pkg"),
+    ("PP0_ENERGY", "energy-cores"),
+    ("PP1_ENERGY", "energy-gpu"),
+    ("DRAM_ENERGY", "energy-ram"),
+];
+
+/// libpfm4's names that are the same event on every processor that has them.
+const EQUALS: [(&str, &str); 12] = [
+    ("UNHALTED_CORE_CYCLES", "cycles"),
+    ("CPU_CLK_UNHALTED", "cycles"),
+    ("CYCLES_NOT_IN_HALT", "cycles"),
+    ("INSTRUCTION_RETIRED", "instructions"),
+    ("INSTRUCTIONS_RETIRED", "instructions"),
+    ("RETIRED_INSTRUCTIONS", "instructions"),
+    ("UNHALTED_REFERENCE_CYCLES", "ref-cycles"),
+    ("LLC_REFERENCES", "cache-references"),
+    ("LLC_MISSES", "cache-misses"),
+    ("BRANCH_INSTRUCTIONS_RETIRED", "branches"),
+    ("MISPREDICTED_BRANCH_RETIRED", "branch-misses"),
+    ("BRANCH_MISSES_RETIRED", "branch-misses"),
+];
+
+/// `PMU::EVENT:UMASK:MODIFIER`, as pmc's event text; what is not known to be libpfm4's is taken for that
+/// already.
+fn libpfm(text: &str) -> Result<String, String> {
+    let (pmu, rest) = text.split_once("::").unwrap_or(("", text));
+    let mut parts = rest.split(':');
+    let event = parts.next().unwrap_or_default();
+    let (mut letters, mut qualifiers, mut masks) = (String::new(), String::new(), Vec::new());
+    for part in parts {
+        match part.split_once('=').unwrap_or((part, "1")) {
+            ("u" | "k" | "h", "1") => letters.push_str(part.get(..1).unwrap_or_default()),
+            ("e", "1") => qualifiers.push_str(",edge"),
+            ("i", "1") => qualifiers.push_str(",inv"),
+            ("t", "1") => qualifiers.push_str(",any"),
+            ("c", number) => qualifiers.push_str(&format!(",cmask={number}")),
+            _ => masks.push(part),
+        }
+    }
+    let name = match (uncore_pmu(pmu), event.split_once("PERF_COUNT_")) {
+        (Some(device), _) => match (event, masks.as_slice()) {
+            (_, []) if event.ends_with("_CLOCKTICKS") => format!("{device}/clockticks/"),
+            ("UNC_M_CAS_COUNT", ["RD"]) => format!("{device}/cas_count_read/"),
+            ("UNC_M_CAS_COUNT", ["WR"]) => format!("{device}/cas_count_write/"),
+            _ => {
+                return Err(format!(
+                    "the kernel has no name for it; in pmc's words: {device}/event=…,umask=…/"
+                ));
+            }
+        },
+        (None, Some(("", generic))) => generic_name(generic),
+        (None, _) => match EQUALS.iter().find(|(own, _)| *own == event && masks.is_empty()) {
+            Some((_, generic)) => (*generic).to_owned(),
+            None => return Ok(rest.to_owned()),
+        },
+    };
+    let colon = if letters.is_empty() { "" } else { ":" };
+    Ok(format!("{name}{colon}{letters}{qualifiers}"))
+}
+
+/// `HW_CPU_CYCLES` → `cpu-cycles`.
+fn generic_name(name: &str) -> String {
+    match name.split_once('_').map_or(name, |(_, name)| name) {
+        "REF_CPU_CYCLES" => "ref-cycles".to_owned(),
+        "PAGE_FAULTS_MIN" => "minor-faults".to_owned(),
+        "PAGE_FAULTS_MAJ" => "major-faults".to_owned(),
+        other => other.to_ascii_lowercase().replace('_', "-"),
+    }
+}
+
+/// `snbep_unc_imc0` → `uncore_imc_0`.
+fn uncore_pmu(name: &str) -> Option<String> {
+    let (_, unit) = name.split_once("_unc_")?;
+    let letters = unit.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = &unit[letters.len()..];
+    let letters = if letters == "cbo" { "cbox" } else { letters };
+    Some(if number.is_empty() { format!("uncore_{letters}") } else { format!("uncore_{letters}_{number}") })
+}
+
+/// What the kernel calls a family of Intel's cores (`caps/pmu_name`), and how libpfm4's names for it begin.
+const INTEL: [(&str, &str); 17] = [
+    ("core2", "core"),
+    ("nehalem", "nhm"),
+    ("westmere", "wsm"),
+    ("sandybridge", "snb"),
+    ("ivybridge", "ivb"),
+    ("haswell", "hsw"),
+    ("broadwell", "bdw"),
+    ("skylake", "skl"),
+    ("skylake", "skx"),
+    ("skylake", "clx"),
+    ("icelake", "icl"),
+    ("icelake", "icx"),
+    ("sapphire_rapids", "spr"),
+    ("alderlake_hybrid", "adl"),
+    ("bonnell", "atom"),
+    ("silvermont", "slm"),
+    ("goldmont", "glm"),
+];
+
+/// How libpfm4's names for the core PMUs of this machine begin; none where there are no counters.
+fn core_names(host: &Host) -> Vec<String> {
+    let Some(pmu) = host.core_pmu() else { return Vec::new() };
+    let cpuinfo = host.text("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        fields.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
+    };
+    match field("vendor_id") {
+        Some("GenuineIntel") => {
+            let own = pmu.capability("pmu_name").unwrap_or_default();
+            let family = INTEL.iter().filter(|(kernel, _)| *kernel == own).map(|(_, name)| *name);
+            family.chain(["ix86arch"]).map(str::to_owned).collect()
+        }
+        Some("AuthenticAMD") => {
+            let family = field("cpu family").and_then(|family| family.parse::<u32>().ok());
+            family.map(|family| format!("amd64_fam{family:02x}h")).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the machine has a PMU of this name, which is libpfm4's or the kernel's.
+fn is_here(name: &str, host: &Host, core: &[String]) -> bool {
+    let is_core = |own: &String| {
+        name.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    name == "perf"
+        || core.iter().any(is_core)
+        || host.pmu(&uncore_pmu(name).unwrap_or_else(|| name.to_owned())).is_some()
+}
+
+/// The CPUs, and whose turn it is.
+struct Places {
+    online: CpuList,
+    nodes: Vec<Vec<u32>>,
+    next_cpu: usize,
+    next_of_nodes: usize,
+}
+
+impl Places {
+    fn new(host: &Host) -> Self {
+        let topology = Topology::read(host);
+        let mut numbers: Vec<Option<u32>> = topology.iter().map(|(_, seat)| seat.node).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let of =
+            |node| topology.iter().filter(move |(_, seat)| seat.node == node).map(|(cpu, _)| cpu).collect();
+        Self {
+            online: host.online_cpus(),
+            nodes: numbers.into_iter().map(of).collect(),
+            next_cpu: 0,
+            next_of_nodes: 0,
+        }
+    }
+
+    /// `None`: everywhere.
+    fn take(&mut self, place: Place) -> Result<Option<CpuList>, String> {
+        let cpus: CpuList = match place {
+            Place::Everywhere => return Ok(None),
+            Place::Cpu(cpu) if self.online.contains(cpu) => [cpu].into_iter().collect(),
+            Place::Cpu(cpu) => return Err(format!("CPU {cpu} is not on line")),
+            Place::NextCpu => {
+                self.next_cpu += 1;
+                self.online.iter().nth((self.next_cpu - 1) % self.online.len().max(1)).into_iter().collect()
+            }
+            Place::FirstOfNodes => self.nodes.iter().filter_map(|cpus| cpus.first().copied()).collect(),
+            Place::NextOfNodes => {
+                self.next_of_nodes += 1;
+                self.nodes
+                    .iter()
+                    .filter_map(|cpus| cpus.get((self.next_of_nodes - 1) % cpus.len().max(1)).copied())
+                    .collect()
+            }
+        };
+        Ok(Some(cpus))
+    }
+}
