@@ -106,6 +106,12 @@ _pmc() {
             pmc__subcmd__persist,add)
                 cmd="pmc__subcmd__persist__subcmd__add"
                 ;;
+            pmc__subcmd__persist,adopt)
+                cmd="pmc__subcmd__persist__subcmd__adopt"
+                ;;
+            pmc__subcmd__persist,attach)
+                cmd="pmc__subcmd__persist__subcmd__attach"
+                ;;
             pmc__subcmd__persist,hold)
                 cmd="pmc__subcmd__persist__subcmd__hold"
                 ;;
@@ -1028,7 +1034,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__persist)
-            opts="-h --no-pager --help add list show read snapshot rename rm hold"
+            opts="-h --no-pager --help add list show read snapshot rename adopt attach rm hold"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1082,6 +1088,46 @@ _pmc() {
                     ;;
                 --share)
                     COMPREPLY=($(compgen -W "nothing counts records" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__adopt)
+            opts="-h --from --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__persist__subcmd__attach)
+            opts="-o -h --output --no-pager --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1966,7 +2012,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1977,6 +2023,10 @@ _pmc() {
                     return 0
                     ;;
                 -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --perfevent-conf)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2164,7 +2214,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__record)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2175,6 +2225,10 @@ _pmc() {
                     return 0
                     ;;
                 -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --perfevent-conf)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
