@@ -88,6 +88,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('persist', 'persist', [CompletionResultType]::ParameterValue, 'Keep events running with nobody looking, for whoever comes later')
+            [CompletionResult]::new('start', 'start', [CompletionResultType]::ParameterValue, 'Count on all CPUs with nobody looking, until `pmc stop`')
+            [CompletionResult]::new('stop', 'stop', [CompletionResultType]::ParameterValue, 'Show what `pmc start` has counted, and end it')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Show the commands, or the options of one')
@@ -171,6 +173,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric one by one, not as a group')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
             [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
+            [CompletionResult]::new('--children', '--children', [CompletionResultType]::ParameterName, 'Show apart what the command (or the processes) counted, what the processes that it started did, and the sum')
+            [CompletionResult]::new('--user-kernel', '--user-kernel', [CompletionResultType]::ParameterName, 'Show apart what was counted in user mode and in the kernel')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Count everything on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Count everything on all CPUs')
             [CompletionResult]::new('--all-user', '--all-user', [CompletionResultType]::ParameterName, 'Count in user mode only')
@@ -276,6 +280,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metric-no-group', '--metric-no-group', [CompletionResultType]::ParameterName, 'Count the events of a metric one by one, not as a group')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
             [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
+            [CompletionResult]::new('--children', '--children', [CompletionResultType]::ParameterName, 'Show apart what the command (or the processes) counted, what the processes that it started did, and the sum')
+            [CompletionResult]::new('--user-kernel', '--user-kernel', [CompletionResultType]::ParameterName, 'Show apart what was counted in user mode and in the kernel')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Count everything on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Count everything on all CPUs')
             [CompletionResult]::new('--all-user', '--all-user', [CompletionResultType]::ParameterName, 'Count in user mode only')
@@ -1260,6 +1266,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;info' {
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Only the recording''s header, as perf report --header-only')
+            [CompletionResult]::new('--counters', '--counters', [CompletionResultType]::ParameterName, 'Only the counters: how many, of which class, how wide, how many are free, and who holds them')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1358,6 +1365,23 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;persist;hold' {
             [CompletionResult]::new('--until-empty', '--until-empty', [CompletionResultType]::ParameterName, 'Leave the terminal, and end when nothing is held any more: how `add` starts it')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;start' {
+            [CompletionResult]::new('--profile', '--profile', [CompletionResultType]::ParameterName, 'Sample this event too [default: cycles, or cpu-clock where there are none]; the newest samples are kept')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;stop' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where the samples of --profile go')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the samples of --profile go')
+            [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

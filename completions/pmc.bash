@@ -79,6 +79,9 @@ _pmc() {
             pmc,script)
                 cmd="pmc__subcmd__script"
                 ;;
+            pmc,start)
+                cmd="pmc__subcmd__start"
+                ;;
             pmc,stat)
                 cmd="pmc__subcmd__stat"
                 ;;
@@ -87,6 +90,9 @@ _pmc() {
                 ;;
             pmc,stat-report)
                 cmd="pmc__subcmd__stat__subcmd__report"
+                ;;
+            pmc,stop)
+                cmd="pmc__subcmd__stop"
                 ;;
             pmc,top)
                 cmd="pmc__subcmd__top"
@@ -134,7 +140,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist reserve version help"
+            opts="-p -h -V --buildid-dir --paginate --no-pager --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -890,7 +896,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist reserve version help"
+            opts="-a -m -i -w -h --no-pager --all --man --info --web --help profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info persist start stop reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -904,7 +910,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__info)
-            opts="-j -h --no-pager --header --json --help"
+            opts="-j -h --no-pager --header --counters --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1987,8 +1993,26 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__start)
+            opts="-h --no-pager --profile --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2190,7 +2214,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__record)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2455,6 +2479,28 @@ _pmc() {
                     return 0
                     ;;
                 --openmetrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__stop)
+            opts="-o -j -h --no-pager --output --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

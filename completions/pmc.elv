@@ -49,6 +49,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand persist 'Keep events running with nobody looking, for whoever comes later'
+            cand start 'Count on all CPUs with nobody looking, until `pmc stop`'
+            cand stop 'Show what `pmc start` has counted, and end it'
             cand reserve 'Reserve the hardware counters'
             cand version 'Show the version'
             cand help 'Show the commands, or the options of one'
@@ -130,6 +132,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --metric-no-group 'Count the events of a metric one by one, not as a group'
             cand -i 'Do not count children that the command or the processes start'
             cand --no-inherit 'Do not count children that the command or the processes start'
+            cand --children 'Show apart what the command (or the processes) counted, what the processes that it started did, and the sum'
+            cand --user-kernel 'Show apart what was counted in user mode and in the kernel'
             cand -a 'Count everything on all CPUs'
             cand --all-cpus 'Count everything on all CPUs'
             cand --all-user 'Count in user mode only'
@@ -234,6 +238,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --metric-no-group 'Count the events of a metric one by one, not as a group'
             cand -i 'Do not count children that the command or the processes start'
             cand --no-inherit 'Do not count children that the command or the processes start'
+            cand --children 'Show apart what the command (or the processes) counted, what the processes that it started did, and the sum'
+            cand --user-kernel 'Show apart what was counted in user mode and in the kernel'
             cand -a 'Count everything on all CPUs'
             cand --all-cpus 'Count everything on all CPUs'
             cand --all-user 'Count in user mode only'
@@ -1198,6 +1204,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;info'= {
             cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand --header 'Only the recording''s header, as perf report --header-only'
+            cand --counters 'Only the counters: how many, of which class, how wide, how many are free, and who holds them'
             cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand -h 'Print help'
@@ -1285,6 +1292,21 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;persist;hold'= {
             cand --until-empty 'Leave the terminal, and end when nothing is held any more: how `add` starts it'
             cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;start'= {
+            cand --profile 'Sample this event too [default: cycles, or cpu-clock where there are none]; the newest samples are kept'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;stop'= {
+            cand -o 'Where the samples of --profile go'
+            cand --output 'Where the samples of --profile go'
+            cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+            cand -j 'Print one JSON document'
+            cand --json 'Print one JSON document'
             cand -h 'Print help'
             cand --help 'Print help'
         }

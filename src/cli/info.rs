@@ -20,6 +20,10 @@ pub struct Info {
     #[arg(long, requires = "file")]
     pub header: bool,
 
+    /// Only the counters: how many, of which class, how wide, how many are free, and who holds them
+    #[arg(long, conflicts_with = "file")]
+    pub counters: bool,
+
     /// Print one JSON document (its `version` changes when a field changes its meaning)
     #[arg(short = 'j', long)]
     pub json: bool,

@@ -16,6 +16,7 @@ pub mod info;
 pub mod inject;
 pub mod kallsyms;
 pub mod list;
+pub mod netbsd;
 pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
@@ -29,9 +30,11 @@ pub mod sample_filter;
 pub mod screen_options;
 pub mod script;
 pub mod stack_options;
+pub mod start;
 pub mod stat;
 pub mod symbol_files;
 pub mod top;
+pub mod tprof;
 pub mod version;
 
 use clap::error::ErrorKind;
@@ -173,6 +176,10 @@ commands! {
     Info(info::Info) = "info",
     /// Keep events running with nobody looking, for whoever comes later
     Persist(persist::Persist) = "persist",
+    /// Count on all CPUs with nobody looking, until `pmc stop`
+    Start(start::Start) = "start",
+    /// Show what `pmc start` has counted, and end it
+    Stop(start::Stop) = "stop",
     /// Reserve the hardware counters
     Reserve(reserve::Reserve) = "reserve",
     /// Show the version

@@ -240,6 +240,15 @@ pub struct Counted {
     #[arg(short = 'i', long)]
     pub no_inherit: bool,
 
+    /// Show apart what the command (or the processes) counted, what the processes that it started did, and
+    /// the sum
+    #[arg(long, conflicts_with_all = ["no_inherit", "user_kernel", "aggregation", "no_merge", "cgroups", "for_each_cgroup"])]
+    pub children: bool,
+
+    /// Show apart what was counted in user mode and in the kernel
+    #[arg(long, conflicts_with_all = ["aggregation", "no_merge", "all_user", "all_kernel"])]
+    pub user_kernel: bool,
+
     /// Count in these running processes, by number or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
     pub pids: Vec<String>,

@@ -35,7 +35,15 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
     let mut kernel = ThisKernel::default();
     let machine = machine(&Host::live(), &mut kernel);
     let mut out = Output::new();
-    let written = if typed.json {
+    let written = if typed.json && typed.counters {
+        let Machine { counters, hardware_events, holders, .. } = &machine;
+        let document = serde_json::json!({
+            "version": 1, "counters": counters, "hardware_events": hardware_events, "holders": holders,
+        });
+        serde_json::to_writer_pretty(&mut out, &document).map_err(Into::into).and_then(|()| writeln!(out))
+    } else if typed.counters {
+        view::info::write_counters(&mut out, &machine)
+    } else if typed.json {
         serde_json::to_writer_pretty(&mut out, &machine).map_err(Into::into).and_then(|()| writeln!(out))
     } else {
         view::info::write(&mut out, &machine)

@@ -17,6 +17,7 @@ mod info;
 mod inject;
 mod kallsyms;
 mod list;
+mod netbsd;
 mod pager;
 mod perfalloc;
 mod persist;
@@ -34,6 +35,7 @@ mod screen;
 mod script;
 mod stat;
 mod top;
+mod tprof;
 mod usage;
 mod version;
 
@@ -55,6 +57,15 @@ pub fn main() -> Exit {
     if let Some(exit) = perfalloc::main_if_named() {
         return exit;
     }
+    match tprof::if_named() {
+        Some(Ok(personality)) => {
+            let words = std::iter::once("pmc".into()).chain(personality.words.iter().cloned());
+            let exit = carry_out(words.collect());
+            return personality.finish(exit);
+        }
+        Some(Err(exit)) => return exit,
+        None => {}
+    }
     match pmcstat::if_named() {
         None => carry_out(std::env::args_os().collect()),
         Some(pmcstat::Personality::Done(exit)) => exit,
@@ -66,6 +77,9 @@ pub fn main() -> Exit {
 
 /// Does what a command line says.
 fn carry_out(words: Vec<OsString>) -> Exit {
+    if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
+        return exit;
+    }
     let (mut cli, matches) = match parse(words) {
         Ok(typed) => typed,
         Err(answer) => return show(&answer),
@@ -253,6 +267,8 @@ fn run(cli: Cli, settings: &Config) -> Result<Exit> {
         Command::Help(typed) => Ok(help(&typed.command)),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Persist(typed) => persist::run(persist::Plan::new(typed.command, &Host::live())?),
+        Command::Start(typed) => persist::run(persist::Plan::start(typed)),
+        Command::Stop(typed) => persist::run(persist::Plan::stop(typed)),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

@@ -50,6 +50,13 @@ pub(super) const ALIASES: &[Alias] = &[
     alias("k7-ic-misses", "L1-icache-load-misses"),
     alias("k7-dc-misses", "L1-dcache-load-misses"),
     alias("p6-itlb-miss", "iTLB-load-misses"),
+    // NetBSD's pmc(1).
+    alias("ins-retired", "instructions"),
+    alias("branch-retired", "branch-instructions"),
+    alias("branch-miss-retired", "branch-misses"),
+    alias("l1cache-miss", "L1-dcache-load-misses"),
+    alias("itlb-misses", "iTLB-load-misses"),
+    alias("int-hw", "irq:irq_handler_entry"),
     alias("tsc", "msr/tsc/"),
     alias("tsc-tsc", "msr/tsc/"),
     alias("perf-mperf", "msr/mperf/"),

@@ -73,6 +73,45 @@ pub enum Aggregation {
     Node,
     /// A row for each thread (`--per-thread`).
     Thread,
+    /// Rows of the processes themselves, of what they started, and of both (`--children`).
+    Children,
+    /// Rows of user mode and of the kernel (`--user-kernel`).
+    Levels,
+}
+
+impl Aggregation {
+    /// Whether its rows are parts of one count, shown side by side.
+    pub fn is_parted(self) -> bool {
+        matches!(self, Self::Children | Self::Levels)
+    }
+}
+
+/// A part, in the order of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The processes themselves, with all their threads.
+    Own,
+    /// What they started.
+    Children,
+    /// Both.
+    Sum,
+    /// In user mode.
+    User,
+    /// In the kernel.
+    Kernel,
+}
+
+impl Part {
+    /// Its name, as tables and machine-readable forms have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "self",
+            Self::Children => "children",
+            Self::Sum => "sum",
+            Self::User => "user",
+            Self::Kernel => "kernel",
+        }
+    }
 }
 
 /// An event as the tables need it.
@@ -173,6 +212,8 @@ pub struct PlaceLabel {
     pub cpu: Option<u32>,
     /// Thread: its name and id.
     pub thread: Option<(String, u32)>,
+    /// Part of the count.
+    pub part: Option<Part>,
 }
 
 /// What one event gave in one place.

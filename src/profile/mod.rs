@@ -10,6 +10,7 @@ pub mod diff;
 pub mod header;
 pub mod machine;
 pub mod metrics;
+pub mod parts;
 pub mod repeats;
 pub mod sampled;
 pub mod script;

@@ -33,6 +33,45 @@ pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     verdicts(out, &machine.verdicts)
 }
 
+/// Writes the counters as a table, what the generic events do on them, and who holds them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+    let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    let mut rows = Vec::new();
+    for unit in &machine.counters {
+        let width = |bits: Option<u32>| bits.map_or_else(|| "?".to_owned(), |bits| format!("{bits} bits"));
+        let mut row = |class: &str, count, bits, free: String| {
+            let name = clean(&unit.pmu).into_owned();
+            rows.push(vec![name, class.to_owned(), number(count), width(bits), free]);
+        };
+        row("general", unit.general, unit.general_width, number(unit.free));
+        if unit.fixed.is_some() {
+            row("fixed", unit.fixed, unit.fixed_width, String::new());
+        }
+    }
+    for pmu in &machine.pmus {
+        if machine.counters.iter().all(|unit| unit.pmu != pmu.name) {
+            let class = match (pmu.name.as_str(), &pmu.cpumask) {
+                ("software" | "tracepoint" | "breakpoint" | "kprobe" | "uprobe" | "msr", _) => {
+                    "no hardware counters"
+                }
+                (_, Some(_)) => "a device's",
+                _ => "another's",
+            };
+            let name = clean(&pmu.name).into_owned();
+            rows.push(vec![name, class.to_owned(), String::new(), String::new(), String::new()]);
+        }
+    }
+    let head = ["PMU", "CLASS", "NUMBER", "WIDTH", "FREE"].map(str::to_owned).to_vec();
+    let shapes = [left(0, 0), left(2, 0), right(2, 0), right(2, 0), right(2, 0)];
+    table::write(out, &shapes, Some(COLUMNS as u16), std::iter::once(head).chain(rows))?;
+    writeln!(out)?;
+    counters(out, machine)?;
+    holders(out, machine)
+}
+
 fn system(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     let cpu = &machine.cpu;
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");

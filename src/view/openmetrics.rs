@@ -220,6 +220,9 @@ fn place_labels(labels: &mut String, place: &PlaceLabel) {
         label(labels, "comm", comm);
         label(labels, "tid", &tid.to_string());
     }
+    if let Some(part) = place.part {
+        label(labels, "part", part.name());
+    }
 }
 
 /// Appends a label; an empty one is the same as none.

@@ -1,12 +1,13 @@
 //! Persistent events as text: what is held, what it has counted, what was lost.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{self, left, right};
 use crate::persistent::message::{Counts, CpuCounts};
 use crate::persistent::{Entry, Lost};
 use crate::text::clean;
-use crate::units::{bytes, thousands};
+use crate::units::{Count, bytes, thousands, thousands_f64};
 
 /// What is held, a line each, and what was lost.
 ///
@@ -108,4 +109,29 @@ pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result
         Some(0) => writeln!(out, "all threads that it was opened on have ended"),
         _ => Ok(()),
     }
+}
+
+/// What counters have counted: a row each, a column a CPU, and the sum. What shared a counter is scaled.
+///
+/// # Errors
+/// Those of `out`.
+pub fn by_cpu(out: &mut dyn Write, counters: &[(&str, Counts)]) -> io::Result<()> {
+    let cpus: BTreeSet<Option<u32>> =
+        counters.iter().flat_map(|(_, counts)| counts.rows.iter().map(|row| row.cpu)).collect();
+    let place = |cpu: &Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| format!("CPU{cpu}"));
+    let head = std::iter::once(String::new()).chain(cpus.iter().map(place)).chain(["TOTAL".to_owned()]);
+    let line = |(event, counts): &(&str, Counts)| {
+        let number = |row: &CpuCounts| {
+            let CpuCounts { value, enabled: enabled_ns, running: running_ns, .. } = *row;
+            Count { value, enabled_ns, running_ns }.scaled().unwrap_or_default()
+        };
+        let of =
+            |cpu: &Option<u32>| counts.rows.iter().filter(|row| row.cpu == *cpu).map(number).sum::<f64>();
+        let cells = cpus.iter().map(of).chain([counts.rows.iter().map(number).sum()]);
+        let cells = cells.map(|number| thousands_f64(number, 0));
+        std::iter::once(clean(event).into_owned()).chain(cells).collect()
+    };
+    let shapes: Vec<_> = std::iter::once(left(0, 0)).chain(cpus.iter().map(|_| right(2, 0))).collect();
+    let shapes = [shapes, vec![right(2, 0)]].concat();
+    table::write(out, &shapes, None, std::iter::once(head.collect()).chain(counters.iter().map(line)))
 }

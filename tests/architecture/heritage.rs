@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 use pmc::cli::Cli;
+use pmc::cli::netbsd;
 use pmc::cli::perfalloc::{self, Typed};
 use pmc::cli::pmcstat::Pmcstat;
+use pmc::cli::tprof::Tprof;
 use pmc::event;
 use pmc::host::Host;
 
@@ -133,6 +135,8 @@ fn fault(command: &str, hosts: &[Host]) -> Option<String> {
             _ => None,
         },
         "pmcstat" => Pmcstat::parse(rest.to_vec()).err(),
+        "tprof" => Tprof::parse(rest.to_vec()).err(),
+        "pmc" if netbsd::parse(rest).is_some() => netbsd::parse(rest)?.err().map(str::to_owned),
         "pmc" => {
             let mut words = words;
             // Commands of two words.

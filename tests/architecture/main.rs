@@ -262,8 +262,14 @@ const SHARED_BY_COMMANDS: &[&str] = &[
     "usage",
 ];
 /// Commands that are still handed what was typed, and make no plan of it.
-const WITHOUT_PLAN: &[&str] =
-    &["command/info.rs", "command/list.rs", "command/perfalloc.rs", "command/reserve.rs"];
+const WITHOUT_PLAN: &[&str] = &[
+    "command/info.rs",
+    "command/list.rs",
+    "command/netbsd.rs",
+    "command/perfalloc.rs",
+    "command/reserve.rs",
+    "command/tprof.rs",
+];
 
 const TABLES: Tables = Tables {
     floors: FLOORS,

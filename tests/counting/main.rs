@@ -9,6 +9,7 @@ mod fields;
 mod generated;
 mod info;
 mod list;
+mod netbsd;
 mod parity;
 mod persist;
 mod pmcstat;

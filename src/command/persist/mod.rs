@@ -4,6 +4,7 @@
 //! and the view. Which holder is meant: a new entry goes to this user's own; what is there is looked for in
 //! the own run directory, then in root's.
 
+mod detached;
 mod owners;
 mod plan;
 
@@ -36,6 +37,8 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     let host = Host::live();
     match plan {
         Plan::Add(definition) => add(definition, &host)?,
+        Plan::Start { events, profile } => detached::start(&events, profile.as_deref(), &host)?,
+        Plan::Stop { output, json } => detached::stop(&output, json, &host)?,
         Plan::List { json } => list(&host, json)?,
         Plan::Show { entry, json } => {
             let (_, entry) = find(&entry, &host)?;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::persist::PersistCommand;
+use crate::cli::start::{Start, Stop};
 use crate::command::sampling_options::processes;
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -23,6 +24,8 @@ pub(in crate::command) enum Plan {
     Attach(Attach),
     Remove(Vec<String>),
     Hold { until_empty: bool },
+    Start { events: Vec<String>, profile: Option<String> },
+    Stop { output: PathBuf, json: bool },
 }
 
 /// Another recording of what is held.
@@ -34,6 +37,16 @@ pub(in crate::command) struct Attach {
 }
 
 impl Plan {
+    /// Of `pmc start`.
+    pub(in crate::command) fn start(typed: Start) -> Self {
+        Self::Start { events: typed.events, profile: typed.profile }
+    }
+
+    /// Of `pmc stop`.
+    pub(in crate::command) fn stop(typed: Stop) -> Self {
+        Self::Stop { output: typed.output, json: typed.json }
+    }
+
     /// What was typed, as what it means.
     ///
     /// # Errors

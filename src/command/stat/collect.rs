@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
+use super::parts;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
 use crate::counter::counter_set::{CounterSet, Reading};
@@ -18,8 +19,12 @@ use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::cpu::{self, Topology};
 use crate::host::process::Thread;
-use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
+use crate::profile::counts::Part;
 use crate::profile::tally::{Join, Tally};
+use crate::profile::{
+    self,
+    counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role},
+};
 use crate::units::Count;
 
 /// The machine, read only as far as a result needs it.
@@ -96,6 +101,8 @@ pub(super) struct Shown {
     /// What pmc itself measures: event, column and what.
     tools: Vec<(usize, usize, Tool)>,
     aggregation: Aggregation,
+    /// For each event of the set: the part that it counts, where parts are told apart.
+    parts: Vec<Option<Part>>,
     /// Counts that shared a counter are scaled to the whole time.
     scale: bool,
 }
@@ -181,11 +188,15 @@ impl Shown {
             events: Vec::new(),
             columns: Vec::new(),
             refused: events.iter().map(|event| event.refused.clone()).collect(),
-            blind: events.iter().map(|event| !event.sees_kernel && is_of_kernel(&event.spec)).collect(),
+            blind: events
+                .iter()
+                .map(|event| !event.sees_kernel && is_of_kernel(&event.spec) && !aggregation.is_parted())
+                .collect(),
             waits: wait_for_counters(events),
             specs: Vec::new(),
             tools: Vec::new(),
             aggregation,
+            parts: events.iter().map(|event| parts::of(&event.spec, aggregation)).collect(),
             scale,
         };
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
@@ -207,7 +218,11 @@ impl Shown {
             shown.events.push(Event {
                 name: event.name(),
                 role: Some(role(spec)),
-                level: level(spec, *user_only),
+                level: if aggregation == Aggregation::Levels {
+                    String::new()
+                } else {
+                    level(spec, *user_only)
+                },
                 scale,
                 unit: unit.to_owned(),
                 snapshot: spec.snapshot,
@@ -224,20 +239,27 @@ impl Shown {
         let mut tally = Tally::new(self.events.len());
         for reading in readings {
             let Some(&(column, join)) = self.columns.get(reading.event) else { continue };
-            let place = self.place(reading.slot, span, machine);
+            let place = self.place(reading.event, reading.slot, span, machine);
             if let Some(reason) = &self.refused[reading.event] {
                 tally.refuse(place, spot_number(reading.slot), column, reason);
                 continue;
             }
             let seen = reading.count.filter(|_| !self.blind[reading.event]);
+            // A process that waited for its children has counted nothing, and that is known.
+            let has_parts = self.aggregation == Aggregation::Children && !span.off && span.yielded_ns == 0;
+            let seen = seen.map(|count| match count.enabled_ns {
+                0 if has_parts => Count { enabled_ns: 1, running_ns: 1, ..count },
+                _ => count,
+            });
             let count = seen.map(|count| match self.scale && self.waits[reading.event] {
                 true => count,
                 false => Count { enabled_ns: count.running_ns, ..count },
             });
             tally.add(place, spot_number(reading.slot), column, count, join);
         }
-        if self.aggregation == Aggregation::Global || !self.tools.is_empty() {
-            tally.row(self.place(self.tool_slot(machine), span, machine));
+        let has_row = self.aggregation == Aggregation::Global || !self.tools.is_empty();
+        if has_row && !self.aggregation.is_parted() {
+            tally.row(self.place(0, self.tool_slot(machine), span, machine));
         }
         for (event, column, value) in self.measured(span) {
             // What another recorder measured is among the readings.
@@ -248,9 +270,12 @@ impl Shown {
             let count =
                 value.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
             let slot = self.tool_slot(machine);
-            tally.add(self.place(slot, span, machine), spot_number(slot), column, count, Join::Parts);
+            tally.add(self.place(event, slot, span, machine), spot_number(slot), column, count, Join::Parts);
         }
-        let rows = tally.rows(|column| self.idle(column, span, machine));
+        let mut rows = tally.rows(|column| self.idle(column, span, machine));
+        if self.aggregation == Aggregation::Children {
+            profile::parts::add_children(&mut rows);
+        }
         Counts {
             events: self.events.clone(),
             rows,
@@ -276,8 +301,11 @@ impl Shown {
     }
 
     /// The shares of a place that the aggregation tells apart.
-    fn place(&self, slot: TargetSlot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
+    fn place(&self, event: usize, slot: TargetSlot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
         let none = PlaceLabel::default();
+        if self.aggregation.is_parted() {
+            return PlaceLabel { part: self.parts[event], ..none };
+        }
         if self.aggregation == Aggregation::Thread {
             // What is not counted thread by thread is shown with the first.
             let Some(tid) = slot.tid.or(span.threads.first().map(|t| t.tid)) else { return none };
@@ -308,7 +336,7 @@ impl Shown {
             Aggregation::Die => PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), ..none },
             Aggregation::Socket => PlaceLabel { socket: Some(seat.socket), ..none },
             Aggregation::Node => PlaceLabel { node: seat.node, ..none },
-            Aggregation::Global | Aggregation::Cpu | Aggregation::Thread => none,
+            _ => none,
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::collect::quantity;
+use super::parts;
 use super::plan::{Cgroups, Metrics, Plan, What};
 use crate::counter::Mode;
 use crate::counter::open::cycles;
@@ -16,6 +17,7 @@ use crate::error::{Error, Result, Warning};
 use crate::event::perfevent_conf::{LeftOut, PerfeventConf, Sum};
 use crate::event::{EventGroup, EventSpec, Parser, perfevent_conf};
 use crate::host::Host;
+use crate::profile::counts::Aggregation;
 use crate::profile::metrics::expression::{Definition, Expression};
 use crate::profile::metrics::{expression, named, topdown};
 use crate::recording::plan::Scope;
@@ -72,7 +74,9 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         // A person is told once that there is no hardware; a program finds its rows, as with perf.
         let hardware = no_hardware.is_none() || plan.output.is_data();
-        for text in default_set(*detailed, whole_cpus, hardware, host) {
+        let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
+        // Clocks have no levels.
+        for text in set.skip(usize::from(plan.aggregation == Aggregation::Levels)) {
             chosen.groups.extend(parser.parse(text)?);
         }
     } else if *detailed > 0 && !null {
@@ -94,6 +98,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
     narrow(&mut chosen.groups, &plan.what)?;
+    chosen.groups = parts::split(chosen.groups, plan.aggregation)?;
     Ok(Wanted {
         groups: bind(chosen.groups, &plan.cgroups, host)?,
         metrics: definitions,

@@ -10,6 +10,7 @@
 mod collect;
 mod events;
 mod log;
+mod parts;
 mod plan;
 mod print;
 mod report;

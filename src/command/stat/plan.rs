@@ -221,6 +221,13 @@ impl Plan {
     /// Makes the plan of `stat record`: one run, whose counts go into a file too.
     pub(in crate::command) fn recording(typed: StatRecord, host: &Host) -> Result<Self> {
         let StatRecord { counted, output, shown } = typed;
+        if let Some((_, option)) = part_options(&counted).into_iter().find(|(is_asked, _)| *is_asked) {
+            return Err(Error::usage(format!(
+                "{option} splits counts into rows that a recording has no place for"
+            ))
+            .why("perf's records name events, CPUs and threads")
+            .try_this(format!("pmc stat {option} with -x, or -j")));
+        }
         let several =
             [(counted.repeat.is_some(), "-r"), (counted.exact, "--exact"), (!counted.vs.is_empty(), "--vs")];
         if let Some((_, option)) = several.iter().find(|(is_asked, _)| *is_asked) {
@@ -258,8 +265,9 @@ impl Plan {
             return Err(Error::usage("nothing to count: no command, process or CPU was named")
                 .try_this("pmc stat -- COMMAND, pmc stat -p PID, or pmc stat -a"));
         }
-        let aggregation = aggregation(&shown)?;
-        let per_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
+        let aggregation = parts(&typed)?.map_or_else(|| aggregation(&shown), Ok)?;
+        let per_cpu =
+            !matches!(aggregation, Aggregation::Global | Aggregation::Thread) && !aggregation.is_parted();
         if per_cpu && !matches!(scope, Scope::Cpus(_)) {
             return Err(Error::usage(
                 "rows for CPUs, cores, caches, dies, sockets or nodes need whole CPUs to be counted",
@@ -277,6 +285,8 @@ impl Plan {
             (!typed.vs.is_empty(), "--vs"),
             (typed.interval.is_some(), "-I"),
             (typed.null, "-n"),
+            (typed.children, "--children"),
+            (typed.user_kernel, "--user-kernel"),
             (matches!(scope, Scope::Cpus(_) | Scope::AllThreads), "-a, -C and --per-thread"),
         ];
         if no_command && (typed.repeat.is_some() || typed.exact) {
@@ -429,6 +439,31 @@ fn cgroups(typed: &Counted) -> Result<Cgroups> {
         (_, Some(names)) => Ok(Cgroups::Each(list(names))),
         _ => Ok(Cgroups::None),
     }
+}
+
+fn part_options(typed: &Counted) -> [(bool, &'static str); 2] {
+    [(typed.children, "--children"), (typed.user_kernel, "--user-kernel")]
+}
+
+/// Rows of parts, where they are asked for.
+fn parts(typed: &Counted) -> Result<Option<Aggregation>> {
+    let Some((_, option)) = part_options(typed).into_iter().find(|(is_asked, _)| *is_asked) else {
+        return Ok(None);
+    };
+    if typed.exact || !typed.vs.is_empty() {
+        let other = if typed.exact { "--exact" } else { "--vs" };
+        return Err(Error::usage(format!("{option} does not go with {other}"))
+            .why("its parts are of one run, and are no two sides of a comparison")
+            .try_this(format!("one of them; {option} with -r N for several runs")));
+    }
+    if typed.user_kernel {
+        return Ok(Some(Aggregation::Levels));
+    }
+    if typed.all_cpus || typed.cpus.is_some() {
+        return Err(Error::usage("--children needs processes: whole CPUs have no children")
+            .try_this("pmc stat --children -- COMMAND, or -p PID"));
+    }
+    Ok(Some(Aggregation::Children))
 }
 
 fn aggregation(typed: &Shown) -> Result<Aggregation> {

@@ -151,6 +151,7 @@ fn metric_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io:
         A::Socket => &["socket", "cpus"],
         A::Node => &["node", "cpus"],
         A::Thread => &["comm-pid"],
+        A::Children | A::Levels => &["part"],
     };
     titles.extend(place.iter().map(|&p| p.to_owned()));
     titles.extend(metric_table::columns(counts, metric_table::for_programs).into_iter().map(|c| c.title));

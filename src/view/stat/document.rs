@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::Subject;
 use crate::error::Warning;
 use crate::profile::counts::Derived;
+use crate::profile::counts::Part;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Row, Value};
 use crate::profile::metrics::shadow;
 use crate::profile::sharing::relative_error;
@@ -123,6 +124,8 @@ fn aggregation(aggregation: Aggregation) -> &'static str {
         Aggregation::Socket => "socket",
         Aggregation::Node => "node",
         Aggregation::Thread => "thread",
+        Aggregation::Children => "children",
+        Aggregation::Levels => "levels",
     }
 }
 
@@ -227,6 +230,8 @@ struct PlaceJson<'a> {
     cpu: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<ThreadJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -246,7 +251,7 @@ impl<'a> From<&'a PlaceLabel> for PlaceJson<'a> {
         let thread = p.thread.as_ref().map(|(comm, tid)| ThreadJson { comm, tid: *tid });
         let cache = p.cache.map(|(level, id)| CacheJson { level, id });
         let PlaceLabel { node, socket, die, cluster, core, cpu, .. } = *p;
-        Self { node, socket, die, cluster, cache, core, cpu, thread }
+        Self { node, socket, die, cluster, cache, core, cpu, thread, part: p.part.map(Part::name) }
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>) -> Strin
         Aggregation::Socket => ("socket", word),
         Aggregation::Node => ("node", word),
         Aggregation::Thread => ("thread", word),
+        Aggregation::Children | Aggregation::Levels => ("part", word),
     };
     out += &format!("\"{key}\" : {}, ", string(&word));
     if place::is_summed(counts.aggregation) {

@@ -14,6 +14,8 @@ pub mod csv;
 pub mod document;
 pub mod json;
 mod metric_table;
+mod notes;
+mod parts;
 mod place;
 mod runs;
 pub mod text;
@@ -105,7 +107,7 @@ fn cells(counts: &Counts) -> Vec<(usize, usize)> {
         }
         rows.into_iter().map(move |row| (row, event))
     };
-    let by_event = matches!(counts.aggregation, Aggregation::Global | Aggregation::Cpu | Aggregation::Thread);
+    let by_event = !place::is_summed(counts.aggregation);
     let mut cells: Vec<(usize, usize)> = if by_event {
         (0..events).flat_map(of_event).collect()
     } else {
@@ -142,6 +144,12 @@ fn mean_digits(summary: &Summary, fractional: bool) -> usize {
 /// A number of an event in its unit, without separators; `big_num` puts them in.
 fn quantity(value: f64, decimals: usize, big_num: bool) -> String {
     if big_num { units::thousands_f64(value, decimals) } else { format!("{value:.decimals$}") }
+}
+
+/// A count as it is shown, or the words for a missing one.
+fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
+    let counted = || value.number().unwrap_or_default() * event.scale;
+    missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)
 }
 
 /// A metric's number as perf's `printf` writes it, padding included.

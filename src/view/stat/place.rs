@@ -25,12 +25,16 @@ pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
             Some((name, id)) => format!("{}-{id}", text::clean(name)),
             None => "?".to_owned(),
         },
+        Aggregation::Children | Aggregation::Levels => {
+            place.part.map(|part| part.name().to_owned()).unwrap_or_default()
+        }
     }
 }
 
 /// Whether rows of this aggregation say how many CPUs they sum.
 pub(super) fn is_summed(aggregation: Aggregation) -> bool {
-    !matches!(aggregation, Aggregation::Global | Aggregation::Cpu | Aggregation::Thread)
+    use Aggregation::{Children, Cpu, Global, Levels, Thread};
+    !matches!(aggregation, Global | Cpu | Thread | Children | Levels)
 }
 
 /// How many CPUs were summed for this event: wall-clock time is read once, in one place.
@@ -54,6 +58,7 @@ pub(super) fn columns(counts: &Counts, row: &Row, event: Option<usize>) -> Strin
         Aggregation::Cache(_) => 20,
         Aggregation::Die => 12,
         Aggregation::Socket | Aggregation::Node => 6,
+        Aggregation::Children | Aggregation::Levels => 8,
         Aggregation::Thread => {
             // The comm to the right of 16 columns, the id to the left of 8.
             let (name, id) = word.rsplit_once('-').unwrap_or((&word, ""));
@@ -82,5 +87,6 @@ pub(super) fn headline(aggregation: Aggregation) -> &'static str {
         Aggregation::Socket => " socket cpus",
         Aggregation::Node => " node   cpus",
         Aggregation::Thread => "             comm-pid     ",
+        Aggregation::Children | Aggregation::Levels => " part    ",
     }
 }

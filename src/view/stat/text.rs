@@ -18,11 +18,12 @@
 
 use std::io::{self, Write};
 
+use super::notes::Notes;
 use super::{
-    StatStyle, Subject, cells, decimals, first_fitting, metric_number, metric_table, missing, place,
-    quantity, runs, safe, shown_width, variance,
+    StatStyle, Subject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
+    runs, safe, shown_width, variance,
 };
-use crate::profile::counts::{Counts, CpuTime, Event, Reason, Role, Value};
+use crate::profile::counts::{Counts, CpuTime, Event, Role, Value};
 use crate::profile::metrics::{Concern, Metric, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
@@ -33,8 +34,6 @@ use crate::view::remarks::Remarks;
 const HEADLINE_EVERY: usize = 25;
 const VALUE: usize = 18;
 const METRIC: usize = 35;
-/// Names of one note before "and N more".
-const MOST_NAMES: usize = 8;
 
 /// Writes the result of a whole run, or the summary after intervals.
 ///
@@ -50,7 +49,7 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
         writeln!(out)?;
         return footer(out, counts, style);
     }
-    let mut table = CountTable::new(counts, None, style);
+    let mut table = CountTable::new(counts, None, true, style);
     let lines = table.body(|_| None);
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     if !counts.events.is_empty() {
@@ -71,14 +70,14 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
         return metric_table::text(out, counts, headline);
     }
     let time = counts.timestamp_ns.unwrap_or(counts.elapsed_ns);
-    let mut table = CountTable::new(counts, Some(time), style);
+    let mut table = CountTable::new(counts, Some(time), headline, style);
     // What the machine cannot count is explained once; what was not counted may change with each interval.
     let lines = table.body(|value| match value {
         Value::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
         Value::NotCounted(reason) => Some(reason.cause.as_str()),
         _ => Some(""),
     });
-    if headline {
+    if headline && !counts.aggregation.is_parted() {
         let place = place::headline(counts.aggregation);
         let (time, value, unit) = (table.time().len() - 2, table.widths.value, table.widths.unit);
         let unit = if unit > 0 { format!(" {:>unit$}", "unit") } else { String::new() };
@@ -129,15 +128,18 @@ struct CountTable<'a> {
     style: &'a StatStyle,
     /// When the interval ended, in nanoseconds; a whole run has none.
     time: Option<u64>,
+    /// The names of the parts are due.
+    headline: bool,
     fit: Fit,
     widths: Widths,
     notes: Notes,
 }
 
 impl<'a> CountTable<'a> {
-    fn new(counts: &'a Counts, time: Option<u64>, style: &'a StatStyle) -> Self {
+    fn new(counts: &'a Counts, time: Option<u64>, headline: bool, style: &'a StatStyle) -> Self {
         let fit = Fit::Perf;
-        Self { counts, style, time, fit, widths: widths(counts, style, fit), notes: Notes::default() }
+        let widths = widths(counts, style, fit);
+        Self { counts, style, time, headline, fit, widths, notes: Notes::default() }
     }
 
     /// All lines. `why` gives the words for a missing count, or leaves them to a note.
@@ -146,6 +148,10 @@ impl<'a> CountTable<'a> {
         'a: 'v,
     {
         let (counts, style) = (self.counts, self.style);
+        if counts.aggregation.is_parted() {
+            let (time, headline) = (self.time(), self.headline);
+            return parts::lines(counts, style, &time, headline, &mut self.notes, &why);
+        }
         // Intervals should stand below each other, whatever each of them counts.
         let Widths { value, unit, name, cgroup, metric, .. } = self.widths;
         let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
@@ -321,12 +327,6 @@ impl<'a> CountTable<'a> {
     }
 }
 
-/// A count as it is shown, or the words for a missing one.
-fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
-    let counted = || value.number().unwrap_or_default() * event.scale;
-    missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)
-}
-
 /// Times that pmc takes itself have no metrics in their lines.
 fn is_tool(event: &Event) -> bool {
     matches!(event.role, Some(Role::DurationTime | Role::UserTime | Role::SystemTime))
@@ -361,60 +361,6 @@ fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
         _ => metrics.iter().map(|metric| 4 + widths.number + text::width(&metric.unit)).max().unwrap_or(0),
     };
     widths
-}
-
-/// What has to be said below the table, each reason once.
-#[derive(Default)]
-struct Notes {
-    reasons: Vec<(&'static str, Reason, Vec<String>)>,
-    shared: bool,
-    inexact: bool,
-}
-
-impl Notes {
-    /// The number of the note for this reason, counted from 1.
-    fn number(&mut self, words: &'static str, reason: &Reason, event: &str) -> usize {
-        let known = self.reasons.iter().position(|(w, r, _)| *w == words && r == reason);
-        let at = known.unwrap_or_else(|| {
-            self.reasons.push((words, reason.clone(), Vec::new()));
-            self.reasons.len() - 1
-        });
-        let names = &mut self.reasons[at].2;
-        if !names.iter().any(|name| name == event) {
-            names.push(event.to_owned());
-        }
-        at + 1
-    }
-
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        for (number, (words, reason, names)) in self.reasons.iter().enumerate() {
-            let shown: Vec<_> = names.iter().take(MOST_NAMES).map(|n| safe(n)).collect();
-            let more = match names.len().saturating_sub(MOST_NAMES) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let words = words.trim_matches(['<', '>']);
-            let errno = reason.errno.map(|e| format!(" ({e})")).unwrap_or_default();
-            writeln!(out, " [{}] {}{more}: {words}{errno}", number + 1, shown.join(", "))?;
-            writeln!(out, "     why: {}", safe(&reason.cause))?;
-            if !reason.remedy.is_empty() {
-                writeln!(out, "     try: {}", safe(&reason.remedy))?;
-            }
-        }
-        if self.shared {
-            writeln!(
-                out,
-                " (n% ±m%): counted n% of the time and scaled up; the estimate is likely (95%) within m% of the truth."
-            )?;
-        }
-        if self.inexact {
-            writeln!(
-                out,
-                " ~: the parts of this ratio were counted at different times; --exact counts them in separate runs."
-            )?;
-        }
-        Ok(())
-    }
 }
 
 /// Elapsed, user and system time, as perf writes them.

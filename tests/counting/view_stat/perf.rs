@@ -60,6 +60,7 @@ fn place(word: &str, aggregation: Aggregation) -> PlaceLabel {
         Aggregation::Die => PlaceLabel { socket: at(0), die: at(1), ..Default::default() },
         Aggregation::Socket => PlaceLabel { socket: at(0), ..Default::default() },
         Aggregation::Node => PlaceLabel { node: at(0), ..Default::default() },
+        Aggregation::Children | Aggregation::Levels => unreachable!("perf has no parts"),
         Aggregation::Thread => {
             let (comm, tid) = word.rsplit_once('-').unwrap();
             PlaceLabel { thread: Some((comm.into(), tid.parse().unwrap())), ..Default::default() }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use pmc::profile::counts::Part;
 use pmc::profile::counts::{
     Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role, Row, RunTime, Value,
 };
@@ -158,6 +159,10 @@ pub(crate) fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Cou
         Aggregation::Die => PlaceLabel { socket: Some(0), die: Some(n), ..Default::default() },
         Aggregation::Socket => PlaceLabel { socket: Some(n), ..Default::default() },
         Aggregation::Node => PlaceLabel { node: Some(n), ..Default::default() },
+        Aggregation::Children | Aggregation::Levels => {
+            let part = if n == 0 { Part::Own } else { Part::Sum };
+            PlaceLabel { part: Some(part), ..Default::default() }
+        }
         Aggregation::Thread => {
             PlaceLabel { thread: Some(("ba\u{1b}sh".into(), 4910 + n)), ..Default::default() }
         }

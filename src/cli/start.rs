@@ -1,0 +1,37 @@
+//! `pmc start` and `pmc stop`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Count on all CPUs, with nobody looking, until `pmc stop`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc start page-faults:u page-faults:k         two counters, user mode's and the kernel's
+  pmc stop                                      a row for each counter, a column for each CPU; and they end
+  pmc start --profile=cpu-clock:k               sample the kernel into rings of memory
+  pmc stop -o kernel.data                       what is in them, for pmc report
+The events are entries of pmc persist (counter0, counter1, …, profile).")]
+pub struct Start {
+    /// Events to count, each with its levels: NAME:u, NAME:k, NAME:uk
+    #[arg(value_name = "EVENT", required_unless_present = "profile")]
+    pub events: Vec<String>,
+
+    /// Sample this event too [default: cycles, or cpu-clock where there are none]; the newest samples are
+    /// kept
+    #[arg(long, value_name = "EVENT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub profile: Option<String>,
+}
+
+/// Show what has been counted since `pmc start`, and end it.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// Where the samples of --profile go
+    #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
+    pub output: PathBuf,
+
+    /// Print one JSON document
+    #[arg(short = 'j', long)]
+    pub json: bool,
+}

@@ -1,0 +1,173 @@
+//! The sub-commands and options of NetBSD's `tprof(8)`.
+//!
+//! Receives the words after the name; hands on [`Tprof`].
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Where samples go, and come from.
+pub const FILE: &str = "tprof.out";
+
+/// What was typed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Tprof {
+    /// What to do.
+    pub action: Action,
+    /// `-e`, as pmc's event text.
+    pub events: Vec<String>,
+    /// `-o`.
+    pub output: Option<String>,
+    /// `-i`, milliseconds.
+    pub interval_ms: Option<u64>,
+    /// `-p`.
+    pub pid: Option<u32>,
+    /// Letters without a value.
+    pub flags: Vec<char>,
+    /// The command, or the file.
+    pub operands: Vec<OsString>,
+}
+
+/// A sub-command.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "tprof's own names")]
+pub enum Action {
+    #[default]
+    List,
+    Monitor,
+    Count,
+    Analyze,
+    Top,
+}
+
+/// Each with its letters; those with a colon take a value.
+const ACTIONS: [(&str, Action, &str); 5] = [
+    ("list", Action::List, ""),
+    ("monitor", Action::Monitor, "e:o:"),
+    ("count", Action::Count, "e:i:"),
+    ("analyze", Action::Analyze, "CkLPp:s"),
+    ("top", Action::Top, "ace:i:u"),
+];
+
+impl Tprof {
+    /// Reads the words after the program's name.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let mut words = words.into_iter();
+        let name = words.next().ok_or("one of list, monitor, count, analyze, top is required")?;
+        let action = ACTIONS.iter().find(|(own, ..)| name == *own);
+        let &(name, action, letters) =
+            action.ok_or_else(|| format!("unknown command `{}`", name.to_string_lossy()))?;
+        let mut typed = Self { action, ..Self::default() };
+        while let Some(word) = words.next() {
+            let own = match word.as_bytes() {
+                b"--" => break,
+                [b'-', own @ ..] if !own.is_empty() => own.to_vec(),
+                _ => {
+                    typed.operands.push(word);
+                    break;
+                }
+            };
+            for (at, &letter) in own.iter().enumerate() {
+                let letter = char::from(letter);
+                let Some(place) = letters.find(letter).filter(|_| letter != ':') else {
+                    return Err(format!("{name}: unknown option -- {letter}"));
+                };
+                if letters.as_bytes().get(place + 1) != Some(&b':') {
+                    typed.flags.push(letter);
+                    continue;
+                }
+                let rest = &own[at + 1..];
+                let value =
+                    if rest.is_empty() { words.next() } else { Some(OsString::from_vec(rest.to_vec())) };
+                let value = value.ok_or_else(|| format!("option requires an argument -- {letter}"))?;
+                typed.take(letter, value.to_string_lossy().into_owned())?;
+                break;
+            }
+        }
+        typed.operands.extend(words);
+        match action {
+            Action::Monitor | Action::Count if typed.operands.is_empty() => {
+                Err(format!("{name}: a command is required"))
+            }
+            Action::Count if typed.events.is_empty() => Err("count: -e is required".to_owned()),
+            Action::List | Action::Top if !typed.operands.is_empty() => {
+                Err(format!("{name} takes no operands"))
+            }
+            Action::Analyze if typed.operands.len() > 1 => Err("analyze reads one file".to_owned()),
+            _ => Ok(typed),
+        }
+    }
+
+    fn take(&mut self, letter: char, value: String) -> Result<(), String> {
+        match letter {
+            'e' => self.events.push(event(&value)?),
+            'o' => self.output = Some(value),
+            'p' => self.pid = Some(value.parse().map_err(|_| format!("-p {value}: no process number"))?),
+            _ => {
+                let seconds = value.parse().ok().filter(|&s: &f64| s.is_finite() && s >= 0.001);
+                let seconds = seconds.ok_or_else(|| format!("-i {value}: seconds, above 0"))?;
+                self.interval_ms = Some((seconds * 1000.0) as u64);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `NAME[:uk][,SCALE|,=N]` as pmc has it. A scale says how much rarer than cycles an event is, so that it
+/// interrupts as often; the kernel finds that out by itself.
+fn event(text: &str) -> Result<String, String> {
+    let Some((name, rate)) = text.rsplit_once(',') else { return Ok(text.to_owned()) };
+    match rate.strip_prefix('=') {
+        Some(number) => match number.parse::<u64>() {
+            Ok(number @ 1..) => Ok(format!("{name},period={number}")),
+            _ => Err(format!("-e {text}: behind `=` stands a number of events, above 0")),
+        },
+        None => match rate.parse::<f64>() {
+            Ok(scale) if scale.is_finite() && scale > 0.0 => Ok(name.to_owned()),
+            _ => Err(format!("-e {text}: the scale is a number above 0, or =N")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Tprof, String> {
+        Tprof::parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn its_options_are_read() {
+        let typed = read("monitor -e cycles:uk,=1000 -e instructions,10 -o x sleep -e 5").unwrap();
+        assert_eq!(typed.events, ["cycles:uk,period=1000", "instructions"]);
+        assert_eq!((typed.output.as_deref(), typed.operands.len()), (Some("x"), 3));
+        let typed = read("analyze -CLPsk -p 12 file").unwrap();
+        assert_eq!((typed.flags.as_slice(), typed.pid), (&['C', 'L', 'P', 's', 'k'][..], Some(12)));
+        assert_eq!(read("count -e a -i 0.5 true").unwrap().interval_ms, Some(500));
+        assert_eq!(read("list").unwrap().action, Action::List);
+        assert_eq!(read("top -acu -i2").unwrap().interval_ms, Some(2000));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (line, words) in [
+            ("", "is required"),
+            ("bottom", "unknown command"),
+            ("monitor", "a command is required"),
+            ("count true", "-e is required"),
+            ("count -o x true", "unknown option -- o"),
+            ("monitor -e", "requires an argument"),
+            ("monitor -e a,=0 true", "above 0"),
+            ("monitor -e a,x true", "scale"),
+            ("top -i 0", "seconds"),
+            ("analyze a b", "one file"),
+            ("analyze -p x a", "no process number"),
+            ("list x", "no operands"),
+        ] {
+            assert!(read(line).unwrap_err().contains(words), "{line}: {:?}", read(line));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! NetBSD's `pmc -c EVENT COMMAND` and `pmc -C`, as version 2 to 7 had them: the event counted in user mode
+//! and in the kernel, one line, and its statuses. The command's own status is not passed on there.
+
+use std::ffi::OsString;
+
+use crate::cli::netbsd::{Old, parse};
+use crate::counter::Levels;
+use crate::counter::counter_set::{CounterSet, Reading};
+use crate::counter::facts::Facts;
+use crate::error::{Error, Exit, Result, say};
+use crate::event::Parser;
+use crate::host::Host;
+use crate::host::process::Thread;
+use crate::recording::counting::{IntervalReadings, Observer, Setup, measure};
+use crate::recording::launch;
+use crate::recording::plan::{Course, Scope};
+use crate::sys::process::Streams;
+use crate::sys::signal::{self, Signals};
+
+const USAGE: u8 = 1;
+const CANNOT_START: u8 = 4;
+const NO_COMMAND: u8 = 6;
+
+/// Does what the words after the program's name say, if they are of that kind.
+pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
+    let done = match parse(words)? {
+        Err(wrong) => {
+            let error = Error::usage(wrong).try_this("pmc -c EVENT COMMAND, or pmc stat --user-kernel");
+            Err(error.exit(Exit::Command(USAGE)))
+        }
+        Ok(Old::Cancel) => {
+            say::note("nothing to cancel: counters end with the process that opened them");
+            Ok(Exit::Done)
+        }
+        Ok(Old::Count { event, command }) => count(&event, command),
+    };
+    Some(done.unwrap_or_else(|error| {
+        say::error(&error);
+        match error.exit_status() {
+            Exit::Usage => Exit::Command(USAGE),
+            Exit::NotFound | Exit::NotExecutable => Exit::Command(NO_COMMAND),
+            exit => exit,
+        }
+    }))
+}
+
+fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
+    let host = &Host::live();
+    let scope = Scope::Command;
+    let mut parser = Parser::new(host).measuring(launch::subject(&scope, &command));
+    let mut groups = Vec::new();
+    for level in ["usr", "os"] {
+        groups.extend(parser.parse(&format!("{event},{level}"))?.into_iter().map(|group| (group, None)));
+    }
+    // The command hears the keyboard; we go on until it has ended.
+    signal::heed(&[signal::INT, signal::TERM]);
+    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
+        .map_err(|error| Error::io("catching signals", error))?;
+    let setup = Setup {
+        host,
+        groups,
+        scope,
+        inherit: true,
+        levels: Levels::AsWritten,
+        course: Course { command, ..Course::default() },
+        interval_ns: None,
+        interval_count: None,
+        streams: Streams::Shared,
+        signals: &signals,
+        control: None,
+        watcher: None,
+    };
+    let run = measure(setup, &mut Judge { host, event })?;
+    // Half of the events are user mode's: those of a hybrid machine are several.
+    let users = run.set.specs().len() / 2;
+    let sum = |is_user: bool| {
+        let own = |reading: &&Reading| (reading.event < users) == is_user;
+        let counts = run.readings.iter().filter(own).filter_map(|reading| reading.count?.scaled());
+        counts.reduce(|a, b| a + b)
+    };
+    let kernel = sum(false).map(|count| format!(" kernel {count:.0}")).unwrap_or_default();
+    let line = format!("{event}: user {:.0}{kernel}\n", sum(true).unwrap_or_default());
+    let written = std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes());
+    written.map_err(|error| Error::output("the counts", error))?;
+    Ok(Exit::Done)
+}
+
+/// Says before the command starts what cannot be counted.
+struct Judge<'a> {
+    host: &'a Host,
+    event: &'a str,
+}
+
+impl Observer for Judge<'_> {
+    fn opened(&mut self, set: &CounterSet, _: &[Thread]) -> Result<()> {
+        let users = set.specs().len() / 2;
+        let refused = |range: std::ops::Range<usize>| {
+            set.refusals().skip(range.start).take(range.len()).flatten().next()
+        };
+        let explain = |refusal: &crate::counter::refusal::Refusal| {
+            refusal.clone().isolate().explain(&Facts::own(self.host))
+        };
+        if let Some(refusal) = refused(0..users) {
+            let error = explain(refusal).into_error(format!("counting {}", self.event));
+            return Err(error.exit(Exit::Command(CANNOT_START)));
+        }
+        if let Some(refusal) = refused(users..set.specs().len()) {
+            say::note(format!("user mode only: {}", explain(refusal).cause));
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, _: &IntervalReadings<'_>) -> Result<()> {
+        Ok(())
+    }
+}

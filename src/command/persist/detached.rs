@@ -1,0 +1,125 @@
+//! `pmc start` and `pmc stop`: counters on all CPUs with nobody looking, as entries of the holder.
+//!
+//! Receives what was typed; hands on a table with a row a counter and a column a CPU, and with `--profile` a
+//! recording. The entries' names are fixed, so that whoever stops need not know what was started.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{own, print, read};
+use crate::counter::Mode;
+use crate::counter::open::cycles;
+use crate::error::{Error, Result, Warning, say};
+use crate::event::Parser;
+use crate::host::Host;
+use crate::persistent::client::{ask, ask_or_start};
+use crate::persistent::directory::RunDirectory;
+use crate::persistent::message::{Answer, Counts, Request};
+use crate::persistent::{Definition, Entry, RingMode, Share};
+use crate::recording::file::snapshot;
+use crate::view;
+
+/// The entry that samples.
+const PROFILE: &str = "profile";
+/// The entries that count: with a number behind it.
+const COUNTER: &str = "counter";
+/// So rare are the samples of an entry that shall count.
+const SELDOM: &str = ",period=1000000000";
+
+/// Starts the counters.
+///
+/// # Errors
+/// Counters that run already; event texts that mean nothing; what the holder refuses. Then none is started.
+pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Result<()> {
+    let directory = own(host)?;
+    if let Some(entry) = started(&directory).first() {
+        return Err(Error::new("counters are running already")
+            .why(format!("{} was started {}", shown(entry), entry.opened()))
+            .try_this("pmc stop, which shows what they counted"));
+    }
+    let mut events: Vec<(String, String)> = Vec::new();
+    for (number, event) in typed.iter().enumerate() {
+        Parser::new(host).parse(event)?;
+        events.push((format!("{COUNTER}{number}"), format!("{event}{SELDOM}")));
+    }
+    if let Some(event) = profile {
+        let usual = if cycles(Mode::SystemSampling).is_ok() { "cycles" } else { "cpu-clock" };
+        let event = if event.is_empty() { usual } else { event };
+        Parser::new(host).parse(event)?;
+        events.push((PROFILE.to_owned(), event.to_owned()));
+    }
+    for (name, event) in events {
+        let definition = Definition {
+            pages: (name != PROFILE).then_some(1),
+            name,
+            event,
+            mode: RingMode::Overwrite,
+            cpus: None,
+            pids: Vec::new(),
+            call_graph: false,
+            share: Share::Nothing,
+        };
+        match ask_or_start(&directory, &Request::Add(definition)) {
+            Ok((Answer::Held(entry), _)) if entry.user_only => {
+                say::warn(&Warning::UserModeOnly { doing: "counting" });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                // Half of what was asked for helps nobody.
+                end(&directory, &started(&directory))?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Shows what they counted, and ends them.
+///
+/// # Errors
+/// Nothing was started; what the holder or the file's system say.
+pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
+    let directory = own(host)?;
+    let entries = started(&directory);
+    if entries.is_empty() {
+        return Err(Error::new("no counters are running").try_this("pmc start NAME:uk"));
+    }
+    let counters = entries.iter().filter(|entry| entry.definition.name != PROFILE);
+    let counted: Vec<(&str, Counts)> =
+        counters.map(|entry| Ok((shown(entry), read(&directory, entry)?))).collect::<Result<_>>()?;
+    let row = |(event, counts): &(&str, Counts)| json!({ "event": event, "cpus": counts.rows });
+    let document = || json!({ "counters": counted.iter().map(row).collect::<Vec<_>>() });
+    if as_json || !counted.is_empty() {
+        print(as_json.then(document), |out| view::persist::by_cpu(out, &counted))?;
+    }
+    if let Some(entry) = entries.iter().find(|entry| entry.definition.name == PROFILE) {
+        say::note(snapshot::write(&directory, entry, output, host)?);
+    }
+    end(&directory, &entries)
+}
+
+/// What was started and has not been stopped, in its order.
+fn started(directory: &RunDirectory) -> Vec<Entry> {
+    let number = |entry: &Entry| {
+        let name = &entry.definition.name;
+        let number = name.strip_prefix(COUNTER).and_then(|number| number.parse().ok());
+        number.or((name == PROFILE).then_some(u32::MAX))
+    };
+    let mut entries: Vec<Entry> =
+        directory.entries().into_iter().filter(|entry| number(entry).is_some()).collect();
+    entries.sort_by_key(number);
+    entries
+}
+
+fn end(directory: &RunDirectory, entries: &[Entry]) -> Result<()> {
+    entries
+        .iter()
+        .try_for_each(|entry| ask(directory, &Request::Remove { entry: entry.id.to_string() }).map(drop))
+}
+
+/// The event as it was typed.
+fn shown(entry: &Entry) -> &str {
+    let event = &entry.definition.event;
+    event.strip_suffix(SELDOM).unwrap_or(event)
+}

@@ -1,0 +1,133 @@
+//! Counts in parts: `--children` (self, children, sum) and `--user-kernel`.
+//!
+//! Receives the groups to count; hands on each with what counts the other part beside it, shown in the same
+//! row by a common `merge` number.
+//!
+//! ```text
+//! --children      {cycles}            inherited by all that is started    sum
+//!                 {cycles}            inherited by threads alone          self      children = sum - self
+//! --user-kernel   {cycles:u, cycles:k}
+//! ```
+//! The copy (`inherit_thread`) is a group of its own: whatever stands in a group is inherited as its leader
+//! is. One event that a child does not inherit keeps the kernel from exchanging the contexts of parent and
+//! child, which would mix up the two.
+
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
+use crate::error::{Error, Result};
+use crate::event::{EventGroup, EventSpec, Source, Tool};
+use crate::profile::counts::Aggregation;
+use crate::profile::counts::Part;
+
+/// The groups with which the parts are counted; as they are where there are none.
+///
+/// # Errors
+/// Events that have no such parts.
+pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result<Vec<EventGroup>> {
+    let events = || groups.iter().flat_map(|group| &group.events);
+    let whole = match aggregation {
+        Aggregation::Children => events().find(|event| !has_children(event)),
+        Aggregation::Levels => events().find(|event| !has_levels(event)),
+        _ => return Ok(groups),
+    };
+    if let Some(event) = whole {
+        let (option, why) = match aggregation {
+            Aggregation::Children => {
+                ("--children", "it is not counted in processes, or without children only")
+            }
+            _ => (
+                "--user-kernel",
+                "its text chooses the levels, or it counts whatever the level is, as clocks do (user_time and system_time tell)",
+            ),
+        };
+        return Err(Error::usage(format!("{option}: {} has no such parts", event.name))
+            .why(why)
+            .try_this("leave it to a run of its own"));
+    }
+    let mut free = 1 + events().filter_map(|event| event.merge).max().unwrap_or(0);
+    let mut parted = Vec::new();
+    for mut group in groups {
+        for event in &mut group.events {
+            // Halves of a hybrid event share a row already.
+            if event.merge.is_none() && event.attr().is_some() {
+                event.merge = Some(free);
+                free += 1;
+            }
+        }
+        if aggregation == Aggregation::Children {
+            let own = EventGroup {
+                events: group
+                    .events
+                    .iter()
+                    .filter_map(|event| with(event, &[Flag::InheritThread], true))
+                    .collect(),
+                ..group.clone()
+            };
+            parted.extend([group, own].into_iter().filter(|group| !group.events.is_empty()));
+            continue;
+        }
+        let levels = |event: &EventSpec| {
+            let user = with(event, &[Flag::ExcludeKernel, Flag::ExcludeHv], false);
+            let kernel = with(event, &[Flag::ExcludeUser, Flag::ExcludeHv], false);
+            let parts: Vec<EventSpec> = user.into_iter().chain(kernel).collect();
+            if parts.is_empty() { vec![event.clone()] } else { parts }
+        };
+        let pairs: Vec<Vec<EventSpec>> = group.events.iter().map(levels).collect();
+        match group.braces {
+            true => parted.push(EventGroup { events: pairs.concat(), ..group }),
+            // Together, where the hardware has room for two.
+            false => parted.extend(pairs.into_iter().map(|events| EventGroup {
+                braces: events.len() > 1,
+                weak: true,
+                events,
+                ..group.clone()
+            })),
+        }
+    }
+    Ok(parted)
+}
+
+/// The event with these flags; `None` where it is not the kernel's.
+fn with(event: &EventSpec, flags: &[Flag], is_inherited: bool) -> Option<EventSpec> {
+    let mut event = event.clone();
+    let Source::Kernel(attr) = &mut event.source else { return None };
+    flags.iter().for_each(|flag| attr.set(*flag, true));
+    if is_inherited {
+        event.qualifiers.inherit = Some(true);
+    }
+    Some(event)
+}
+
+fn has_children(event: &EventSpec) -> bool {
+    let is_held = matches!(event.source, Source::Held(_));
+    !is_held && !event.uncore && event.qualifiers.inherit != Some(false)
+}
+
+fn has_levels(event: &EventSpec) -> bool {
+    match &event.source {
+        Source::Kernel(attr) => {
+            let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
+            // The kernel's clocks go on at every level, whatever they are told.
+            !is_narrowed && !event.uncore && !is_clock(event)
+        }
+        Source::Tool(tool) => *tool != Tool::DurationTime,
+        Source::Held(_) => false,
+    }
+}
+
+fn is_clock(event: &EventSpec) -> bool {
+    [CPU_CLOCK, TASK_CLOCK].iter().any(|clock| event.is_generic(kind::SOFTWARE, *clock))
+}
+
+/// The part that an event counts.
+pub(super) fn of(event: &EventSpec, aggregation: Aggregation) -> Option<Part> {
+    let has = |flag| event.attr().is_some_and(|attr| attr.get(flag));
+    let is_system = matches!(event.source, Source::Tool(Tool::SystemTime));
+    match aggregation {
+        Aggregation::Children if has(Flag::InheritThread) => Some(Part::Own),
+        Aggregation::Children => Some(Part::Sum),
+        Aggregation::Levels if is_system || has(Flag::ExcludeUser) => Some(Part::Kernel),
+        Aggregation::Levels => Some(Part::User),
+        _ => None,
+    }
+}

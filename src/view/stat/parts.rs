@@ -1,0 +1,136 @@
+//! Parts of a count side by side (`--children`, `--user-kernel`): a line an event, a column a part.
+//!
+//! ```text
+//!          self   children        sum
+//!             1        241        242       page-faults
+//!          0.48       6.02       6.50 msec  task-clock
+//!         0.301      0.611      0.570       # CPUs utilized
+//! ```
+//! Receives [`Counts`] whose rows are the parts. Columns are as wide as what they hold; where a line has no
+//! room left, names are cut.
+
+use super::notes::Notes;
+use super::{StatStyle, metric_number, missing, number, safe, variance};
+use crate::profile::counts::{Counts, Value};
+use crate::profile::metrics::shadow;
+use crate::text;
+
+/// The fewest columns of the terminal that a part takes.
+const LEAST: usize = 12;
+
+/// A line to be.
+struct Line {
+    cells: Vec<String>,
+    unit: String,
+    name: String,
+}
+
+/// All lines, the headline first if it is due; `time` stands before each. `why` gives the words for a missing
+/// count, or leaves them to a note.
+pub(super) fn lines<'v>(
+    counts: &'v Counts,
+    style: &StatStyle,
+    time: &str,
+    headline: bool,
+    notes: &mut Notes,
+    why: &impl Fn(&'v Value) -> Option<&'v str>,
+) -> Vec<String> {
+    let mut body: Vec<Line> = Vec::new();
+    for (at, event) in counts.events.iter().enumerate() {
+        let mut name = safe(&event.name).into_owned();
+        let mut said = Vec::new();
+        let mut lowest = None;
+        for row in 0..counts.rows.len() {
+            let value = counts.value(row, at);
+            if let (Some(words), Some(reason)) = (missing(value), value.reason()) {
+                let words = match why(value) {
+                    None => format!("[{}]", notes.number(words, reason, &event.name)),
+                    Some(why) => safe(why).into_owned(),
+                };
+                if !words.is_empty() && !said.contains(&words) {
+                    said.push(words);
+                }
+            }
+            if let Value::Counted { count, .. } = value
+                && count.running_ns < count.enabled_ns
+            {
+                let share = 100.0 * count.share();
+                lowest = Some(lowest.map_or(share, |lowest: f64| lowest.min(share)));
+                notes.shared = true;
+            }
+        }
+        if !said.is_empty() {
+            name += &format!(" # {}", said.join(" "));
+        }
+        name += &lowest.map(|share| format!("  ({share:.1}%)")).unwrap_or_default();
+        let cell = |row| match counts.value(row, at) {
+            Value::Absent => String::new(),
+            value => {
+                let error = variance(counts, value).filter(|percent| *percent != 0.0);
+                let error = error.map(|percent| format!(" ±{percent:.1}%")).unwrap_or_default();
+                number(value, event, style) + &error
+            }
+        };
+        let unit = safe(&event.unit).into_owned();
+        body.push(Line { cells: (0..counts.rows.len()).map(cell).collect(), unit, name });
+        metrics(counts, at, &mut body, notes);
+    }
+    derived(counts, &mut body, notes);
+    let parts = counts.rows.iter().map(|row| row.place.part.map_or("", |part| part.name()).to_owned());
+    let head = Line { cells: parts.collect(), unit: String::new(), name: String::new() };
+    let width = |of: &dyn Fn(&Line) -> usize| body.iter().chain([&head]).map(of).max().unwrap_or(0);
+    let widths: Vec<usize> =
+        (0..counts.rows.len()).map(|at| width(&|line| text::width(&line.cells[at])).max(LEAST)).collect();
+    let unit = width(&|line| text::width(&line.unit));
+    let shown = |line: &Line| {
+        let mut out = if line.name.is_empty() { " ".repeat(time.len()) } else { time.to_owned() };
+        for (cell, width) in line.cells.iter().zip(&widths) {
+            out += &format!("  {}{cell}", " ".repeat(width - text::width(cell)));
+        }
+        let unit = text::padded(&line.unit, unit);
+        out += &format!(" {unit}{}", if unit.is_empty() { " " } else { "  " });
+        let room = style.width.map_or(usize::MAX, |most| most.saturating_sub(text::width(&out)));
+        out += &text::cut(&line.name, room);
+        out.truncate(out.trim_end().len());
+        out
+    };
+    headline.then_some(&head).into_iter().chain(&body).map(shown).collect()
+}
+
+/// What follows from an event's counts: a line a metric, without rates, whose units differ from part to part.
+fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) {
+    let of_rows: Vec<_> = (0..counts.rows.len()).map(|row| shadow(counts, row, at)).collect();
+    let mut units: Vec<&str> = Vec::new();
+    for metric in of_rows.iter().flatten() {
+        if !metric.unit.contains("/sec") && !units.contains(&&*metric.unit) {
+            units.push(&metric.unit);
+        }
+    }
+    for unit in units {
+        let cell = |metrics: &Vec<crate::profile::metrics::Metric>| {
+            let own = metrics.iter().find(|metric| metric.unit == unit);
+            notes.inexact |= own.is_some_and(|metric| metric.inexact);
+            own.map(|metric| {
+                format!("{}{}", if metric.inexact { "~" } else { "" }, metric_number(metric).trim())
+            })
+        };
+        let cells = of_rows.iter().map(cell).map(Option::unwrap_or_default).collect();
+        body.push(Line { cells, unit: String::new(), name: format!("# {unit}") });
+    }
+}
+
+/// Named and user-defined metrics, a line each.
+fn derived(counts: &Counts, body: &mut Vec<Line>, notes: &mut Notes) {
+    for at in 0..counts.derived.first().map_or(0, Vec::len) {
+        let of_rows = || counts.derived.iter().filter_map(|row| row.get(at));
+        let Some(first) = of_rows().next() else { continue };
+        notes.inexact |= of_rows().any(|metric| metric.inexact);
+        let cell = |metric: &crate::profile::counts::Derived| {
+            let mark = if metric.inexact { "~" } else { "" };
+            metric.value.as_ref().map_or_else(|_| "-".to_owned(), |value| format!("{mark}{value:.3}"))
+        };
+        let cgroup = first.cgroup.as_deref().map(|name| format!(" {}", safe(name))).unwrap_or_default();
+        let name = format!("# {}{cgroup}", safe(&first.name));
+        body.push(Line { cells: of_rows().map(cell).collect(), unit: safe(&first.unit).into_owned(), name });
+    }
+}
