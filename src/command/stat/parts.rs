@@ -100,7 +100,7 @@ fn with(event: &EventSpec, flags: &[Flag], is_inherited: bool) -> Option<EventSp
 
 fn has_children(event: &EventSpec) -> bool {
     let is_held = matches!(event.source, Source::Held(_));
-    !is_held && !event.uncore && event.qualifiers.inherit != Some(false)
+    !is_held && !event.system_wide && event.qualifiers.inherit != Some(false)
 }
 
 fn has_levels(event: &EventSpec) -> bool {
@@ -108,7 +108,7 @@ fn has_levels(event: &EventSpec) -> bool {
         Source::Kernel(attr) => {
             let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
             // The kernel's clocks go on at every level, whatever they are told.
-            !is_narrowed && !event.uncore && !is_clock(event)
+            !is_narrowed && !event.system_wide && !is_clock(event)
         }
         Source::Tool(tool) => *tool != Tool::DurationTime,
         Source::Held(_) => false,
