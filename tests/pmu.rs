@@ -10,6 +10,8 @@
 mod kit;
 #[path = "pmu/logs.rs"]
 mod logs;
+#[path = "pmu/netbsd.rs"]
+mod netbsd;
 #[path = "pmu/probes.rs"]
 mod probes;
 #[path = "pmu/sampling.rs"]
@@ -112,6 +114,7 @@ const MACHINES: &[Machine] = &[
     (&[], probes::BATCH),
     (&["-n"], logs::BATCH),
     (&[], logs::OLDER_BATCH),
+    (&[], netbsd::BATCH),
 ];
 
 /// Commands that only pmc has.
@@ -137,7 +140,8 @@ fn guest(name: &str) -> Option<Ran> {
     {
         return None;
     }
-    let ours = [sampling::BATCH, probes::BATCH, logs::BATCH, logs::OLDER_BATCH].into_iter().flatten();
+    let ours =
+        [sampling::BATCH, probes::BATCH, logs::BATCH, logs::OLDER_BATCH, netbsd::BATCH].into_iter().flatten();
     let is_ours = OURS.contains(&name) || ours.map(|(name, _)| name).any(|of| *of == name);
     if tool() != "pmc" && is_ours {
         return None;

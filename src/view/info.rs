@@ -67,7 +67,6 @@ pub fn write_counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> 
     let head = ["PMU", "CLASS", "NUMBER", "WIDTH", "FREE"].map(str::to_owned).to_vec();
     let shapes = [left(0, 0), left(2, 0), right(2, 0), right(2, 0), right(2, 0)];
     table::write(out, &shapes, Some(COLUMNS as u16), std::iter::once(head).chain(rows))?;
-    writeln!(out)?;
     counters(out, machine)?;
     holders(out, machine)
 }
