@@ -70,6 +70,8 @@ fn several_record_the_same_and_each_has_all() {
     // So does one that is killed: what it wrote is readable, and nothing is left paused.
     let fourth = run.file("fourth.data");
     let mut killed = run.read(&[&record[..], &[&fourth, "--backlog"]].concat(), "fourth");
+    // A file takes its place once the recording runs.
+    kit::wait_for("the fourth recording", || fs::exists(&fourth).unwrap_or(false));
     killed.kill().expect("it is there");
     killed.wait().expect("it ends");
     run.pmc(&["script", "-i", &fourth]).expect(0);
