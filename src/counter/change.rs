@@ -47,6 +47,12 @@ impl Change {
         Ok(())
     }
 
+    /// Whether the kernel makes it for the task alone that the event is open on: not for those who have
+    /// inherited it, and for nobody once it was exchanged with a child's that has ended.
+    pub(super) fn is_of_one_task(self) -> bool {
+        matches!(self, Self::Period(_) | Self::Frequency(_))
+    }
+
     /// As an order: `period EVENT 1000`.
     pub fn as_order(self, event: Option<&str>) -> String {
         let (word, number) = match self {

@@ -479,7 +479,14 @@ impl Rings {
             None => event < sampled && self.events[event].request.attr().period() != 0,
         };
         let instances = self.open.iter().filter(|open| meant(open.event));
-        change.make(instances.map(|open| (self.events[open.event].request.attr(), &open.fd)), is_on)
+        let attr = |open: &SampledSlot| self.events[open.event].request.attr();
+        let is_inherited = |open: &SampledSlot| open.slot.tid.is_some() && attr(open).get(Flag::Inherit);
+        if change.is_of_one_task() && instances.clone().any(is_inherited) {
+            return Err("children inherit it, and the kernel changes it for one task, or none: \
+                        record with -i, or -a"
+                .to_owned());
+        }
+        change.make(instances.map(|open| (attr(open), &open.fd)), is_on)
     }
 
     /// The events with what was asked of the kernel for them, in their order.

@@ -402,7 +402,7 @@ fn the_rate_of_a_running_recording_is_changed() {
     let strace = Some(["-f", "-o", &trace, "-e", "trace=ioctl", "-e", "signal=none"]);
     let events = "page-faults:u,cpu-clock,minor-faults/period=9/";
     let mut ordered =
-        Ordered::start(folder.path(), strace, &["record", "-P", "-F", "99", "-o", &file], events);
+        Ordered::start(folder.path(), strace, &["record", "-i", "-P", "-F", "99", "-o", &file], events);
     for order in [
         "freq page-faults:u 999",
         "freq page-faults:u 1000000000",
@@ -424,4 +424,8 @@ fn the_rate_of_a_running_recording_is_changed() {
     let changes: Vec<&str> = calls.lines().filter(|call| call.contains("IOC_PERIOD")).collect();
     assert!(changes.iter().any(|call| call.contains("[999]") && call.ends_with("= 0")), "{calls}");
     assert!(changes.iter().all(|call| call.contains("[999]") || call.contains("[1000000000]")), "{calls}");
+    let record = ["record", "-P", "-F", "99", "-o", &file];
+    let mut ordered = Ordered::start(folder.path(), None, &record, "page-faults:u");
+    ordered.order("freq page-faults:u 999");
+    ordered.end().says(&["`freq page-faults:u 999`: children inherit it", "record with -i, or -a"]);
 }

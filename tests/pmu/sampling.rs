@@ -32,7 +32,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ),
     (
         "period_changed",
-        "mkfifo /tmp/orders /tmp/answers; $T record -P -c 10000000 -e instructions:u -o p.data --control fifo:/tmp/orders,/tmp/answers sh -c 'work 50000000; echo period 1000000 >/tmp/orders; read answer </tmp/answers; work 50000000'; $T script -i p.data -F comm,period | grep work | sort | uniq -c",
+        "mkfifo /tmp/orders /tmp/answers; $T record -a -P -c 10000000 -e instructions:u -o p.data --control fifo:/tmp/orders,/tmp/answers sh -c 'work 50000000; echo period 1000000 >/tmp/orders; read answer </tmp/answers; work 50000000'; $T script -i p.data -F comm,period | grep work | sort | uniq -c",
     ),
 ];
 
