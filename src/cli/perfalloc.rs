@@ -5,9 +5,10 @@
 //! set. An option that ends the program (`-h`, `-v`, a wrong one) does so where it stands; what follows is
 //! not looked at.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+use super::getopt::{self, Order, Wrong};
 
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,42 +36,28 @@ pub struct Perfalloc {
 
 /// Reads the words after the program's name.
 pub fn parse(words: impl IntoIterator<Item = OsString>, posixly_correct: bool) -> Typed {
+    let order = if posixly_correct { Order::OptionsFirst } else { Order::Permuted };
+    let wrong = |wrong| {
+        Typed::Wrong(match wrong {
+            Wrong::Unknown(letter) => format!("invalid option -- '{letter}'"),
+            Wrong::NoValue(letter) => format!("option requires an argument -- '{letter}'"),
+        })
+    };
     let mut typed = Perfalloc::default();
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        let letters = match word.as_bytes() {
-            b"--" => break,
-            [b'-', letters @ ..] if !letters.is_empty() => letters,
-            _ => {
-                typed.command.push(word);
-                if posixly_correct {
-                    break;
-                }
-                continue;
-            }
-        };
-        for (at, letter) in letters.iter().enumerate() {
-            match letter {
-                b'd' => typed.background = true,
-                b'D' => typed.background = false,
-                b'h' => return Typed::Help,
-                b'v' => return Typed::Version,
-                b'f' => {
-                    let rest = &letters[at + 1..];
-                    let value =
-                        if rest.is_empty() { words.next() } else { Some(OsStr::from_bytes(rest).to_owned()) };
-                    let Some(value) = value else {
-                        return Typed::Wrong("option requires an argument -- 'f'".into());
-                    };
-                    typed.file = Some(PathBuf::from(OsString::from_vec(value.into_vec())));
-                    break;
-                }
-                other => return Typed::Wrong(format!("invalid option -- '{}'", char::from(*other))),
-            }
+    let operands = getopt::read(words, "dDf:hv", order, wrong, |letter, value| {
+        match letter {
+            'd' => typed.background = true,
+            'D' => typed.background = false,
+            'h' => return Err(Typed::Help),
+            'v' => return Err(Typed::Version),
+            _ => typed.file = value.map(PathBuf::from),
         }
+        Ok(())
+    });
+    match operands {
+        Ok(command) => Typed::Reserve(Perfalloc { command, ..typed }),
+        Err(ended) => ended,
     }
-    typed.command.extend(words);
-    Typed::Reserve(typed)
 }
 
 #[cfg(test)]

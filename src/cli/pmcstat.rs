@@ -5,7 +5,8 @@
 //! machine.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::getopt::{self, Order, Wrong};
 
 /// The letters; those with a colon take a value.
 const LETTERS: &str = "ACD:EF:G:ILM:NO:P:R:S:TUWZa:c:def:gi:k:l:m:n:o:p:qr:s:t:u:vw:z:";
@@ -72,35 +73,17 @@ impl Pmcstat {
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut typed = Self::default();
         let mut next = Counter { chains: true, rate: 65536, ..Counter::default() };
-        let mut words = words.into_iter();
-        while let Some(word) = words.next() {
-            let letters = match word.as_bytes() {
-                b"--" => break,
-                [b'-', letters @ ..] if !letters.is_empty() => letters.to_vec(),
-                // As getopt(3) of FreeBSD has it: the first operand ends the options.
-                _ => {
-                    typed.command.push(word);
-                    break;
-                }
-            };
-            for (at, &letter) in letters.iter().enumerate() {
-                let letter = char::from(letter);
-                let Some(place) = LETTERS.find(letter).filter(|_| letter != ':') else {
-                    return Err(format!("illegal option -- {letter}"));
-                };
-                if LETTERS.as_bytes().get(place + 1) != Some(&b':') {
-                    typed.flag(letter, &mut next);
-                    continue;
-                }
-                let rest = &letters[at + 1..];
-                let value =
-                    if rest.is_empty() { words.next() } else { Some(OsString::from_vec(rest.to_vec())) };
-                let value = value.ok_or_else(|| format!("option requires an argument -- {letter}"))?;
-                typed.take(letter, value.to_string_lossy().into_owned(), &mut next)?;
-                break;
+        let wrong = |wrong| match wrong {
+            Wrong::Unknown(letter) => format!("illegal option -- {letter}"),
+            Wrong::NoValue(letter) => format!("option requires an argument -- {letter}"),
+        };
+        typed.command = getopt::read(words, LETTERS, Order::OptionsFirst, wrong, |letter, value| {
+            match value {
+                Some(value) => typed.take(letter, value.to_string_lossy().into_owned(), &mut next)?,
+                None => typed.flag(letter, &mut next),
             }
-        }
-        typed.command.extend(words);
+            Ok(())
+        })?;
         typed.check()?;
         Ok(typed)
     }

@@ -3,7 +3,8 @@
 //! Receives the words after the name; hands on [`Tprof`].
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::getopt::{self, Order, Wrong};
 
 /// Where samples go, and come from.
 pub const FILE: &str = "tprof.out";
@@ -60,33 +61,17 @@ impl Tprof {
         let &(name, action, letters) =
             action.ok_or_else(|| format!("unknown command `{}`", name.to_string_lossy()))?;
         let mut typed = Self { action, ..Self::default() };
-        while let Some(word) = words.next() {
-            let own = match word.as_bytes() {
-                b"--" => break,
-                [b'-', own @ ..] if !own.is_empty() => own.to_vec(),
-                _ => {
-                    typed.operands.push(word);
-                    break;
-                }
-            };
-            for (at, &letter) in own.iter().enumerate() {
-                let letter = char::from(letter);
-                let Some(place) = letters.find(letter).filter(|_| letter != ':') else {
-                    return Err(format!("{name}: unknown option -- {letter}"));
-                };
-                if letters.as_bytes().get(place + 1) != Some(&b':') {
-                    typed.flags.push(letter);
-                    continue;
-                }
-                let rest = &own[at + 1..];
-                let value =
-                    if rest.is_empty() { words.next() } else { Some(OsString::from_vec(rest.to_vec())) };
-                let value = value.ok_or_else(|| format!("option requires an argument -- {letter}"))?;
-                typed.take(letter, value.to_string_lossy().into_owned())?;
-                break;
+        let wrong = |wrong| match wrong {
+            Wrong::Unknown(letter) => format!("{name}: unknown option -- {letter}"),
+            Wrong::NoValue(letter) => format!("option requires an argument -- {letter}"),
+        };
+        typed.operands = getopt::read(words, letters, Order::OptionsFirst, wrong, |letter, value| {
+            match value {
+                Some(value) => typed.take(letter, value.to_string_lossy().into_owned())?,
+                None => typed.flags.push(letter),
             }
-        }
-        typed.operands.extend(words);
+            Ok(())
+        })?;
         match action {
             Action::Monitor | Action::Count if typed.operands.is_empty() => {
                 Err(format!("{name}: a command is required"))
