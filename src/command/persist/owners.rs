@@ -17,7 +17,7 @@ use crate::persistent::directory::check_name;
 use crate::persistent::message::{Answer, Request};
 use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
-use crate::recording::file::recorder::Recording;
+use crate::recording::file::recorder::{self, Recording};
 use crate::recording::plan::{BuildIdChoice, Course, FilePlan, SamplePlan};
 use crate::recording::sources::Sources;
 use crate::recording::{handover, launch, open};
@@ -108,15 +108,14 @@ pub(super) fn attach(plan: &Attach, host: &Host) -> Result<Exit> {
     };
     let run = recording.run()?;
     drop(signals);
-    let lost = run.totals.lost.max(run.readings.iter().map(|reading| reading.lost).sum());
-    let lost = if lost == 0 { "none lost".to_owned() } else { format!("{} records lost", thousands(lost)) };
+    let exit = run.exit(!plan.command.is_empty());
+    let lost = match recorder::lost(&run.totals, &run.readings) {
+        0 => "none lost".to_owned(),
+        lost => format!("{} records lost", thousands(lost)),
+    };
     say::note(format!("{}: {} samples, {lost}", plan.output.display(), thousands(run.totals.samples)));
-    match (run.failed, run.interrupted, run.outcome) {
-        (Some(error), ..) => Err(error),
-        (_, Some(signal), _) if signal != signal::INT || !plan.command.is_empty() => {
-            Ok(Exit::Interrupted(signal))
-        }
-        (_, _, Some(outcome)) => Ok(launch::exit_of(outcome.ended)),
-        _ => Ok(Exit::Done),
+    match run.failed {
+        Some(error) => Err(error),
+        None => Ok(exit),
     }
 }

@@ -21,7 +21,7 @@ use crate::perfdata::RecordedEvent;
 use crate::recording::control::Control;
 use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
-use crate::recording::file::recorder::{Recording, Run};
+use crate::recording::file::recorder::{self, Recording, Run};
 use crate::recording::reservation::reserve;
 use crate::recording::sources::{self, Sources};
 use crate::recording::{launch, no_samples, open, targets};
@@ -91,15 +91,8 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.is_full {
         say::warn(&Warning::SizeReached);
     }
-    let exit = match (&run.failed, run.interrupted, run.outcome) {
-        (Some(error), ..) => error.exit_status(),
-        // The usual way to end a recording of something that runs on.
-        (_, Some(signal::INT), None) if plan.sample.course.command.is_empty() => Exit::Done,
-        (_, Some(signal), _) => Exit::Interrupted(signal),
-        (_, None, Some(outcome)) if !run.is_full && !run.timed_out => launch::exit_of(outcome.ended),
-        _ => Exit::Done,
-    };
-    let lost = status::lost(&run.totals, &run.readings);
+    let exit = run.exit(!plan.sample.course.command.is_empty());
+    let lost = recorder::lost(&run.totals, &run.readings);
     let reason = no_samples::reason(&plan.sample, events, &run, lost);
     let own_cpu = crate::sys::clock::process_cpu_ns();
     if plan.json {

@@ -9,7 +9,7 @@ use crate::counter::rings::Reading;
 use crate::error::{Error, Exit, Warning, say};
 use crate::perfdata::RecordedEvent;
 use crate::recording::file::output::Totals;
-use crate::recording::file::recorder::{Run, StatusLine};
+use crate::recording::file::recorder::{Run, StatusLine, lost};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::terminal::Stream;
 use crate::units;
@@ -58,11 +58,6 @@ impl StatusLine for Status {
 
 /// The form of [`document`]; grows when a field changes its meaning.
 const VERSION: u32 = 1;
-
-/// Records that were lost, as far as it is known.
-pub(super) fn lost(totals: &Totals, readings: &[Reading]) -> u64 {
-    totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
-}
 
 /// What a recording came to, for programs. docs/record.md explains the fields.
 pub(super) fn document(

@@ -23,7 +23,7 @@ use crate::counter::change::Change;
 use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Reading, Rings, by_thread};
-use crate::error::{Error, Result, Warning, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::persistent::client::hand_over;
@@ -42,7 +42,7 @@ use crate::recording::unwinding::Ends;
 use crate::recording::{handover, launch, open};
 use crate::sys::clock;
 use crate::sys::process::{self, Held, Outcome};
-use crate::sys::signal::Signals;
+use crate::sys::signal::{self, Signals};
 use crate::units::{Count, PerfTime};
 
 /// So long is waited at most for what the kernel has written and not published.
@@ -110,6 +110,25 @@ pub(crate) struct Run {
     pub(crate) ends: Ends,
     /// Files to keep, in the order of their names.
     pub(crate) identified: Vec<Identified>,
+}
+
+/// Records that were lost, as far as it is known.
+pub(crate) fn lost(totals: &Totals, readings: &[Reading]) -> u64 {
+    totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
+}
+
+impl Run {
+    /// How the process ends that has made it.
+    pub(crate) fn exit(&self, has_command: bool) -> Exit {
+        match (&self.failed, self.interrupted, self.outcome) {
+            (Some(error), ..) => error.exit_status(),
+            // The usual way to end a recording of something that runs on.
+            (_, Some(signal::INT), None) if !has_command => Exit::Done,
+            (_, Some(signal), _) => Exit::Interrupted(signal),
+            (_, None, Some(outcome)) if !self.is_full && !self.timed_out => launch::exit_of(outcome.ended),
+            _ => Exit::Done,
+        }
+    }
 }
 
 impl Recording<'_> {
