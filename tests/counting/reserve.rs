@@ -29,6 +29,13 @@ fn has_counters() -> bool {
     pmc::host::Host::live().core_pmu().is_some()
 }
 
+/// PCP's `perfalloc`, and pmc by that name in a folder.
+fn perfallocs(folder: &Path) -> [PathBuf; 2] {
+    let ours = folder.join("perfalloc");
+    symlink(kit::binary(), &ours).unwrap();
+    [Path::new(PCP).join("perfalloc"), ours]
+}
+
 fn need_pcp() -> bool {
     kit::need(
         "pcp",
@@ -410,9 +417,7 @@ fn called_perfalloc_it_answers_as_the_original() {
         return;
     }
     let place = Place::new();
-    let ours = place.dir.path().join("perfalloc");
-    symlink(kit::binary(), &ours).unwrap();
-    let original = Path::new(PCP).join("perfalloc");
+    let [original, ours] = perfallocs(place.dir.path());
     let missing = place.dir.path().join("missing");
     let missing = missing.to_str().unwrap();
     let cases: &[&[&str]] = &[
@@ -461,10 +466,8 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
     if !need_pcp() {
         return;
     }
-    let ours = tempfile::tempdir().unwrap();
-    let ours = ours.path().join("perfalloc");
-    symlink(kit::binary(), &ours).unwrap();
-    for program in [Path::new(PCP).join("perfalloc"), ours] {
+    let folder = tempfile::tempdir().unwrap();
+    for program in perfallocs(folder.path()) {
         let place = Place::new();
         for (signal, code) in [(Signal::INT, Some(0)), (Signal::HUP, Some(0)), (Signal::TERM, None)] {
             let mut alone = Guard::start(&mut place.command(&program));
@@ -813,9 +816,7 @@ fn a_file_system_without_locks_is_explained() {
         // An agent that cannot look goes on, and so does who yields.
         pmc(&["stat", "--reserve=yield", "-e", "cycles", "--", "echo", "ran"]).expect(0).prints(&["ran"]);
     }
-    let ours = place.dir.path().join("perfalloc");
-    symlink(kit::binary(), &ours).unwrap();
-    let original = Path::new(PCP).join("perfalloc");
+    let [original, ours] = perfallocs(place.dir.path());
     let said = |program: &Path| {
         let ran = run(&[program.as_os_str()]).expect(1);
         ran.stderr.replace(program.to_str().unwrap(), "PROGRAM")
@@ -829,10 +830,8 @@ fn the_manual_pages_invocations_run_as_written() {
     if !need_pcp() {
         return;
     }
-    let ours = tempfile::tempdir().unwrap();
-    let ours = ours.path().join("perfalloc");
-    symlink(kit::binary(), &ours).unwrap();
-    for program in [Path::new(PCP).join("perfalloc"), ours] {
+    let folder = tempfile::tempdir().unwrap();
+    for program in perfallocs(folder.path()) {
         let place = Place::new();
         let other = place.dir.path().join("other");
         File::create(&other).unwrap();
