@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::rows;
+use super::row::rows;
 
 /// The events of a core in the columns of the other tables.
 ///
@@ -28,7 +28,7 @@ pub(super) fn events_of(core: &str, events: &str, cores: &str) -> String {
     for also in [false, true] {
         for [code, name, flags, manual] in own.iter().copied() {
             let name = if also { manual } else { name };
-            if name.is_empty() || named.contains(&name) {
+            if name.is_empty() || named.contains(name) {
                 continue;
             }
             named.push(name);

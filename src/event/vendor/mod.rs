@@ -13,6 +13,7 @@
 
 mod arm;
 mod model;
+mod row;
 pub mod table;
 
 pub use model::Model;
@@ -146,7 +147,7 @@ impl Vendor {
         })
     }
 
-    fn rows(&self, metrics: bool) -> impl Iterator<Item = (&Model, table::Row<'_>)> {
+    fn rows(&self, metrics: bool) -> impl Iterator<Item = (&Model, row::Row<'_>)> {
         self.models.iter().flat_map(move |model| {
             let tables = model.tables.iter().filter(move |table| table.holds_metrics() == metrics);
             tables.flat_map(move |table| table.rows().map(move |row| (model, row)))
@@ -154,7 +155,7 @@ impl Vendor {
     }
 }
 
-fn event<'a>(model: &'a Model, row: table::Row<'a>) -> Event<'a> {
+fn event<'a>(model: &'a Model, row: row::Row<'a>) -> Event<'a> {
     let [name, pmu, terms, counters, flags, period, extra, text] = row.columns();
     let pmu = if pmu.is_empty() { &model.pmu } else { pmu };
     Event { name, pmu, terms, counters, flags, period: period.parse().ok(), extra, text: said(text) }
@@ -200,7 +201,7 @@ mod tests {
     fn every_line_of_the_map_has_its_files() {
         let map = table::unpack(table::PACKED, "mapfile.tsv").unwrap();
         let mut events = 0;
-        for [id, name, pmu, _, _, files] in table::rows(&map).map(|row| row.columns()) {
+        for [id, name, pmu, _, _, files] in row::rows(&map).map(|row| row.columns()) {
             for file in files.split(',') {
                 let table = table::Table::of(file);
                 assert!(table.rows().count() > 0, "{file}");

@@ -5,7 +5,8 @@
 //! tells apart by CPUID, so no CPU is asked. Arm's ids name one core each, without variant and revision; each
 //! PMU's CPUs say which core it counts.
 
-use super::table::{PACKED, Table, rows, unpack};
+use super::row::rows;
+use super::table::{PACKED, Table, unpack};
 use crate::host::Host;
 use crate::host::cpu::event_table_id;
 

@@ -1,4 +1,4 @@
-//! The tables of events and metrics as they are packed into the program, and their rows.
+//! The tables of events and metrics as they are packed into the program.
 //!
 //! `table.bin` is made of `tables/` by a test (`PMC_BLESS=1 cargo test --test counting generated`): one zstd
 //! frame a file, so that only what this CPU needs is unpacked.
@@ -10,9 +10,12 @@
 //! frame of the first, of the second, …
 //! ```
 //!
-//! The text in a frame is the TSV file itself. Knows columns, not what stands in them.
+//! The text in a frame is the TSV file itself.
 
 use std::sync::OnceLock;
+
+use super::arm;
+use super::row::{Row, rows};
 
 /// The tables in this program.
 pub static PACKED: &[u8] = include_bytes!("table.bin");
@@ -69,32 +72,10 @@ impl Table {
             match &self.core {
                 None => text,
                 Some(core) => {
-                    super::arm::events_of(core, &text, &unpack(PACKED, "arm/cores.tsv").unwrap_or_default())
+                    arm::events_of(core, &text, &unpack(PACKED, "arm/cores.tsv").unwrap_or_default())
                 }
             }
         });
         rows(text)
-    }
-}
-
-/// The rows of a TSV text.
-pub(super) fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
-    text.lines().skip(1).map(Row)
-}
-
-/// A line of a table.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'a>(&'a str);
-
-impl<'a> Row<'a> {
-    /// Its columns; those that the line leaves out at its end are empty.
-    pub(super) fn columns<const N: usize>(self) -> [&'a str; N] {
-        let mut columns = self.0.split('\t');
-        std::array::from_fn(|_| columns.next().unwrap_or_default())
-    }
-
-    /// Its first column.
-    pub(super) fn name(self) -> &'a str {
-        self.0.split('\t').next().unwrap_or_default()
     }
 }
