@@ -49,7 +49,8 @@ fn saved_cpus_are_played() {
             .collect();
         let pmus = info["pmus"].as_array().expect("PMUs").iter();
         let mut seen: Vec<&str> = pmus.map(|pmu| pmu["name"].as_str().expect("a name")).collect();
-        (saved.sort(), seen.sort_unstable());
+        saved.sort();
+        seen.sort_unstable();
         assert_eq!(seen, saved, "{cpu}");
         let cpuinfo =
             std::fs::read_to_string(kit::data("cpus").join(cpu).join("proc/cpuinfo")).expect("its cpuinfo");
