@@ -255,9 +255,12 @@ mod tests {
     use std::path::Path;
 
     fn machines() -> Vec<(String, Host)> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs");
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let folders =
+            ["sysfs", "cpus"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name));
+        let entries =
+            folders.into_iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
         entries
+            .filter(|entry| entry.path().is_dir())
             .map(|entry| (entry.file_name().to_string_lossy().into_owned(), Host::rooted(entry.path())))
             .collect()
     }

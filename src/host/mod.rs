@@ -25,22 +25,36 @@ pub use cpulist::CpuList;
 #[derive(Debug)]
 pub struct Host {
     root: PathBuf,
+    /// File systems of the machine that are to be found elsewhere: where they belong, and where they are.
+    moved: Vec<(&'static str, PathBuf)>,
 }
 
+/// Environment variables, perf's, that name the folder that stands in place of a file system.
+const MOVED: [(&str, &str); 2] = [("SYSFS_PATH", "/sys"), ("PROCFS_PATH", "/proc")];
+
 impl Host {
-    /// This machine.
+    /// This machine; `/sys` and `/proc` are where `SYSFS_PATH` and `PROCFS_PATH` say, if they do.
     pub fn live() -> Self {
-        Self::rooted("/")
+        let moved = MOVED.iter().filter_map(|(variable, place)| {
+            let folder = std::env::var_os(variable).filter(|folder| !folder.is_empty())?;
+            Some((*place, folder.into()))
+        });
+        Self { root: "/".into(), moved: moved.collect() }
     }
 
     /// The machine whose `/proc` and `/sys` are below `root`.
     pub fn rooted(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), moved: Vec::new() }
     }
 
     /// Where an absolute path of the machine is to be found.
     pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
         let absolute = absolute.as_ref();
+        for (place, folder) in &self.moved {
+            if let Ok(below) = absolute.strip_prefix(place) {
+                return folder.join(below);
+            }
+        }
         self.root.join(absolute.strip_prefix("/").unwrap_or(absolute))
     }
 
@@ -65,6 +79,13 @@ impl Host {
     pub fn online_cpus(&self) -> CpuList {
         self.text("/sys/devices/system/cpu/online").and_then(|t| t.parse().ok()).unwrap_or_default()
     }
+}
+
+/// A saved CPU of `tests/data/cpus`: its `/proc/cpuinfo`, its topology, and the PMUs of its kernel.
+#[cfg(test)]
+#[allow(dead_code, reason = "for the tests of every floor above")]
+pub(crate) fn saved_cpu(name: &str) -> Host {
+    Host::rooted(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cpus").join(name))
 }
 
 /// A saved machine of `tests/data/host`.

@@ -36,6 +36,38 @@ fn kinds_narrow_the_list() {
 }
 
 #[test]
+fn saved_cpus_are_played() {
+    for cpu in kit::CPUS {
+        let ran = |words: &[&str]| -> Ran {
+            kit::pmc_on(cpu).args(words).output().expect("the binary starts").into()
+        };
+        let info: Value = serde_json::from_str(&ran(&["info", "--json"]).expect(0).stdout).expect("JSON");
+        let devices = kit::data("cpus").join(cpu).join("sys/bus/event_source/devices");
+        let mut saved: Vec<String> = std::fs::read_dir(devices)
+            .expect("the folder of its PMUs")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+            .collect();
+        let pmus = info["pmus"].as_array().expect("PMUs").iter();
+        let mut seen: Vec<&str> = pmus.map(|pmu| pmu["name"].as_str().expect("a name")).collect();
+        saved.sort();
+        seen.sort_unstable();
+        assert_eq!(seen, saved, "{cpu}");
+        let cpuinfo =
+            std::fs::read_to_string(kit::data("cpus").join(cpu).join("proc/cpuinfo")).expect("its cpuinfo");
+        if let Some(model) = cpuinfo.lines().find_map(|line| line.strip_prefix("model name\t: ")) {
+            assert_eq!(info["cpu"]["model"], model);
+        }
+        assert_eq!(info["cpu"]["cpus"], cpuinfo.lines().filter(|line| line.starts_with("processor")).count());
+        // The PMU's own events are those of the saved machine.
+        let core =
+            ["cpu", "cpu_core", "armv8_pmuv3_0"].into_iter().find(|name| seen.contains(name)).expect("cores");
+        let names = ran(&["list", core, "--names"]).expect(0).stdout;
+        let cycles = if core.starts_with("arm") { "cpu_cycles" } else { "cpu-cycles" };
+        assert!(names.lines().any(|name| name == format!("{core}/{cycles}/")), "{cpu}:\n{names}");
+    }
+}
+
+#[test]
 fn what_opens_is_what_stat_counts() {
     if !need_perf_events() {
         return;

@@ -32,6 +32,19 @@ pub fn pmc() -> Command {
     command
 }
 
+/// The saved CPUs of `tests/data/cpus`.
+pub const CPUS: [&str; 8] =
+    ["skylake-x", "sapphire-rapids", "alder-lake", "lunar-lake", "zen3", "zen4", "zen5", "neoverse-n1"];
+
+/// The built binary on a saved CPU: what it reads of `/sys` and `/proc` is that CPU's.
+pub fn pmc_on(cpu: &str) -> Command {
+    let mut command = pmc();
+    let saved = data("cpus").join(cpu);
+    command.env("SYSFS_PATH", saved.join("sys")).env("PROCFS_PATH", saved.join("proc"));
+    command.env_remove("PERF_CPUID").env_remove("PMC_CPUID").env("XDG_DATA_HOME", "/nonexistent");
+    command
+}
+
 /// What tmux calls a key.
 pub fn in_tmux(key: Key) -> String {
     match key {
