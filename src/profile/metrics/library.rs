@@ -97,8 +97,8 @@ pub struct Library<'a> {
 }
 
 impl<'a> Library<'a> {
-    /// A library of these. A name means the later one of the same PMU, and a PMU's rather than an earlier one of
-    /// none: a vendor's instead of pmc's.
+    /// A library of these. A name means the later one of the same PMU, and a PMU's rather than an earlier
+    /// one of none: a vendor's instead of pmc's.
     pub fn new(definitions: impl IntoIterator<Item = Definition<'a>>) -> Self {
         let mut library = Self::default();
         for definition in definitions {
