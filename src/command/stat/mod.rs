@@ -40,7 +40,7 @@ use crate::profile::metrics::{self, topdown};
 use crate::profile::repeats;
 use crate::profile::versus::compare;
 use crate::recording::control::Control;
-use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure};
+use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::file::counts::{CountsFile, Described};
 use crate::recording::output_pipe::OutputPipe;
 use crate::recording::plan::{Course, Scope};
@@ -310,18 +310,20 @@ impl Session<'_> {
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
         let setup = Setup {
             host: self.machine.host,
-            groups: chosen,
-            scope: plan.scope.clone(),
-            inherit: plan.inherit,
-            levels: plan.levels,
+            plan: CountPlan {
+                groups: chosen,
+                scope: plan.scope.clone(),
+                inherit: plan.inherit,
+                levels: plan.levels,
+                interval_ns: plan.when.interval_ns,
+                interval_count: plan.when.interval_count,
+            },
             course: Course {
                 command: command.to_vec(),
                 delay: plan.when.delay,
                 timeout_ns: plan.when.timeout_ns,
                 ..Course::default()
             },
-            interval_ns: plan.when.interval_ns,
-            interval_count: plan.when.interval_count,
             streams: match &output {
                 Some(pipe) => pipe.streams(),
                 None if plan.recording.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
