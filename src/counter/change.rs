@@ -11,6 +11,15 @@ use crate::abi::{Attr, sample_type};
 use crate::error::kernel_words;
 use crate::sys::perf::EventFd;
 
+/// The kernel's timers that sample clocks fire no more often (`perf_swevent_start_hrtimer`), in nanoseconds.
+pub const SHORTEST_CLOCK_NS: u64 = 10_000;
+
+/// Whether it is one of the kernel's clocks. Their timers have periods: a frequency becomes one when it
+/// is opened, and stands in each sample (`perf_swevent_init_hrtimer`).
+pub fn is_clock(attr: &Attr) -> bool {
+    attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config())
+}
+
 /// A change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -18,6 +27,9 @@ pub enum Change {
     Period(u64),
     /// So many samples a second.
     Frequency(u64),
+    /// A sample of a clock every so many nanoseconds: its samples go on saying the period that it was opened
+    /// with, which whoever orders this puts right.
+    ClockPeriod(u64),
     /// The breakpoint lies there, with the length and kind of access that it has.
     Address(u64),
 }
@@ -39,7 +51,9 @@ impl Change {
         instances.clone().try_for_each(|(attr, _)| self.check(attr))?;
         for (attr, fd) in instances {
             let done = match self {
-                Self::Period(number) | Self::Frequency(number) => fd.set_period(number),
+                Self::Period(number) | Self::Frequency(number) | Self::ClockPeriod(number) => {
+                    fd.set_period(number)
+                }
                 Self::Address(address) => fd.modify(&moved(attr, address, is_on)),
             };
             done.map_err(|error| format!("the kernel refuses it: {}", kernel_words(&error)))?;
@@ -50,13 +64,13 @@ impl Change {
     /// Whether the kernel makes it for the task alone that the event is open on: not for those who have
     /// inherited it, and for nobody once it was exchanged with a child's that has ended.
     pub(super) fn is_of_one_task(self) -> bool {
-        matches!(self, Self::Period(_) | Self::Frequency(_))
+        !matches!(self, Self::Address(_))
     }
 
     /// As an order: `period EVENT 1000`.
     pub fn as_order(self, event: Option<&str>) -> String {
         let (word, number) = match self {
-            Self::Period(number) => ("period", number.to_string()),
+            Self::Period(number) | Self::ClockPeriod(number) => ("period", number.to_string()),
             Self::Frequency(hertz) => ("freq", hertz.to_string()),
             Self::Address(address) => ("move", format!("{address:#x}")),
         };
@@ -77,10 +91,12 @@ impl Change {
                 "the kernel compares all of the request, and chose the depth of stacks itself: say --max-stack"
             }
             Self::Address(_) => return Ok(()),
-            Self::Period(_) | Self::Frequency(_) if attr.period() == 0 => "it counts, and takes no samples",
+            _ if attr.period() == 0 => "it counts, and takes no samples",
+            Self::ClockPeriod(_) if !is_clock(attr) => "it is no clock",
+            Self::ClockPeriod(_) => return Ok(()),
             Self::Period(_) if attr.get(Flag::Freq) => "it was opened with a frequency: order `freq`",
             Self::Frequency(_) if !attr.get(Flag::Freq) => "it was opened with a period: order `period`",
-            _ if attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config()) => {
+            _ if is_clock(attr) => {
                 "the kernel would go on writing the old period into the samples of a clock: record again"
             }
             // `perf_swevent_event`: with PERF_SAMPLE_PERIOD and a period, each occurrence is a sample.
@@ -117,6 +133,7 @@ mod tests {
             assert!(Change::Period(5).check(attr).unwrap_err().contains("takes no samples"));
             attr.set_freq(99);
             attr.set_sample_type(sample_type::PERIOD);
+            assert_eq!(Change::ClockPeriod(5).check(attr).is_ok(), is_clock(attr));
             assert!(Change::Period(5).check(attr).unwrap_err().contains("order `freq`"));
             assert!(Change::Address(5).check(attr).unwrap_err().contains("breakpoints"));
         }

@@ -25,6 +25,7 @@ mod qualify;
 mod resolve;
 mod syntax;
 mod terms;
+pub mod vendor;
 
 use std::path::PathBuf;
 

@@ -182,6 +182,34 @@ impl Processor {
     }
 }
 
+/// The id by which event tables know a CPU, as perf writes it: `GenuineIntel-6-55-7` (vendor, family, and in
+/// hexadecimal model and stepping), or Arm's MIDR as `0x00000000410fd0c0`. What `PMC_CPUID` says, or else
+/// `PERF_CPUID`, is the id of every CPU.
+pub fn event_table_id(host: &Host, cpu: u32) -> Option<String> {
+    let said = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
+    if let Some(id) = said("PMC_CPUID").or_else(|| said("PERF_CPUID")) {
+        return Some(id);
+    }
+    if let Some(midr) = host.text(format!("/sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1")) {
+        return Some(midr);
+    }
+    // x86 writes its CPUs' blocks alike, Arm names each one's core.
+    let cpuinfo = host.text("/proc/cpuinfo")?;
+    let blocks = || cpuinfo.split("\n\n");
+    let own = |block: &&str| field(block, "processor").is_some_and(|number| number == cpu.to_string());
+    let block = blocks().find(own).or_else(|| blocks().next())?;
+    let number = |name: &str| {
+        let text = field(block, name)?;
+        text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+    };
+    if let (Some(vendor), Some(family)) = (field(block, "vendor_id"), number("cpu family")) {
+        return Some(format!("{vendor}-{family}-{:X}-{:X}", number("model")?, number("stepping")?));
+    }
+    let (implementer, part) = (number("CPU implementer")?, number("CPU part")?);
+    let (variant, revision) = (number("CPU variant").unwrap_or(0), number("CPU revision").unwrap_or(0));
+    Some(format!("{:#018x}", implementer << 24 | variant << 20 | 0xf << 16 | part << 4 | revision))
+}
+
 fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     cpuinfo
         .lines()

@@ -10,7 +10,7 @@
 //!      the moment before the reading is settled      ┘
 //! ```
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -20,8 +20,9 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
+use super::live_rate::{self, Answer, RateDesk, RateOrder, RateOrders};
 use super::plan::{SamplePlan, Scope, Synthesis};
-use super::reservation::{EventChoice, EventSwitch, reserve};
+use super::reservation::{Activity, EventChoice, EventSwitch, reserve};
 use super::sources::{self, Sources};
 use super::synthesize::{self, Extent};
 use super::{launch, open};
@@ -65,6 +66,8 @@ pub(crate) type Follower = Box<dyn FnMut(&mut Live, bool) + Send>;
 /// The running thread.
 pub(crate) struct Sampler {
     pub(crate) state: Arc<LiveState>,
+    /// Where other rates are ordered.
+    pub(crate) rates: Arc<RateOrders>,
     stop: OwnedFd,
     thread: Option<JoinHandle<Result<Option<Ended>>>>,
 }
@@ -79,11 +82,12 @@ impl Sampler {
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| making(error.into()))?;
         let stopped = stop.try_clone().map_err(making)?;
+        let (rates, desk) = live_rate::orders()?;
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let host = Host::live();
             let opened = launch::hold_for(&plan.sample.course, plan.streams).and_then(|held| {
-                let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), follower)?;
+                let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), desk, follower)?;
                 open::run_in_real_time(plan.realtime)?;
                 Ok((held, sampling, prepared))
             });
@@ -119,7 +123,7 @@ impl Sampler {
         });
         let thread = thread.map_err(|error| Error::io("starting the sampling thread", error))?;
         let state = wait_for(&is_ready)?;
-        Ok(Self { state, stop, thread: Some(thread) })
+        Ok(Self { state, rates: Arc::new(rates), stop, thread: Some(thread) })
     }
 
     /// Stops, and says how the command ended, if there was one and it has.
@@ -151,6 +155,7 @@ struct Sampling<'a> {
     owners: Vec<Option<usize>>,
     threads: Vec<Alive>,
     batch: Batch,
+    rates: RateDesk,
     follower: Follower,
     first_drains: std::array::IntoIter<u64, 3>,
     next_drain: u64,
@@ -164,6 +169,7 @@ impl<'a> Sampling<'a> {
         plan: &'a LivePlan,
         host: &'a Host,
         held: Option<&Held>,
+        mut rates: RateDesk,
         follower: Follower,
     ) -> Result<(Self, Prepared)> {
         let groups = open::groups(&plan.sample, host)?;
@@ -179,6 +185,7 @@ impl<'a> Sampling<'a> {
         sources::settle(&mut sample, &groups)?;
         let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
         let (sources, threads) = Sources::open(&sample, host, groups, held)?;
+        rates.open(&sources, host);
         let all = sources.events();
         let mut leaders: Vec<usize> = (0..all.len()).collect();
         for group in sources.groups() {
@@ -210,6 +217,7 @@ impl<'a> Sampling<'a> {
             owners,
             threads,
             batch: Batch::default(),
+            rates,
             follower,
             first_drains: FIRST_DRAINS.into_iter(),
             next_drain: 0,
@@ -231,6 +239,28 @@ impl<'a> Sampling<'a> {
             Ok::<(), Error>(())
         });
         taken.map(drop)
+    }
+
+    /// Carries out an order. Of a clock all samples are taken at one rate or at the other.
+    fn change_rate(&mut self, order: &RateOrder, activity: &Activity) -> Result<Answer> {
+        let change = match self.rates.change(order, &self.sources) {
+            Ok(change) => change,
+            Err(why) => return Ok(Err(why)),
+        };
+        let is_on = activity.is_on(None);
+        if change.clock_ns.is_some() {
+            self.sources.switch_named(false, &change.name, EventChoice::All)?;
+        }
+        let changed = self.sources.rings().change(change.change, Some(&change.name), is_on);
+        if let Some(period) = change.clock_ns {
+            if changed.is_ok() {
+                self.state.live().set_period(order.event, monotonic_ns(), period);
+            }
+            if is_on {
+                self.sources.switch_named(true, &change.name, EventChoice::All)?;
+            }
+        }
+        Ok(changed.map(|()| self.rates.made(order.event, change)))
     }
 
     fn drain(&mut self) -> Result<()> {
@@ -305,6 +335,10 @@ impl Driven for Sampling<'_> {
         Some(&mut self.sources.rings)
     }
 
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.rates.waker())
+    }
+
     fn started(&mut self, _: &mut Measurement) -> Result<()> {
         if let Some(ready) = self.ready.take() {
             let _ = ready.send(Ok(Arc::clone(&self.state)));
@@ -318,7 +352,12 @@ impl Driven for Sampling<'_> {
         Some(self.next_drain)
     }
 
-    fn work(&mut self, _: &mut Measurement) -> Result<()> {
+    fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
+        while let Some(order) = self.rates.next() {
+            let answer = self.change_rate(&order, &measurement.activity)?;
+            // Whoever has gone meanwhile needs none.
+            let _ = order.answer.send(answer);
+        }
         self.drain()?;
         self.set_next_drain(monotonic_ns());
         Ok(())

@@ -23,6 +23,7 @@ pub(crate) mod handover;
 mod held_counts;
 pub(crate) mod launch;
 pub(crate) mod live;
+pub(crate) mod live_rate;
 mod misattributed_samples;
 mod new_threads;
 pub(crate) mod no_samples;

@@ -25,6 +25,8 @@ pub enum LiveCommand {
     Decay,
     /// Refresh half as often (`false`) or twice as often (`true`).
     Faster(bool),
+    /// Sample the event that is shown half as often (`false`) or twice as often (`true`).
+    SampleMore(bool),
 }
 
 /// In which form a view is written to a file.

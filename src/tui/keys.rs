@@ -97,6 +97,8 @@ pub enum Action {
     Decay,
     Slower,
     Faster,
+    SampleLess,
+    SampleMore,
     Redraw,
     Suspend,
 }
@@ -373,6 +375,8 @@ pub const CHAPTERS: &[Chapter] = &[
             live(&[Char('D')], Action::Decay, "", "old samples fade, or everything adds up"),
             live(&[Char('(')], Action::Slower, "", "refresh half as often"),
             live(&[Char(')')], Action::Faster, "", "refresh twice as often"),
+            live(&[Char(',')], Action::SampleLess, "", "sample the event half as often"),
+            live(&[Char('.')], Action::SampleMore, "", "sample the event twice as often"),
         ],
     },
     Chapter {

@@ -203,11 +203,11 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("comfy_table", &["view"]),
     ("unicode_width", &["text"]),
     ("strsim", &["text"]),
-    ("regex_lite", &["tui", "analysis"]),
+    ("regex_lite", &["tui", "analysis", "event"]),
     // Formats.
     ("serde", &["view", "profile", "persistent"]),
     ("serde_json", &["command", "holder", "view", "recording", "persistent", "event"]),
-    ("zstd", &["perfdata"]),
+    ("zstd", &["event", "perfdata"]),
     ("flate2", &["view", "perfdata"]),
     ("base64", &["view"]),
     ("inferno", &["view"]),

@@ -5,6 +5,7 @@
 //! joined to clap's script here: `@EVENT@`, `@PID@` and `@TID@` become the options of the parser that take such values.
 
 mod options;
+mod table;
 
 use crate::kit;
 

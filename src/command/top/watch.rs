@@ -26,6 +26,7 @@ use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{Answer, FunctionRef, LiveHeader, Query};
 use crate::recording::launch;
 use crate::recording::live::Sampler;
+use crate::recording::live_rate::RateOrders;
 use crate::recording::plan::{SamplePlan, Scope};
 use crate::session::live::LiveState;
 use crate::symbol::Options;
@@ -70,6 +71,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let start = Instant::now();
     let mut work = Work {
         shared: sampler.state.clone(),
+        rates: sampler.rates.clone(),
         names,
         retention: plan.shown.retention,
         shown: plan.shown,
@@ -126,6 +128,7 @@ fn title(plan: &SamplePlan) -> String {
 /// The job thread's own.
 struct Work {
     shared: Arc<LiveState>,
+    rates: Arc<RateOrders>,
     names: NameLookup,
     maker: SnapshotMaker,
     board: Arc<Board>,
@@ -224,6 +227,10 @@ impl Engine for Work {
                     self.next = self.next.min(self.next_turn);
                 }
                 said = Some(format!("a new picture each {:.3} s", self.delay.as_secs_f64()));
+            }
+            LiveCommand::SampleMore(twice) => {
+                let answer = self.rates.order(self.query.event.unwrap_or(0), twice);
+                said = Some(answer.unwrap_or_else(|why| why));
             }
         }
         self.tell_status();

@@ -78,6 +78,8 @@ pub struct Live {
     layouts: Arc<Layouts>,
     /// By event: the period of samples that do not say theirs.
     periods: Vec<u64>,
+    /// From when on samples of an event stand for another period than they say: timestamp, event, period.
+    changed_periods: Vec<(Timestamp, usize, u64)>,
     query: SampleQuery,
     /// Where samples hold counts.
     readings: Option<Readings>,
@@ -164,6 +166,7 @@ impl Live {
         Self {
             layouts,
             periods,
+            changed_periods: Vec::new(),
             readings: reads.then(Readings::default),
             stacker: Stacker::new(query.ignore_stacks),
             spare: Batch::default(),
@@ -181,6 +184,11 @@ impl Live {
             counts: Counts::default(),
             query,
         }
+    }
+
+    /// From this timestamp on each sample of an event stands for `period`, whatever it says.
+    pub fn set_period(&mut self, event: usize, from: Timestamp, period: u64) {
+        self.changed_periods.push((from, event, period));
     }
 
     /// These processes or threads were asked for by their numbers, which rows keep when they have ended.
@@ -310,7 +318,10 @@ impl Live {
             }
             return;
         }
-        let period = sample.period().unwrap_or_else(|| self.periods.get(event).copied().unwrap_or(1));
+        let time = sample.time().map_or(Timestamp::MAX, |time| time.0);
+        let changed = self.changed_periods.iter().rev().find(|(from, of, _)| *of == event && time >= *from);
+        let said = || sample.period().or_else(|| self.periods.get(event).copied()).unwrap_or(1);
+        let period = changed.map_or_else(said, |(.., period)| *period);
         self.add(event, sample, period);
     }
 

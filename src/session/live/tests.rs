@@ -105,6 +105,21 @@ fn a_sample_waits_for_the_side_band_of_other_rings() {
 }
 
 #[test]
+fn samples_of_a_clock_stand_for_its_period_of_then() {
+    let (mut live, layouts) = live();
+    live.end_synthesized();
+    let mut batch = Batch::default();
+    // The kernel goes on writing the first period.
+    let samples = [(10, 5), (20, 5), (30, 5)].map(|(time, period)| sample(0x1000, 7, time, period));
+    samples.iter().for_each(|sample| batch.take(&[sample], &layouts, None));
+    live.set_period(0, 15, 10);
+    live.set_period(0, 25, 20);
+    live.settle(&mut batch, u64::MAX);
+    let periods: u64 = live.rows().resolved.rows.iter().map(|(_, value)| value.period).sum();
+    assert_eq!(periods, 5 + 10 + 20);
+}
+
+#[test]
 fn what_decays_is_forgotten_and_the_rest_keeps_its_meaning() {
     let (mut live, layouts) = live();
     live.take_synthesized(&mapped(7, 0x10_0000, "/bin/a"));

@@ -184,6 +184,8 @@ impl State {
             Action::Decay => effects.push(Effect::Command(LiveCommand::Decay)),
             Action::Slower => effects.push(Effect::Command(LiveCommand::Faster(false))),
             Action::Faster => effects.push(Effect::Command(LiveCommand::Faster(true))),
+            Action::SampleLess => effects.push(Effect::Command(LiveCommand::SampleMore(false))),
+            Action::SampleMore => effects.push(Effect::Command(LiveCommand::SampleMore(true))),
             Action::Redraw => effects.push(Effect::Redraw),
             Action::Suspend => effects.push(Effect::Suspend),
         }

@@ -95,6 +95,8 @@ fn duty(action: Action, pane: Pane) -> Duty {
         (Action::Decay, _) => (&[], Shown("decaying")),
         (Action::Slower, _) => (&[], Shown("a new picture each 0.6")),
         (Action::Faster, _) => (&[], Shown("a new picture each 0.15")),
+        // A process's children inherit its events: that a rate is changed is tried on CPUs.
+        (Action::SampleLess | Action::SampleMore, _) => (&[], Shown("children inherit it")),
         (Action::Redraw, _) => (&[], Same),
         (Action::Suspend, _) => (&[], Shown("stopped here")),
     };
@@ -118,6 +120,7 @@ fn undoing(action: Action) -> Option<&'static [&'static str]> {
         Action::Decay => &["D"],
         Action::Slower => &[")"],
         Action::Faster => &["("],
+        Action::SampleLess | Action::SampleMore => &["j"],
         Action::Keys | Action::InThread | Action::Quit => return None,
         _ => &[],
     })

@@ -119,6 +119,28 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
 }
 
 #[test]
+fn the_rate_of_events_on_cpus_is_changed() {
+    let lab = Lab::new();
+    if !ready() || !kit::need_program("tmux") {
+        return;
+    }
+    let line = format!("{} top -a -F 1000 -e cpu-clock,page-faults -d 0.3", crate::kit::binary());
+    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
+    tmux.until("samples", |shown| shown.contains(" samples  ") && !shown.contains(" 0 samples  "));
+    let rates = [(",", "500 samples"), (".", "1,000 samples"), (".", "2,000 samples")];
+    for event in ["cpu-clock", "page-faults"] {
+        tmux.until_shown(&format!("  {event}  "));
+        for (key, rate) in rates {
+            tmux.keys(&[key]);
+            tmux.until_shown(&format!("{event}: {rate} a second"));
+        }
+        tmux.keys(&["]"]);
+    }
+    tmux.keys(&["Q"]);
+    ended(&lab, &tmux, "0");
+}
+
+#[test]
 fn a_commands_words_are_not_written_over_the_screen() {
     let lab = Lab::new();
     if !ready() || !kit::need_program("tmux") || !kit::need_program("timeout") {

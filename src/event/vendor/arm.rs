@@ -1,0 +1,40 @@
+//! Arm's tables are laid out otherwise: one list of numbers and names, and for each core the rows of it that
+//! the core has. Here a core's events are written as the events of the other makers are.
+
+use std::fmt::Write as _;
+
+use super::row::rows;
+
+/// The events of a core in the columns of the other tables.
+///
+/// Of Arm's flags the capitals are kept (`A`rchitectural, `I`mplementation defined, `R`ecommended, `D` for
+/// the driver alone): the others are letters that mean something else there. A code that the core's manual
+/// calls by another name has a row for that too.
+pub(super) fn events_of(core: &str, events: &str, cores: &str) -> String {
+    let columns = rows(cores).map(|row| row.columns::<6>()).find(|columns| columns[0] == core);
+    let Some([.., counters, numbers]) = columns else { return String::new() };
+    let counters = match counters.parse::<u32>() {
+        Ok(number @ 1..) => format!("0-{}", number - 1),
+        _ => String::new(),
+    };
+    let all: Vec<[&str; 4]> = rows(events).map(|row| row.columns()).collect();
+    let ranges = numbers.split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse::<usize>().ok()?..=last.parse().ok()?)
+    });
+    let mut text = "name\tpmu\tterms\tcounters\tflags\n".to_owned();
+    let mut named: Vec<&str> = Vec::new();
+    let own: Vec<_> = ranges.flatten().filter_map(|row| all.get(row)).collect();
+    for also in [false, true] {
+        for [code, name, flags, manual] in own.iter().copied() {
+            let name = if also { manual } else { name };
+            if name.is_empty() || named.contains(name) {
+                continue;
+            }
+            named.push(name);
+            let flags: String = flags.chars().filter(char::is_ascii_uppercase).collect();
+            let _ = writeln!(text, "{name}\t\tevent={code}\t{counters}\t{flags}");
+        }
+    }
+    text
+}

@@ -1,0 +1,213 @@
+//! Which tables describe this machine's CPUs: `mapfile.tsv`, read for the CPU's id.
+//!
+//! Receives a [`Host`]; hands on [`Model`]s. The first line of the file that fits is a PMU's. Where cores
+//! differ, the kernel's PMUs (`cpu_core`, `cpu_atom`, `cpu_lowpower`) tell the kinds apart that the file
+//! tells apart by CPUID, so no CPU is asked. Arm's ids name one core each, without variant and revision; each
+//! PMU's CPUs say which core it counts.
+
+use std::path::PathBuf;
+
+use super::row::rows;
+use super::table::{self, PACKED, Table, unpack};
+use crate::host::Host;
+use crate::host::cpu::event_table_id;
+
+/// The events and metrics of one kind of core, or of the uncore.
+#[derive(Debug)]
+pub struct Model {
+    /// The table's name for it: `skylakex`, `amdzen4`, `neoverse-n1`.
+    pub name: String,
+    /// The PMU of its cores as sysfs names it: `cpu`, `cpu_core`, `armv8_pmuv3_0`; empty for the uncore.
+    pub pmu: String,
+    pub(super) tables: Vec<Table>,
+}
+
+/// The models of a machine, those of cores first; `id`: what the first CPU is.
+pub(super) fn models(host: &Host, id: &str) -> Vec<Model> {
+    let maps = Maps::read(host);
+    if let Some(core) = arm_core(id) {
+        return arm_models(host, &maps, core);
+    }
+    let mut models: Vec<Model> = Vec::new();
+    for map in maps.both() {
+        let known = models.len();
+        for [pattern, name, pmu, _, _, files] in rows(map.text).map(|row| row.columns()) {
+            if models[known..].iter().all(|model| model.pmu != pmu) && fits(pattern, id) {
+                models.push(Model { name: name.to_owned(), pmu: pmu.to_owned(), tables: map.tables(files) });
+            }
+        }
+        // What was imported comes first; what it lacks, such as metrics, is this program's.
+        for model in models.split_off(known) {
+            match models.iter_mut().find(|own| own.pmu == model.pmu) {
+                Some(own) => own.complete(model.tables),
+                None => models.push(model),
+            }
+        }
+    }
+    models.sort_by_key(|model| model.pmu.is_empty());
+    models
+}
+
+impl Model {
+    /// Whether its events, or else its metrics, have been imported.
+    pub fn is_imported(&self) -> bool {
+        self.tables.first().is_some_and(Table::is_imported)
+    }
+
+    /// How many events and metrics its tables have.
+    pub fn count(&self) -> (usize, usize) {
+        let rows = |metrics: bool| {
+            let tables = self.tables.iter().filter(move |table| table.holds_metrics() == metrics);
+            tables.map(|table| table.rows().count()).sum()
+        };
+        (rows(false), rows(true))
+    }
+
+    /// Adds tables of the kinds that it has none of.
+    fn complete(&mut self, tables: Vec<Table>) {
+        for table in tables {
+            if self.tables.iter().all(|own| own.holds_metrics() != table.holds_metrics()) {
+                self.tables.push(table);
+            }
+        }
+    }
+}
+
+/// The lists of models: what the user imported, and what this program has.
+struct Maps {
+    folder: PathBuf,
+    imported: String,
+    own: String,
+}
+
+/// One of the two.
+struct Map<'a> {
+    text: &'a str,
+    folder: Option<&'a PathBuf>,
+}
+
+impl Maps {
+    fn read(host: &Host) -> Self {
+        let folder = host.imported_events().unwrap_or_default();
+        let imported = table::imported(&folder, "mapfile.tsv").unwrap_or_default();
+        Self { folder, imported, own: unpack(PACKED, "mapfile.tsv").unwrap_or_default() }
+    }
+
+    fn both(&self) -> [Map<'_>; 2] {
+        [Map { text: &self.imported, folder: Some(&self.folder) }, Map { text: &self.own, folder: None }]
+    }
+}
+
+impl Map<'_> {
+    fn tables(&self, files: &str) -> Vec<Table> {
+        let table = |file| match self.folder {
+            Some(folder) => Table::imported(folder, file),
+            None => Table::of(file),
+        };
+        files.split(',').map(table).collect()
+    }
+}
+
+/// Whether an id is what a line of the map is for: an extended regular expression from the id's start to its
+/// end or a `-`.
+fn fits(pattern: &str, id: &str) -> bool {
+    // Most lines are told by their first letters, without a regular expression.
+    let plain = pattern.find(['[', '(', '.', '\\']).unwrap_or(pattern.len());
+    id.starts_with(&pattern[..plain])
+        && regex_lite::Regex::new(&format!("^(?:{pattern})(?:-|$)")).is_ok_and(|regex| regex.is_match(id))
+}
+
+/// Who made an Arm core and its number, of a MIDR in hexadecimal.
+fn arm_core(id: &str) -> Option<(u64, u64)> {
+    let midr = u64::from_str_radix(id.strip_prefix("0x")?, 16).ok()?;
+    Some((midr >> 24 & 0xff, midr >> 4 & 0xfff))
+}
+
+/// One model for each PMU of cores; where the machine shows none, one under the name that a PMU usually has.
+fn arm_models(host: &Host, maps: &Maps, first: (u64, u64)) -> Vec<Model> {
+    let mut pmus = host.hybrid_pmus();
+    if pmus.is_empty() {
+        pmus.extend(host.core_pmu());
+    }
+    let mut cores: Vec<(String, (u64, u64))> = pmus
+        .into_iter()
+        .map(|pmu| {
+            let cpu = pmu.core_cpus().and_then(|cpus| cpus.first());
+            let id = cpu.and_then(|cpu| event_table_id(host, cpu));
+            (pmu.name, id.as_deref().and_then(arm_core).unwrap_or(first))
+        })
+        .collect();
+    if cores.is_empty() {
+        cores.push(("armv8_pmuv3_0".to_owned(), first));
+    }
+    let model = |(pmu, core): (String, (u64, u64))| {
+        let of_it = |columns: &[&str; 6]| arm_core(columns[0]) == Some(core);
+        maps.both().into_iter().find_map(|map| {
+            let [_, name, _, _, _, files] = rows(map.text).map(|row| row.columns()).find(of_it)?;
+            let tables = match map.folder {
+                Some(_) => map.tables(files),
+                None => vec![Table::of_arm(name)],
+            };
+            Some(Model { name: name.to_owned(), pmu: pmu.clone(), tables })
+        })
+    };
+    cores.into_iter().filter_map(model).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::vendor::Vendor;
+    use std::path::Path;
+
+    /// PMU and name of each model that an id gets on a machine without PMUs.
+    fn of(id: &str) -> Vec<String> {
+        let host = Host::rooted("/nonexistent");
+        models(&host, id).iter().map(|m| format!("{}/{}", m.pmu, m.name)).collect()
+    }
+
+    #[test]
+    fn the_first_line_that_fits_is_taken() {
+        assert_eq!(of("GenuineIntel-6-55-4"), ["cpu/skylakex", "/skylakex"]);
+        assert_eq!(of("GenuineIntel-6-55-7"), ["cpu/cascadelakex", "/cascadelakex"], "by stepping");
+        assert_eq!(of("GenuineIntel-6-5"), [""; 0], "a part of a number is none");
+        assert_eq!(of("AuthenticAMD-23-18-0"), ["cpu/amdzen1"], "before the line of all of family 23");
+        assert_eq!(of("AuthenticAMD-23-8-2"), ["cpu/amdzen1"]);
+        assert_eq!(of("AuthenticAMD-23-71-0"), ["cpu/amdzen2"]);
+        assert_eq!(of("AuthenticAMD-25-21-2"), ["cpu/amdzen3"]);
+        assert_eq!(of("AuthenticAMD-25-61-2"), ["cpu/amdzen4"]);
+        assert_eq!(of("AuthenticAMD-26-44-0"), ["cpu/amdzen5"]);
+        assert_eq!(of("AuthenticAMD-26-50-0"), ["cpu/amdzen6"]);
+        assert_eq!(of("HygonGenuine-24-0-1"), [""; 0]);
+        assert_eq!(of("GenuineIntel-6-BE-0"), ["cpu/alderlaken", "/alderlaken"], "no hybrid");
+    }
+
+    #[test]
+    fn kinds_of_cores_have_their_own_tables() {
+        assert_eq!(of("GenuineIntel-6-97-2"), ["cpu_core/alderlake", "cpu_atom/alderlake", "/alderlake"]);
+        let host = Host::rooted("/nonexistent");
+        let arrow_lake_h = models(&host, "GenuineIntel-6-C5-2");
+        let named = |pmu: &str, name: &str| {
+            let model = arrow_lake_h.iter().find(|model| model.pmu == pmu).unwrap();
+            model.tables.iter().any(|table| table.rows().any(|row| row.name() == name))
+        };
+        // The two kinds of small cores, Skymont and Crestmont, differ in nothing but their native ids.
+        assert!(named("cpu_atom", "ARITH.IDIV_ACTIVE") && !named("cpu_lowpower", "ARITH.IDIV_ACTIVE"));
+        assert!(named("cpu_lowpower", "INST_RETIRED.ANY"));
+    }
+
+    #[test]
+    fn arm_goes_by_maker_and_part() {
+        for id in ["0x00000000410fd0c0", "0x00000000413fd0c1", "0x410fd0cf"] {
+            assert_eq!(of(id), ["armv8_pmuv3_0/neoverse-n1"], "{id}: whatever variant and revision");
+        }
+        assert_eq!(of("0x00000000420fd0c0"), [""; 0], "another maker's");
+        let tree = |name: &str| {
+            Host::rooted(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs").join(name))
+        };
+        let vendor = Vendor::of(&tree("arm-server"));
+        assert_eq!(vendor.id(), Some("0x00000000413fd0c1"), "from /proc/cpuinfo");
+        assert_eq!(vendor.models()[0].name, "neoverse-n1");
+        assert_eq!(vendor.named("cpu_cycles")[0].terms, "event=0x11");
+    }
+}

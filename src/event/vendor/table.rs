@@ -1,0 +1,104 @@
+//! The tables of events and metrics as they are packed into the program.
+//!
+//! `table.bin` is made of `tables/` by a test (`PMC_BLESS=1 cargo test --test counting generated`): one zstd
+//! frame a file, so that only what this CPU needs is unpacked.
+//!
+//! ```text
+//! amd/zen1.events.tsv 8878 1834\n        name, bytes of the text, bytes of its frame
+//! …
+//! \n
+//! frame of the first, of the second, …
+//! ```
+//!
+//! The text in a frame is the TSV file itself.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::arm;
+use super::row::{Row, rows};
+
+/// The tables in this program.
+pub static PACKED: &[u8] = include_bytes!("table.bin");
+
+/// The files of a packed table: name, bytes of the text, frame. Ends early where the table is torn.
+pub fn frames(packed: &[u8]) -> impl Iterator<Item = (&str, usize, &[u8])> {
+    let end = packed.windows(2).position(|pair| pair == b"\n\n").unwrap_or(0);
+    let (index, mut rest) = packed.split_at((end + 2).min(packed.len()));
+    std::str::from_utf8(index).unwrap_or_default().lines().map_while(move |line| {
+        let mut words = line.split(' ');
+        let name = words.next()?;
+        let mut number = || words.next()?.parse::<usize>().ok();
+        let (long, frame) = (number()?, number()?);
+        let (frame, others) = rest.split_at_checked(frame)?;
+        rest = others;
+        Some((name, long, frame))
+    })
+}
+
+/// The text of a file of the packed table.
+pub fn unpack(packed: &[u8], name: &str) -> Option<String> {
+    let (_, long, frame) = frames(packed).find(|(own, ..)| *own == name)?;
+    String::from_utf8(zstd::bulk::decompress(frame, long).ok()?).ok()
+}
+
+/// A file of the table, unpacked when it is first read.
+#[derive(Debug)]
+pub(super) struct Table {
+    file: String,
+    /// The Arm core whose events are wanted of those of all.
+    core: Option<String>,
+    /// The folder of imported tables that it lies in.
+    folder: Option<PathBuf>,
+    text: OnceLock<String>,
+}
+
+impl Table {
+    pub(super) fn of(file: &str) -> Self {
+        Self { file: file.to_owned(), core: None, folder: None, text: OnceLock::new() }
+    }
+
+    /// A file that has been imported into this folder.
+    pub(super) fn imported(folder: &Path, file: &str) -> Self {
+        Self { folder: Some(folder.to_owned()), ..Self::of(file) }
+    }
+
+    /// Whether it has been imported.
+    pub(super) fn is_imported(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// The events of an Arm core.
+    pub(super) fn of_arm(core: &str) -> Self {
+        Self { core: Some(core.to_owned()), ..Self::of("arm/events.tsv") }
+    }
+
+    /// Whether it holds metrics; the others hold events.
+    pub(super) fn holds_metrics(&self) -> bool {
+        self.file.ends_with("metrics.tsv")
+    }
+
+    /// Its lines, without the first, which names the columns.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        let text = self.text.get_or_init(|| {
+            let text = match &self.folder {
+                Some(folder) => imported(folder, &self.file),
+                None => unpack(PACKED, &self.file),
+            };
+            let text = text.unwrap_or_default();
+            match &self.core {
+                None => text,
+                Some(core) => {
+                    arm::events_of(core, &text, &unpack(PACKED, "arm/cores.tsv").unwrap_or_default())
+                }
+            }
+        });
+        rows(text)
+    }
+}
+
+/// The text of a file of the folder of imported tables; `None` where it cannot be read, or leads elsewhere.
+pub(super) fn imported(folder: &Path, file: &str) -> Option<String> {
+    let is_inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
+    is_inside.then(|| std::fs::read_to_string(folder.join(file)).ok())?
+}

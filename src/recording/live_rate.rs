@@ -1,0 +1,193 @@
+//! How often the live sampler samples an event, changed while it runs.
+//!
+//! Receives orders from whoever has [`RateOrders`]; hands on how often the event samples from then on, in
+//! words, or why that stays as it is. What the kernel lets be changed is [`Change`]'s to decide, but for
+//! clocks: the kernel writes the period that a clock was opened with into its samples, whatever it is by now.
+//! A file could not say so; a live view can put it right.
+//!
+//! ```text
+//! samples    ×   ×   ×   ×   ×    off │ on   ×     ×     ×     ×
+//! they say   4   4   4   4   4        │      4     4     4     4      ms
+//! stand for  4   4   4   4   4        │      8     8     8     8      Live::set_period, from here on
+//! ```
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::sources::Sources;
+use crate::abi::Attr;
+use crate::abi::attr::Flag;
+use crate::counter::change::{Change, SHORTEST_CLOCK_NS, is_clock};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::units::{S, thousands};
+
+/// An order, and where its answer goes.
+pub(super) struct RateOrder {
+    /// The event by its index among those of the measurement.
+    pub(super) event: usize,
+    twice: bool,
+    pub(super) answer: SyncSender<Answer>,
+}
+
+/// How often the event samples from now on, or why nothing has changed: in words.
+pub(super) type Answer = std::result::Result<String, String>;
+
+/// Where orders are given.
+pub(crate) struct RateOrders {
+    orders: Sender<RateOrder>,
+    wake: OwnedFd,
+}
+
+/// Where they arrive.
+pub(super) struct RateDesk {
+    orders: Receiver<RateOrder>,
+    wake: OwnedFd,
+    /// By event of ours: its frequency, or its period where it was opened with one.
+    rates: Vec<u64>,
+    /// The highest frequency.
+    most: u64,
+}
+
+/// Both ends.
+///
+/// # Errors
+/// When the kernel has no descriptor to give.
+pub(super) fn orders() -> Result<(RateOrders, RateDesk)> {
+    let making = |error| Error::io("making an eventfd", error);
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| making(e.into()))?;
+    let woken = wake.try_clone().map_err(making)?;
+    let (sender, receiver) = channel();
+    let desk = RateDesk { orders: receiver, wake: woken, rates: Vec::new(), most: u64::MAX };
+    Ok((RateOrders { orders: sender, wake }, desk))
+}
+
+impl RateOrders {
+    /// Samples this event (its index) twice as often from now on, or half as often. Waits until that is done.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub(crate) fn order(&self, event: usize, twice: bool) -> Answer {
+        let (answer, answered) = sync_channel(1);
+        let sent = self.orders.send(RateOrder { event, twice, answer });
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        // Whoever samples no more drops the order, and with it the sender of its answer.
+        sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling is over".to_owned()))
+    }
+}
+
+/// What an order comes to.
+pub(super) struct RateChange {
+    /// The event's name: all of this name are changed.
+    pub(super) name: String,
+    pub(super) change: Change,
+    /// Of a clock: what its samples stand for from then on, in nanoseconds.
+    pub(super) clock_ns: Option<u64>,
+    rate: u64,
+    words: String,
+}
+
+impl RateDesk {
+    /// The measurement begins with these events.
+    pub(super) fn open(&mut self, sources: &Sources, host: &Host) {
+        let rings = sources.rings();
+        self.rates = rings.requests().take(rings.sampled_events()).map(|(_, attr)| attr.period()).collect();
+        self.most = host.number("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or(u64::MAX);
+    }
+
+    /// Readable when an order has come.
+    pub(super) fn waker(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// The next order.
+    pub(super) fn next(&self) -> Option<RateOrder> {
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+        self.orders.try_recv().ok()
+    }
+
+    /// What it comes to.
+    ///
+    /// # Errors
+    /// Why nothing can be changed, in words.
+    pub(super) fn change(
+        &self,
+        order: &RateOrder,
+        sources: &Sources,
+    ) -> std::result::Result<RateChange, String> {
+        let own = self.rates.get(order.event).zip(sources.rings().requests().nth(order.event));
+        let (&rate, (name, attr)) = own.ok_or("it was open before: whoever opened it chose its rate")?;
+        change(name, attr, rate, order.twice, self.most)
+    }
+
+    /// It was made.
+    pub(super) fn made(&mut self, event: usize, change: RateChange) -> String {
+        self.rates[event] = change.rate;
+        change.words
+    }
+}
+
+/// `rate`: the frequency, or the period, that the event has. `most`: the highest frequency.
+fn change(
+    name: &str,
+    attr: &Attr,
+    rate: u64,
+    twice: bool,
+    most: u64,
+) -> std::result::Result<RateChange, String> {
+    let is_frequency = attr.get(Flag::Freq);
+    let shortest = if is_clock(attr) { SHORTEST_CLOCK_NS } else { 1 };
+    let next = if twice == is_frequency { rate.saturating_mul(2) } else { rate / 2 };
+    let (next, bound) = match is_frequency {
+        true => (next.clamp(1, most.min(S / shortest)), "a second is all that the kernel allows"),
+        false => (next.max(shortest), "is the shortest period there is"),
+    };
+    if next == rate {
+        return Err(match is_frequency && rate == 1 {
+            true => format!("{name}: one sample a second is the least"),
+            false => format!("{name}: {} {bound}", thousands(rate)),
+        });
+    }
+    let clock_ns = is_clock(attr).then(|| if is_frequency { S / next } else { next });
+    let change = match clock_ns {
+        Some(ns) => Change::ClockPeriod(ns),
+        None if is_frequency => Change::Frequency(next),
+        None => Change::Period(next),
+    };
+    let words = match is_frequency {
+        true => format!("{name}: {} samples a second", thousands(next)),
+        false => format!("{name}: a sample each {}", thousands(next)),
+    };
+    Ok(RateChange { name: name.to_owned(), change, clock_ns, rate: next, words })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::attr::kind;
+    use crate::abi::generic::CPU_CLOCK;
+
+    #[test]
+    fn a_rate_is_doubled_and_halved_within_its_bounds() {
+        let mut cycles = Attr::new(kind::HARDWARE, 0);
+        cycles.set_freq(4000);
+        let words = |attr: &Attr, rate, twice| change("e", attr, rate, twice, 5000).map(|to| to.words);
+        assert_eq!(words(&cycles, 4000, false), Ok("e: 2,000 samples a second".to_owned()));
+        assert_eq!(words(&cycles, 4000, true), Ok("e: 5,000 samples a second".to_owned()));
+        assert_eq!(
+            words(&cycles, 5000, true),
+            Err("e: 5,000 a second is all that the kernel allows".to_owned())
+        );
+        assert_eq!(words(&cycles, 1, false), Err("e: one sample a second is the least".to_owned()));
+        let mut misses = Attr::new(kind::HARDWARE, 3);
+        misses.set_period(1000);
+        assert_eq!(words(&misses, 1000, true), Ok("e: a sample each 500".to_owned()));
+        assert_eq!(words(&misses, 1, true), Err("e: 1 is the shortest period there is".to_owned()));
+        let mut clock = Attr::new(kind::SOFTWARE, CPU_CLOCK);
+        clock.set_freq(4000);
+        let to = change("e", &clock, 4000, false, 5000).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!((to.change, to.clock_ns), (Change::ClockPeriod(500_000), Some(500_000)));
+    }
+}
