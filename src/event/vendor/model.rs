@@ -49,9 +49,14 @@ pub(super) fn models(host: &Host, id: &str) -> Vec<Model> {
 }
 
 impl Model {
-    /// Whether its events, or else its metrics, have been imported.
-    pub fn is_imported(&self) -> bool {
-        self.tables.first().is_some_and(Table::is_imported)
+    /// Whether its events have been imported.
+    pub fn imported_events(&self) -> bool {
+        self.tables.iter().any(|table| table.is_imported() && !table.holds_metrics())
+    }
+
+    /// Whether its metrics have been imported.
+    pub fn imported_metrics(&self) -> bool {
+        self.tables.iter().any(|table| table.is_imported() && table.holds_metrics())
     }
 
     /// How many events and metrics its tables have.
