@@ -21,7 +21,8 @@ use crate::host::Host;
 use crate::profile::catalog::{
     self, AsPerf, Catalog, Encoding, Entry, Field, Imported, Manual, Opens, Unreadable, Why,
 };
-use crate::profile::metrics::named::{NAMED, Named, of_group};
+use crate::profile::metrics::library::Definition;
+use crate::profile::metrics::named::{NAMED, of_group};
 use crate::sys::process;
 use crate::terminal::Stream;
 use crate::text;
@@ -172,9 +173,9 @@ impl Wanted {
     }
 
     /// The metrics of the machine's own that are to be shown.
-    fn metrics(&self) -> impl Iterator<Item = &'static Named> {
-        let fits = |metric: &&Named| {
-            let names = [metric.name, metric.group].into_iter().chain(metric.aliases.iter().copied());
+    fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
+        let fits = |metric: &&Definition<'_>| {
+            let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
             self.takes_metric(names, metric.help)
         };
         NAMED.iter().filter(fits)
@@ -323,7 +324,7 @@ fn metric_names(host: &Host, wanted: &Wanted) -> Vec<String> {
 /// The groups of metrics, and what is in them.
 fn groups(host: &Host, wanted: &Wanted) -> BTreeMap<String, Vec<String>> {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for group in wanted.metrics().map(|metric| metric.group) {
+    for group in wanted.metrics().map(|metric| metric.groups) {
         let members = of_group(group).map(|metric| metric.name.to_owned());
         groups.entry(group.to_owned()).or_insert_with(|| members.collect());
     }
@@ -362,9 +363,9 @@ fn metrics(host: &Host, wanted: &Wanted) -> Vec<Entry> {
             .map(|(group, members)| entry(&group, "metricgroup", members.join(", "), None))
             .collect();
     }
-    let metric = |metric: &'static Named| Entry {
+    let metric = |metric: &'static Definition<'static>| Entry {
         aliases: metric.aliases.iter().map(|&alias| alias.to_owned()).collect(),
-        unit: metric.unit.to_owned(),
+        unit: metric.scale.to_owned(),
         ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
     };
     let vendor = Vendor::of(host);

@@ -435,6 +435,18 @@ mod tests {
                 virtual_machine: false,
                 hypervisor: None,
             },
+            event_tables: EventTables {
+                cpu: Some("GenuineIntel-6-55-4".to_owned()),
+                tables: vec![EventTable {
+                    model: "skylakex".to_owned(),
+                    pmu: "cpu".to_owned(),
+                    here: true,
+                    events: 470,
+                    metrics: 260,
+                    imported_events: true,
+                    imported_metrics: false,
+                }],
+            },
             pmus: vec![Pmu {
                 name: "uncore_imc_0".to_owned(),
                 kind: 13,
