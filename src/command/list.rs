@@ -271,7 +271,8 @@ fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> 
     }
     if wanted.only_metrics {
         // What -M takes: metrics, and groups of them.
-        let groups = (wanted.metrics == Metrics::Each).then(|| groups(host, wanted).into_keys());
+        let groups = (wanted.metrics == Metrics::Each)
+            .then(|| groups(host, wanted).into_iter().map(|(group, _)| group));
         for name in metric_names(host, wanted).into_iter().chain(groups.into_iter().flatten()) {
             writeln!(out, "{}", cleaned(name))?;
             found = true;
@@ -311,7 +312,7 @@ fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<boo
 /// The names of the metrics, or of their groups.
 fn metric_names(host: &Host, wanted: &Wanted) -> Vec<String> {
     if wanted.metrics == Metrics::Groups {
-        return groups(host, wanted).into_keys().collect();
+        return groups(host, wanted).into_iter().map(|(group, _)| group).collect();
     }
     let vendor = Vendor::of(host);
     let own = wanted.metrics().map(|metric| metric.name.to_owned());
@@ -321,23 +322,28 @@ fn metric_names(host: &Host, wanted: &Wanted) -> Vec<String> {
     names
 }
 
-/// The groups of metrics, and what is in them.
-fn groups(host: &Host, wanted: &Wanted) -> BTreeMap<String, Vec<String>> {
-    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// The groups of metrics, and what is in them: the machine's own, then those of manuals.
+fn groups(host: &Host, wanted: &Wanted) -> Vec<(String, Vec<String>)> {
+    let mut own: Vec<(String, Vec<String>)> = Vec::new();
     for group in wanted.metrics().map(|metric| metric.groups) {
-        let members = of_group(group).map(|metric| metric.name.to_owned());
-        groups.entry(group.to_owned()).or_insert_with(|| members.collect());
-    }
-    let vendor = Vendor::of(host);
-    for metric in wanted.vendor_metrics(host, &vendor) {
-        for group in metric.groups.split(';').filter(|group| !group.is_empty()) {
-            let members = groups.entry(group.to_owned()).or_default();
-            if !members.iter().any(|name| name == metric.name) {
-                members.push(metric.name.to_owned());
-            }
+        if own.iter().all(|(known, _)| known != group) {
+            own.push((group.to_owned(), of_group(group).map(|metric| metric.name.to_owned()).collect()));
         }
     }
-    groups
+    let vendor = Vendor::of(host);
+    let mut theirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for metric in wanted.vendor_metrics(host, &vendor) {
+        for group in metric.groups.split(';').filter(|group| !group.is_empty()) {
+            theirs.entry(group).or_default().push(metric.name.to_owned());
+        }
+    }
+    for (group, members) in theirs {
+        match own.iter_mut().find(|(known, _)| known == group) {
+            Some((_, all)) => all.extend(members),
+            None => own.push((group.to_owned(), members)),
+        }
+    }
+    own
 }
 
 /// The metrics as entries: they need no opening, only their events do.
