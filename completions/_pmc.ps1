@@ -1249,7 +1249,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         }
         'pmc;list' {
             [CompletionResult]::new('--unit', '--unit', [CompletionResultType]::ParameterName, 'Only events of this PMU')
-            [CompletionResult]::new('--import', '--import', [CompletionResultType]::ParameterName, 'Keep the events, metrics and texts of a copy of Intel''s perfmon, of Arm''s data or of the kernel''s pmu-events')
+            [CompletionResult]::new('--import', '--import', [CompletionResultType]::ParameterName, 'Keep events, metrics and texts of a copy of Intel''s perfmon, Arm''s data or the kernel''s pmu-events')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the list to this file')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the list to this file')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')

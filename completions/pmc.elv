@@ -1184,7 +1184,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         }
         &'pmc;list'= {
             cand --unit 'Only events of this PMU'
-            cand --import 'Keep the events, metrics and texts of a copy of Intel''s perfmon, of Arm''s data or of the kernel''s pmu-events'
+            cand --import 'Keep events, metrics and texts of a copy of Intel''s perfmon, Arm''s data or the kernel''s pmu-events'
             cand -o 'Write the list to this file'
             cand --output 'Write the list to this file'
             cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'

@@ -899,7 +899,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Only /etc/
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Only ~/.perfconfig'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'Only events of this PMU' -r
-complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Keep the events, metrics and texts of a copy of Intel\'s perfmon, of Arm\'s data or of the kernel\'s pmu-events' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Keep events, metrics and texts of a copy of Intel\'s perfmon, Arm\'s data or the kernel\'s pmu-events' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'

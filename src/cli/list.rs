@@ -39,7 +39,7 @@ pub struct List {
     #[arg(long)]
     pub deprecated: bool,
 
-    /// Keep the events, metrics and texts of a copy of Intel's perfmon, of Arm's data or of the kernel's pmu-events
+    /// Keep events, metrics and texts of a copy of Intel's perfmon, Arm's data or the kernel's pmu-events
     #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "json", "long", "unit", "output", "raw_dump"])]
     pub import: Option<PathBuf>,
 

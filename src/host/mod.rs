@@ -52,7 +52,7 @@ impl Host {
         Self { root: root.into(), moved: Vec::new(), data_home: None }
     }
 
-    /// The folder of the tables of events that the user imported; `None` where nothing says which it would be.
+    /// The folder of the tables of events that the user imported; `None` where nothing says which it is.
     pub fn imported_events(&self) -> Option<PathBuf> {
         Some(self.data_home.as_ref()?.join("pmc/events"))
     }

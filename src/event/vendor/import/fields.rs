@@ -1,8 +1,8 @@
 //! What an object of the makers' JSON says of an event or a metric. Intel's files and the kernel's name their
 //! fields alike; the kernel's have fewer.
 //!
-//! Numbers are `0x1F`, `31` or empty words (`na`, `null`, `tbd`); of alternatives (`"0xB7, 0xBB"`) the first is
-//! the event, since the kernel takes the second where the first is in use.
+//! Numbers are `0x1F`, `31` or empty words (`na`, `null`, `tbd`); of alternatives (`"0xB7, 0xBB"`) the first
+//! is the event, since the kernel takes the second where the first is in use.
 
 use serde_json::{Map, Value};
 
@@ -248,9 +248,8 @@ fn flags(object: &Object, experimental: bool) -> String {
         Some(2..) => flags.push('P'),
         _ => {}
     }
-    match number(object, "CollectPEBSRecord") {
-        Some(number @ 1..=3) => flags.push_str(&number.to_string()),
-        _ => {}
+    if let Some(number @ 1..=3) = number(object, "CollectPEBSRecord") {
+        flags.push_str(&number.to_string());
     }
     for (field, letter) in [
         ("Data_LA", 'a'),
@@ -284,8 +283,8 @@ pub(super) fn metric(object: &Object) -> Option<Metric> {
     let groups = line(object, "MetricGroup", LONGEST_TEXT).replace(' ', "");
     let own = groups.split(';').filter(|group| !group.is_empty());
     let level = own.clone().find_map(|group| group.strip_prefix("TopdownL")?.parse().ok());
-    let parent = own.clone().filter_map(|group| group.strip_suffix("_group"));
-    let parent = parent.filter(|name| name.starts_with("tma_") && !name.starts_with("tma_L")).last();
+    let mut parents = own.clone().filter_map(|group| group.strip_suffix("_group"));
+    let parent = parents.rfind(|name| name.starts_with("tma_") && !name.starts_with("tma_L"));
     let long = line(object, "PublicDescription", LONGEST_TEXT);
     let locate = long.split_once("Sample with: ").map_or("", |(_, rest)| rest);
     let locate = locate.split(". ").next().unwrap_or_default().trim_end_matches('.');

@@ -1,14 +1,14 @@
-//! Tables that the user brings: Intel's perfmon, Arm's data and the kernel's `pmu-events`, read from a copy of
-//! theirs and kept in the form of the tables of this program, with their texts.
+//! Tables that the user brings: Intel's perfmon, Arm's data and the kernel's `pmu-events`, read from a copy
+//! and kept in the form of the tables of this program, with their texts.
 //!
 //! Receives a folder and the place where tables are kept; writes TSV files there and hands on what came of
 //! it. Believes nothing: names are letters, numbers are numbers, texts are cleaned, files have a largest
 //! size; what is none of that is left out and counted.
 //!
 //! ```text
-//! perfmon/mapfile.csv     SKX/events/*.json  SKX/metrics/perf/*.json ─┐
-//! data/pmu/*.json                                                     ├─► EVENTS/mapfile.tsv, EVENTS/FORM/*.tsv
-//! pmu-events/arch/*/mapfile.csv              arch/*/MODEL/*.json     ─┘
+//! perfmon/mapfile.csv  SKX/events/*.json  SKX/metrics/perf/*.json ─┐
+//! data/pmu/*.json                                                  ├─► FOLDER/mapfile.tsv, FOLDER/FORM/*.tsv
+//! pmu-events/arch/*/mapfile.csv           arch/*/MODEL/*.json     ─┘
 //! ```
 
 mod arm;
