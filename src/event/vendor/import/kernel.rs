@@ -1,6 +1,6 @@
 //! The kernel's `tools/perf/pmu-events/arch/ARCH`: `mapfile.csv` names a folder for each model, whose files
-//! hold events and metrics of all its PMUs. `ArchStdEvent` refers to an entry of the files beside the folders,
-//! and says what is otherwise.
+//! hold events and metrics of all its PMUs. `ArchStdEvent` refers to an entry of the files beside the
+//! folders, and says what is otherwise.
 
 use std::collections::BTreeMap;
 use std::path::Path;
