@@ -17,4 +17,5 @@ mod reserve;
 mod stat;
 mod syscall;
 mod usage;
+mod vendor_metrics;
 mod view_stat;

@@ -35,7 +35,7 @@ use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::profile::counts::{Counts, CpuTime};
-use crate::profile::metrics::expression::Definition;
+use crate::profile::metrics::formula::Formula;
 use crate::profile::metrics::{self, topdown};
 use crate::profile::repeats;
 use crate::profile::versus::compare;
@@ -381,7 +381,7 @@ impl Session<'_> {
 }
 
 /// Computes the metrics of a table: those by name or expression, then the top-down analysis.
-fn derive(counts: &mut Counts, metrics: &[Definition], is_topdown: bool) {
+fn derive(counts: &mut Counts, metrics: &[Formula], is_topdown: bool) {
     counts.derived = metrics::derive(counts, metrics);
     if is_topdown {
         let more = topdown::derive(counts);
