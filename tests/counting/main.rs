@@ -17,4 +17,5 @@ mod reserve;
 mod stat;
 mod syscall;
 mod usage;
+mod vendor;
 mod view_stat;
