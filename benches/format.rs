@@ -3,7 +3,8 @@
 //! `cargo bench --bench format`. The table is that of `pmc stat -a -A -I` on 16 CPUs.
 
 use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Role, Row, Value};
-use pmc::profile::metrics::expression::Expression;
+use pmc::profile::metrics::library::{Binder, Library, definition};
+use pmc::profile::metrics::literals::Environment;
 use pmc::profile::statistics::Summary;
 use pmc::units::Count;
 use pmc::view::openmetrics;
@@ -103,8 +104,11 @@ fn scrape_page(bencher: divan::Bencher<'_, '_>, cpus: u32) {
 
 #[divan::bench]
 fn parse_expression() -> usize {
-    Expression::parse("100 * branch-misses / ('cpu/event=0xc4,umask=1/' + max(branches, 1))")
-        .map_or(0, |e| e.events().len())
+    let text = "rate=100 * branch-misses / ('cpu/event=0xc4,umask=1/' + max(branches, 1))";
+    let library = Library::new(definition(text));
+    let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+    let formulas = library.definitions().filter_map(|definition| binder.formula(definition).ok());
+    formulas.map(|formula| formula.operands().len()).sum()
 }
 
 #[divan::bench]

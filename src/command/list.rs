@@ -16,7 +16,8 @@ use crate::event::listing::{self, Kind, Listed};
 use crate::event::{glob, parse};
 use crate::host::Host;
 use crate::profile::catalog::{self, Catalog, Encoding, Entry, Field, Opens, Unreadable};
-use crate::profile::metrics::named::{NAMED, Named, of_group};
+use crate::profile::metrics::library::Definition;
+use crate::profile::metrics::named::{NAMED, of_group};
 use crate::sys::process;
 use crate::terminal::Stream;
 use crate::text;
@@ -117,9 +118,9 @@ impl Wanted {
     }
 
     /// The metrics that are to be shown, by name or group.
-    fn metrics(&self) -> impl Iterator<Item = &'static Named> {
-        let fits = |metric: &&Named| {
-            let texts = [metric.name, metric.group, metric.help];
+    fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
+        let fits = |metric: &&Definition<'_>| {
+            let texts = [metric.name, metric.groups, metric.help];
             let names = || texts[..2].iter().chain(metric.aliases);
             let is_found = |word: &String| match glob::is_pattern(word) {
                 true => names().any(|name| glob::matches(word, name)),
@@ -227,8 +228,8 @@ fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<boo
 
 /// The names of the metrics, or of their groups.
 fn metric_names(wanted: &Wanted) -> Vec<&'static str> {
-    let name = |metric: &'static Named| match wanted.metrics {
-        Metrics::Groups => metric.group,
+    let name = |metric: &'static Definition<'static>| match wanted.metrics {
+        Metrics::Groups => metric.groups,
         _ => metric.name,
     };
     let mut names: Vec<&str> = wanted.metrics().map(name).collect();
@@ -257,9 +258,9 @@ fn metrics(wanted: &Wanted) -> Vec<Entry> {
         let groups = metric_names(wanted).into_iter();
         return groups.map(|group| entry(group, "metricgroup", members(group), None)).collect();
     }
-    let metric = |metric: &'static Named| Entry {
+    let metric = |metric: &'static Definition<'static>| Entry {
         aliases: metric.aliases.iter().map(|&alias| alias.to_owned()).collect(),
-        unit: metric.unit.to_owned(),
+        unit: metric.scale.to_owned(),
         ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
     };
     wanted.metrics().map(metric).collect()

@@ -60,23 +60,24 @@ pub fn main() -> Exit {
     match tprof::if_named() {
         Some(Ok(personality)) => {
             let words = std::iter::once("pmc".into()).chain(personality.words.iter().cloned());
-            let exit = carry_out(words.collect());
+            let exit = carry_out(words.collect(), None);
             return personality.finish(exit);
         }
         Some(Err(exit)) => return exit,
         None => {}
     }
     match pmcstat::if_named() {
-        None => carry_out(std::env::args_os().collect()),
+        None => carry_out(std::env::args_os().collect(), None),
         Some(pmcstat::Personality::Done(exit)) => exit,
-        Some(pmcstat::Personality::Words(words)) => {
-            pmcstat::status(carry_out(std::iter::once("pmc".into()).chain(words).collect()))
+        Some(pmcstat::Personality::Words(words, columns)) => {
+            let words = std::iter::once("pmc".into()).chain(words).collect();
+            pmcstat::status(carry_out(words, columns.as_ref()))
         }
     }
 }
 
-/// Does what a command line says.
-fn carry_out(words: Vec<OsString>) -> Exit {
+/// Does what a command line says; beside a recording, with these counters.
+fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
@@ -86,7 +87,7 @@ fn carry_out(words: Vec<OsString>) -> Exit {
     };
     let ran = answer_perf_options(&matches)
         .and_then(|()| heed(&mut cli, &matches))
-        .and_then(|settings| run(cli, &settings));
+        .and_then(|settings| run(cli, &settings, columns));
     match ran {
         Ok(exit) => exit,
         Err(error) => {
@@ -219,12 +220,18 @@ fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
     Ok(settings)
 }
 
-fn run(cli: Cli, settings: &Config) -> Result<Exit> {
+fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?),
         Command::StatRecord(typed) => stat::run(stat::Plan::recording(*typed, &Host::live())?),
         Command::StatReport(typed) => stat::report(&stat::ReportPlan::new(*typed)?),
-        Command::Record(typed) => record::run(record::Plan::new(*typed, &Host::live())?),
+        Command::Record(typed) => {
+            let plan = record::Plan::new(*typed, &Host::live())?;
+            match columns {
+                None => record::run(plan, None),
+                Some(columns) => pmcstat::beside(columns, |counted| record::run(plan, Some(counted))),
+            }
+        }
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(report::Plan::new(&typed)?),
         Command::Top(typed) => top::run(top::Plan::new(&typed, &Host::live())?),
@@ -250,7 +257,7 @@ fn run(cli: Cli, settings: &Config) -> Result<Exit> {
                     Box::new(move || export::run(&plan))
                 }
             };
-            let exit = record::run(record::Plan::new(plan.record, &Host::live())?)?;
+            let exit = record::run(record::Plan::new(plan.record, &Host::live())?, None)?;
             signal::release();
             match show() {
                 // Whoever has seen enough asks for the command's exit status all the same.

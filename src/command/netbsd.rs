@@ -11,7 +11,7 @@ use crate::error::{Error, Exit, Result, say};
 use crate::event::Parser;
 use crate::host::Host;
 use crate::host::process::Thread;
-use crate::recording::counting::{IntervalReadings, Observer, Setup, measure};
+use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, measure};
 use crate::recording::launch;
 use crate::recording::plan::{Course, Scope};
 use crate::sys::process::Streams;
@@ -58,13 +58,15 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
         .map_err(|error| Error::io("catching signals", error))?;
     let setup = Setup {
         host,
-        groups,
-        scope,
-        inherit: true,
-        levels: Levels::AsWritten,
+        plan: CountPlan {
+            groups,
+            scope,
+            inherit: true,
+            levels: Levels::AsWritten,
+            interval_ns: None,
+            interval_count: None,
+        },
         course: Course { command, ..Course::default() },
-        interval_ns: None,
-        interval_count: None,
         streams: Streams::Shared,
         signals: &signals,
         control: None,

@@ -326,6 +326,8 @@ pub struct Derived {
     pub cgroup: Option<String>,
     /// The value, or why there is none.
     pub value: Result<f64, Reason>,
+    /// Whether it is past its threshold; `None` where there is none, or what it needs was not counted.
+    pub crossed: Option<bool>,
     /// The parts were counted at different times, so that the value is an estimate.
     pub inexact: bool,
 }

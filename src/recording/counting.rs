@@ -29,19 +29,24 @@ use crate::sys::errno;
 use crate::sys::process::{Held, Outcome, Streams};
 use crate::sys::signal::Signals;
 
-/// What one measurement needs to know.
-pub(crate) struct Setup<'a> {
-    pub(crate) host: &'a Host,
+/// What is counted, on whom, and how often it is shown.
+pub(crate) struct CountPlan {
     pub(crate) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     pub(crate) scope: Scope,
     /// Children are counted with their parents.
     pub(crate) inherit: bool,
     pub(crate) levels: Levels,
-    pub(crate) course: Course,
     /// Nanoseconds between intervals.
     pub(crate) interval_ns: Option<u64>,
     /// How many intervals are shown; `None`: no limit.
     pub(crate) interval_count: Option<u32>,
+}
+
+/// What one measurement needs to know.
+pub(crate) struct Setup<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) plan: CountPlan,
+    pub(crate) course: Course,
     /// Where what the command prints goes.
     pub(crate) streams: Streams,
     pub(crate) signals: &'a Signals,
@@ -97,34 +102,12 @@ pub(crate) struct Run {
 /// A target that does not exist, a command that cannot be started (status 126 or 127), descriptors
 /// that run out, and what the observer says. An event that is refused is no error: its fate is in the set.
 pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<Run> {
-    let Setup { host, mut groups, scope, inherit, levels, course, signals, control, mut watcher, .. } = setup;
-    let ends_with_command = matches!(scope, Scope::Command);
+    let Setup { host, plan, course, streams, signals, control, mut watcher } = setup;
     // What somebody has reserved already must not be started by exec behind our back.
     let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
-    let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
-    let options = CountOptions { inherit, enable_on_exec, levels };
-    let held = launch::hold_for(&course, setup.streams)?;
-    let probes = inheritable_probes(&mut groups, inherit, &scope, host);
-    let held_counts = HeldCounts::of(groups.iter().flat_map(|(group, _)| &group.events));
-    let mut set = CounterSet::new(groups, options);
-    set.keep(probes);
-    let threads = open_scope(&mut set, host, &scope, held.as_ref())?;
-    set.set_filters().map_err(filters::refused)?;
-    let own = held.as_ref().filter(|_| ends_with_command);
-    let own =
-        own.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });
-    observer.opened(&set, own.as_ref().map_or(&threads, std::slice::from_ref))?;
-    let mut counting = Counting {
-        ends_with_command,
-        set,
-        held_counts,
-        threads: threads.clone(),
-        readings: Vec::new(),
-        interval: setup.interval_ns.map(|step| Beat { next: None, step, left: setup.interval_count }),
-        has_command: held.is_some(),
-        observer,
-    };
-    let (signals, stop) = (Some(signals), None);
+    let held = launch::hold_for(&course, streams)?;
+    let mut counting = Counting::open(plan, host, &course, held.as_ref(), is_reserved, observer)?;
+    let (signals, stop, threads) = (Some(signals), None, counting.threads.clone());
     let surroundings = Surroundings { host, course: &course, held, threads, signals, control, stop, watcher };
     let measured = drive(&mut counting, surroundings)?;
     Ok(Run {
@@ -141,7 +124,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
 }
 
 /// Counters that are driven.
-struct Counting<'a> {
+pub(super) struct Counting<'a> {
     set: CounterSet,
     /// Of events that a holder keeps open.
     held_counts: HeldCounts,
@@ -164,7 +147,42 @@ struct Beat {
     left: Option<u32>,
 }
 
-impl Counting<'_> {
+impl<'a> Counting<'a> {
+    /// Opens the counters, on the command at its start gate if there is one.
+    pub(super) fn open(
+        plan: CountPlan,
+        host: &Host,
+        course: &Course,
+        held: Option<&Held>,
+        is_reserved: bool,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        let CountPlan { mut groups, scope, inherit, levels, interval_ns, interval_count } = plan;
+        let ends_with_command = matches!(scope, Scope::Command);
+        let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
+        let options = CountOptions { inherit, enable_on_exec, levels };
+        let probes = inheritable_probes(&mut groups, inherit, &scope, host);
+        let held_counts = HeldCounts::of(groups.iter().flat_map(|(group, _)| &group.events));
+        let mut set = CounterSet::new(groups, options);
+        set.keep(probes);
+        let threads = open_scope(&mut set, host, &scope, held)?;
+        set.set_filters().map_err(filters::refused)?;
+        let own = held.filter(|_| ends_with_command);
+        let own =
+            own.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });
+        observer.opened(&set, own.as_ref().map_or(&threads, std::slice::from_ref))?;
+        Ok(Self {
+            ends_with_command,
+            set,
+            held_counts,
+            threads,
+            readings: Vec::new(),
+            interval: interval_ns.map(|step| Beat { next: None, step, left: interval_count }),
+            has_command: held.is_some(),
+            observer,
+        })
+    }
+
     fn read(&mut self) -> Result<()> {
         read(&mut self.set, &mut self.readings)?;
         self.held_counts.read(&mut self.readings)

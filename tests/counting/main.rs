@@ -18,4 +18,5 @@ mod stat;
 mod syscall;
 mod usage;
 mod vendor;
+mod vendor_metrics;
 mod view_stat;

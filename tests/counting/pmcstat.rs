@@ -121,7 +121,7 @@ fn it_ends_as_sysexits_has_it() {
         (&["-Z", "-x"], 64, "illegal option -- x"),
         (&["-R", "x", "-g"], 64, "export -o FILE.pb.gz"),
         (&["-P", "page_fault.all", "-S", "clock.hard", "-O", "x", "true"], 64, "of processes and of CPUs"),
-        (&["-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "counting and sampling"),
+        (&["-T", "-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "no counters beside"),
         (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 73, "for writing"),
         (&["-R", "missing"], 71, "missing"),
     ] {
@@ -166,6 +166,39 @@ fn samples_go_into_a_log_that_it_reads() {
     place.run(&["-n", "1000000", "-N", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
     std::fs::write(place.file("remote.stat"), taken.join().unwrap()).unwrap();
     place.run(&["-R", "remote.stat"]).expect(0).prints(&["clock.hard"]);
+}
+
+#[test]
+fn what_is_counted_beside_samples_has_its_columns() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let place = Place::new();
+    let script = "for i in 1 2 3 4 5 6; do /bin/true; sleep 0.03; done";
+    let line = ["-w", "0.05", "-d", "-n", "1", "-P", "page_fault.all,usr", "-O", "log", "-d"];
+    let counted = ["-p", "page_fault.all,usr", "-C", "-p", "page_fault.all,usr", "-s", "clock.hard"];
+    let ran = place.run(&[&line[..], &counted, &["-o", "columns", "sh", "-c", script]].concat()).expect(0);
+    ran.says(&["samples, none lost"]);
+    let columns = std::fs::read_to_string(place.file("columns")).unwrap();
+    let mut lines = columns.lines();
+    assert!(lines.next().unwrap().starts_with("# p/page_fault.all,usr "), "{columns}");
+    let rows: Vec<Vec<u64>> =
+        lines.map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
+    let sum: u64 = rows.iter().map(|row| row[0]).sum();
+    assert_eq!(Some(sum), rows.last().map(|row| row[1]), "{columns}");
+    // Each fault of the shell alone was counted; those of its children were sampled too (`-d`).
+    let log = place.run(&["-R", "log"]).expect(0).stdout;
+    let of_shell =
+        log.lines().filter(|line| line.contains("page_fault.all") && line.starts_with("sh ")).count();
+    assert!(sum > 0 && sum <= of_shell as u64, "{sum} counted, {of_shell} sampled");
+    // Where the counts go no further, the recording ends with what it has.
+    let script = format!(
+        "exec {:?} -w 0.05 -n 1 -P page_fault.all,usr -O cut -p page_fault.all,usr sleep 1000 2>&1 | true",
+        place.file("pmcstat")
+    );
+    let ended = Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).status().unwrap();
+    assert!(ended.success());
+    place.run(&["-R", "cut"]).expect(0).prints(&["page_fault.all"]);
 }
 
 #[test]

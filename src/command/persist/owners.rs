@@ -105,6 +105,7 @@ pub(super) fn attach(plan: &Attach, host: &Host) -> Result<Exit> {
         control: None,
         watcher: None,
         status: &mut (),
+        counted: None,
     };
     let run = recording.run()?;
     drop(signals);

@@ -18,7 +18,7 @@ use crate::error::{Error, Exit, Result};
 use crate::event::Parser;
 use crate::host::Host;
 use crate::host::process::Thread;
-use crate::recording::counting::{IntervalReadings, Observer, Setup, measure};
+use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, measure};
 use crate::recording::plan::{Course, Scope};
 use crate::recording::{launch, targets};
 use crate::sys::process::Streams;
@@ -31,6 +31,35 @@ const SCREEN: usize = 23;
 
 /// Counts until the end.
 pub(super) fn run(plan: &Columns, host: &Host) -> Result<Exit> {
+    let (counted, mut table) = prepare(plan, host)?;
+    signal::heed(&[signal::INT, signal::TERM]);
+    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
+        .map_err(|error| Error::io("catching signals", error))?;
+    let setup = Setup {
+        host,
+        plan: counted,
+        course: Course { command: plan.command.clone(), timeout_ns: plan.timeout_ns, ..Course::default() },
+        streams: Streams::Shared,
+        signals: &signals,
+        control: None,
+        watcher: None,
+    };
+    measure(setup, &mut table)?;
+    Ok(Exit::Done)
+}
+
+/// Counts while `record` records.
+pub(in crate::command) fn beside(
+    plan: &Columns,
+    record: impl FnOnce((CountPlan, &mut dyn Observer)) -> Result<Exit>,
+) -> Result<Exit> {
+    let host = Host::live();
+    let (counted, mut table) = prepare(plan, &host)?;
+    record((counted, &mut table))
+}
+
+/// What is counted, and the table that shows it.
+fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a>)> {
     let is_system = plan.counters.iter().all(|counter| counter.system);
     let mut scope = match (is_system, plan.pids.is_empty()) {
         (true, _) => Scope::Cpus(host.online_cpus()),
@@ -55,26 +84,16 @@ pub(super) fn run(plan: &Columns, host: &Host) -> Result<Exit> {
             Error::io(doing, error).exit(Exit::Command(CANNOT_CREATE))
         })?),
     };
-    signal::heed(&[signal::INT, signal::TERM]);
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
-        .map_err(|error| Error::io("catching signals", error))?;
-    let mut table = Table { host, plan, of_counter, out, columns: Vec::new(), before: Vec::new(), lines: 0 };
-    let setup = Setup {
-        host,
+    let counted = CountPlan {
         groups,
         scope,
         inherit: false,
         levels: Levels::AsWritten,
-        course: Course { command: plan.command.clone(), timeout_ns: plan.timeout_ns, ..Course::default() },
         interval_ns: Some(plan.interval_ns),
         interval_count: None,
-        streams: Streams::Shared,
-        signals: &signals,
-        control: None,
-        watcher: None,
     };
-    measure(setup, &mut table)?;
-    Ok(Exit::Done)
+    let table = Table { host, plan, of_counter, out, columns: Vec::new(), before: Vec::new(), lines: 0 };
+    Ok((counted, table))
 }
 
 struct Table<'a> {

@@ -10,6 +10,8 @@ use std::fs::File;
 use std::net::TcpStream;
 use std::path::Path;
 
+pub(super) use self::columns::beside;
+pub(super) use self::plan::Columns;
 use self::plan::{Answer, Output};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
@@ -20,8 +22,8 @@ const NAME: &str = "pmcstat";
 pub(super) enum Personality {
     /// Nothing.
     Done(Exit),
-    /// The command that these words are; its exit is [`status`].
-    Words(Vec<OsString>),
+    /// The command that these words are, with counters beside it if it records; its exit is [`status`].
+    Words(Vec<OsString>, Option<Columns>),
 }
 
 /// Behaves as `pmcstat` if that is the name by which this process was started; `None` otherwise.
@@ -41,9 +43,9 @@ fn act(words: impl Iterator<Item = OsString>) -> Result<Personality> {
     let host = Host::live();
     Ok(match plan::answer(words, &host)? {
         Answer::Columns(plan) => Personality::Done(columns::run(&plan, &host)?),
-        Answer::Command(words, output) => {
+        Answer::Command(words, output, columns) => {
             send_output(&output)?;
-            Personality::Words(words)
+            Personality::Words(words, columns)
         }
     })
 }

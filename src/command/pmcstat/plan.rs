@@ -14,8 +14,8 @@ use crate::units::S;
 
 /// What is done.
 pub(super) enum Answer {
-    /// A command, without the program's name, and where it writes.
-    Command(Vec<OsString>, Output),
+    /// A command, without the program's name, and where it writes; if it records, with counters beside it.
+    Command(Vec<OsString>, Output, Option<Columns>),
     Columns(Columns),
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Output {
 }
 
 /// Counters that are printed in columns.
-pub(super) struct Columns {
+pub(in crate::command) struct Columns {
     pub(super) counters: Vec<Column>,
     pub(super) pids: Vec<u32>,
     pub(super) command: Vec<OsString>,
@@ -57,40 +57,46 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     refuse(typed)?;
     let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
     if typed.has('L') {
-        return Ok(Answer::Command(words(&["list"]), Output::Standard));
+        return Ok(Answer::Command(words(&["list"]), Output::Standard, None));
     }
     if let Some(spec) = typed.value('u') {
-        return Ok(Answer::Command(words(&["list", "--long", spec]), Output::Standard));
+        return Ok(Answer::Command(words(&["list", "--long", spec]), Output::Standard, None));
     }
     if let Some(file) = typed.value('R') {
         return Ok(read(typed, file));
     }
     let pids = targets(typed, host)?;
-    let [system, samples] = [|one: &Counter| one.system, |one: &Counter| one.samples]
-        .map(|of: fn(&Counter) -> bool| typed.counters.iter().map(of).collect::<Vec<_>>());
-    let records = samples.contains(&true) || typed.counters.iter().any(|one| one.log_exit || one.log_cswitch);
-    let both = |each: &[bool]| each.contains(&true) && each.contains(&false);
-    for (are_both, words) in [
-        (both(&system) && records, "logs of processes and of CPUs"),
-        (both(&samples), "counting and sampling"),
-    ] {
-        if are_both {
-            return Err(Error::usage(format!("ERROR: {words} in one run"))
-                .why("each is a run of its own here")
-                .try_this("two of them beside each other, as in: pmcstat -S … & pmcstat -P …"));
-        }
+    let samples = typed.counters.iter().any(|one| one.samples);
+    let logs = |one: &Counter| one.log_exit || one.log_cswitch;
+    // A log of counts takes all counters; beside samples those that are not logged have their columns.
+    let is_recorded = |one: &Counter| one.samples || logs(one);
+    let all_in_log = !samples && typed.counters.iter().any(logs);
+    let (recorded, counted): (Vec<&Counter>, Vec<&Counter>) =
+        typed.counters.iter().partition(|one| all_in_log || is_recorded(one));
+    if recorded.iter().any(|one| one.system != recorded[0].system) {
+        return Err(Error::usage("ERROR: logs of processes and of CPUs in one run")
+            .why("each is a run of its own here")
+            .try_this("two of them beside each other, as in: pmcstat -S … & pmcstat -P …"));
     }
-    if records {
-        return record(typed, &pids, samples.contains(&true));
-    }
-    Ok(Answer::Columns(Columns {
-        counters: typed.counters.iter().map(column).collect(),
-        pids,
+    let columns = (!counted.is_empty()).then(|| Columns {
+        counters: counted.into_iter().map(column).collect(),
+        pids: pids.clone(),
         command: typed.command.clone(),
         interval_ns: nanoseconds(typed.interval.unwrap_or(5.0)),
         timeout_ns: typed.seconds.map(nanoseconds),
         file: typed.value('o').filter(|file| *file != "-").map(str::to_owned),
-    }))
+    });
+    Ok(match columns {
+        Some(columns) if recorded.is_empty() => Answer::Columns(columns),
+        Some(_) if typed.has('T') => {
+            return Err(Error::usage("ERROR: -T shows samples, and no counters beside them")
+                .try_this("-O FILE in place of -T; or pmcstat -p … & pmcstat -T …"));
+        }
+        columns => {
+            let (words, output) = record(typed, &recorded, &pids, samples)?;
+            Answer::Command(words, output, columns)
+        }
+    })
 }
 
 fn column(counter: &Counter) -> Column {
@@ -153,11 +159,16 @@ fn read(typed: &Pmcstat, file: &str) -> Answer {
         words.extend([(*option).to_owned(), value.to_owned()]);
     }
     let output = to.filter(|to| *to != "-").map_or(Output::Standard, |to| Output::File(to.to_owned()));
-    Answer::Command(words.into_iter().map(OsString::from).collect(), output)
+    Answer::Command(words.into_iter().map(OsString::from).collect(), output, None)
 }
 
 /// Sampling, and logs of counts: a recording, or top.
-fn record(typed: &Pmcstat, pids: &[u32], samples: bool) -> Result<Answer> {
+fn record(
+    typed: &Pmcstat,
+    counters: &[&Counter],
+    pids: &[u32],
+    samples: bool,
+) -> Result<(Vec<OsString>, Output)> {
     let log = typed.value('O');
     let socket = log.filter(|log| log.contains(':') && !log.contains('/'));
     let mut words: Vec<String> = match (typed.has('T'), samples) {
@@ -172,10 +183,10 @@ fn record(typed: &Pmcstat, pids: &[u32], samples: bool) -> Result<Answer> {
         };
         words.extend(["-o".to_owned(), if socket.is_some() { "-".to_owned() } else { log.to_owned() }]);
     }
-    for counter in &typed.counters {
+    for counter in counters {
         words.extend(["-e".to_owned(), text(counter)]);
     }
-    let system = typed.counters.iter().all(|counter| counter.system);
+    let system = counters.iter().all(|counter| counter.system);
     if !pids.is_empty() {
         let list: Vec<String> = pids.iter().map(u32::to_string).collect();
         words.extend(["-p".to_owned(), list.join(",")]);
@@ -200,7 +211,7 @@ fn record(typed: &Pmcstat, pids: &[u32], samples: bool) -> Result<Answer> {
         words.push("--".into());
         words.extend_from_slice(&typed.command);
     }
-    Ok(Answer::Command(words, socket.map_or(Output::Standard, |to| Output::Socket(to.to_owned()))))
+    Ok((words, socket.map_or(Output::Standard, |to| Output::Socket(to.to_owned()))))
 }
 
 /// The event with all that was set for it, as one of pmc's.

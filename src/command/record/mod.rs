@@ -19,6 +19,7 @@ use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::RecordedEvent;
 use crate::recording::control::Control;
+use crate::recording::counting::{CountPlan, Observer};
 use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{self, Recording, Run};
@@ -31,8 +32,8 @@ use crate::terminal::Stream;
 use crate::text::clean_json;
 use crate::units;
 
-/// Runs the command.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+/// Runs the command; with what is counted beside the recording, and who is shown the counts.
+pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     if plan.file.is_stream() && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
@@ -79,6 +80,10 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         control: control.as_mut(),
         watcher: prepared.watcher.as_mut(),
         status: &mut status,
+        counted: match counted {
+            Some((counted, observer)) => Some((counted, observer)),
+            None => None,
+        },
     };
     let run = recording.run();
     say::wipe_status();

@@ -3,6 +3,7 @@
 //!
 //! Receives the plan's texts; hands on parsed groups bound to their cgroups, and the metrics to derive.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -18,15 +19,18 @@ use crate::event::perfevent_conf::{LeftOut, PerfeventConf, Sum};
 use crate::event::{EventGroup, EventSpec, Parser, perfevent_conf};
 use crate::host::Host;
 use crate::profile::counts::Aggregation;
-use crate::profile::metrics::expression::{Definition, Expression};
-use crate::profile::metrics::{expression, named, topdown};
+use crate::profile::metrics::formula::Formula;
+use crate::profile::metrics::library::{self, Binder, Library};
+use crate::profile::metrics::literals::Environment;
+use crate::profile::metrics::named::NAMED;
+use crate::profile::metrics::topdown;
 use crate::recording::plan::Scope;
 use crate::recording::{filters, launch};
 
 /// What will be counted.
 pub(super) struct Wanted {
     pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
-    pub(super) metrics: Vec<Definition>,
+    pub(super) metrics: Vec<Formula>,
     /// The top-down analysis is asked for, and its events are there.
     pub(super) topdown: bool,
     /// What was asked for and is left out.
@@ -56,12 +60,12 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
     let groups = filters::events(&mut parser, events, &plan.what.filters)?;
     let mut chosen = Chosen { groups, grouped: *metrics_grouped };
-    let mut definitions = Vec::new();
+    let mut formulas = Vec::new();
     let mut left_out = Vec::new();
     if let Some(path) = &plan.what.perfevent_conf {
         let conf = perfevent_conf(path, host, &mut parser)?;
         chosen.groups.extend(conf.groups);
-        definitions.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
+        formulas.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
         left_out.extend(conf.left_out.into_iter().map(|LeftOut { line, entry, why }| Warning::LineLeftOut {
             line: format!("{}:{line}", path.display()),
             entry,
@@ -84,9 +88,10 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.groups.extend(parser.parse(text)?);
         }
     }
-    for (definition, events) in self::definitions(metrics)? {
-        chosen.add(&events.iter().map(String::as_str).collect::<Vec<_>>(), &mut parser)?;
-        definitions.push(definition);
+    for formula in self::formulas(metrics)? {
+        let events = formula.operands().iter().map(|operand| operand.name.as_str());
+        chosen.add(&events.collect::<Vec<_>>(), &mut parser)?;
+        formulas.push(formula);
     }
     if metrics.topdown {
         let has = |name: &str| Parser::new(host).parse(name).is_ok();
@@ -101,7 +106,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     chosen.groups = parts::split(chosen.groups, plan.aggregation)?;
     Ok(Wanted {
         groups: bind(chosen.groups, &plan.cgroups, host)?,
-        metrics: definitions,
+        metrics: formulas,
         topdown: metrics.topdown,
         left_out,
         no_hardware,
@@ -131,22 +136,15 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<P
 }
 
 /// A derived event as a metric. Metrics go by the values that are shown, its factors by occurrences.
-fn derived(sum: &Sum, chosen: &Chosen) -> Definition {
+fn derived(sum: &Sum, chosen: &Chosen) -> Formula {
     let quantity = |name: &str| chosen.events().find(|event| event.name == name).map_or((1.0, ""), quantity);
     let unit = match sum.terms.iter().all(|(_, factor)| factor.is_none()) {
         true => quantity(&sum.terms[0].0).1,
         false => "",
     };
-    let terms = sum.terms.iter();
-    Definition {
-        name: sum.name.clone(),
-        unit: unit.to_owned(),
-        help: String::new(),
-        expression: Expression::sum(
-            terms
-                .map(|(name, factor)| (name.clone(), factor.map_or(1.0, |factor| factor / quantity(name).0))),
-        ),
-    }
+    let factor = |name: &str, factor: Option<f64>| factor.map_or(1.0, |factor| factor / quantity(name).0);
+    let terms = sum.terms.iter().map(|(name, own)| (name.clone(), factor(name, *own)));
+    Formula::sum(&sum.name, unit, terms)
 }
 
 /// Leaves out the cores and PMUs that were not asked for.
@@ -276,35 +274,32 @@ fn bind(
     }
 }
 
-/// The metrics that were asked for, each with the events that it needs.
+/// The metrics that were asked for: by name or group, then the user's own. One that several names ask for is
+/// computed once.
 ///
 /// # Errors
 /// Names of no metric, expressions that cannot be understood.
-pub(super) fn definitions(metrics: &Metrics) -> Result<Vec<(Definition, Vec<String>)>> {
-    let mut chosen: Vec<&named::Named> = Vec::new();
+pub(super) fn formulas(metrics: &Metrics) -> Result<Vec<Formula>> {
+    let written = metrics.expressions.iter().map(|text| library::definition(text));
+    let written = written.collect::<Result<Vec<_>>>()?;
+    let library = Library::new(NAMED.iter().copied().chain(written.iter().copied()));
+    let mut chosen = Vec::new();
     for name in &metrics.names {
-        let own = named::find(name).into_iter().chain(named::of_group(name)).collect::<Vec<_>>();
+        let own = library.named(name).chain(library.of_group(name)).collect::<Vec<_>>();
         if own.is_empty() {
             return Err(unknown_metric(name));
         }
-        // One that several groups or names ask for is shown once.
-        let new = own.into_iter().filter(|metric| !chosen.contains(metric)).collect::<Vec<_>>();
-        chosen.extend(new);
+        chosen.extend(own);
     }
-    let named = chosen.into_iter().map(|metric| {
-        let events = metric.events.iter().map(|event| event.to_string()).collect();
-        Ok((metric.definition()?, events))
-    });
-    let written = metrics.expressions.iter().map(|text| {
-        let definition = expression::definition(text)?;
-        let events = definition.expression.events().to_vec();
-        Ok((definition, events))
-    });
-    named.chain(written).collect()
+    chosen.extend(library.definitions().skip(NAMED.len()));
+    let mut seen = HashSet::new();
+    chosen.retain(|definition| seen.insert(std::ptr::from_ref(*definition)));
+    let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+    chosen.into_iter().map(|definition| binder.formula(definition)).collect()
 }
 
 fn unknown_metric(name: &str) -> Error {
-    let known: Vec<&str> = named::NAMED.iter().map(|metric| metric.name).collect();
+    let known: Vec<&str> = NAMED.iter().map(|metric| metric.name).collect();
     let near = crate::text::nearest(name, known.iter().copied(), 3);
     let error = Error::usage(format!("no metric `{}`", crate::text::clean(name)));
     let error =

@@ -127,6 +127,7 @@ pub(super) fn run(
         control: control.as_mut(),
         watcher: watcher.as_mut(),
         status: &mut (),
+        counted: None,
     }
     .run()?;
     drop(signals);

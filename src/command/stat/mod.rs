@@ -35,12 +35,12 @@ use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::profile::counts::{Counts, CpuTime};
-use crate::profile::metrics::expression::Definition;
+use crate::profile::metrics::formula::Formula;
 use crate::profile::metrics::{self, topdown};
 use crate::profile::repeats;
 use crate::profile::versus::compare;
 use crate::recording::control::Control;
-use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure};
+use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::file::counts::{CountsFile, Described};
 use crate::recording::output_pipe::OutputPipe;
 use crate::recording::plan::{Course, Scope};
@@ -310,18 +310,20 @@ impl Session<'_> {
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
         let setup = Setup {
             host: self.machine.host,
-            groups: chosen,
-            scope: plan.scope.clone(),
-            inherit: plan.inherit,
-            levels: plan.levels,
+            plan: CountPlan {
+                groups: chosen,
+                scope: plan.scope.clone(),
+                inherit: plan.inherit,
+                levels: plan.levels,
+                interval_ns: plan.when.interval_ns,
+                interval_count: plan.when.interval_count,
+            },
             course: Course {
                 command: command.to_vec(),
                 delay: plan.when.delay,
                 timeout_ns: plan.when.timeout_ns,
                 ..Course::default()
             },
-            interval_ns: plan.when.interval_ns,
-            interval_count: plan.when.interval_count,
             streams: match &output {
                 Some(pipe) => pipe.streams(),
                 None if plan.recording.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
@@ -379,7 +381,7 @@ impl Session<'_> {
 }
 
 /// Computes the metrics of a table: those by name or expression, then the top-down analysis.
-fn derive(counts: &mut Counts, metrics: &[Definition], is_topdown: bool) {
+fn derive(counts: &mut Counts, metrics: &[Formula], is_topdown: bool) {
     counts.derived = metrics::derive(counts, metrics);
     if is_topdown {
         let more = topdown::derive(counts);

@@ -39,7 +39,7 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     quality::warn(&session);
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
-    let definitions: Vec<_> = events::definitions(&plan.metrics)?.into_iter().map(|(own, _)| own).collect();
+    let formulas = events::formulas(&plan.metrics)?;
     let host = Host::live();
     let machine = Machine::recorded(&host, recorded.topology.clone(), recorded.cpus.first().copied());
     let columns = columns(&recorded.events);
@@ -55,7 +55,7 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
         let span =
             Span { threads: &threads, timestamp_ns, elapsed_ns, cpu_time: None, yielded_ns: 0, off: false };
         let mut counts = shown.counts(readings, &span, &machine);
-        super::derive(&mut counts, &definitions, plan.metrics.topdown);
+        super::derive(&mut counts, &formulas, plan.metrics.topdown);
         counts
     };
     let mut printer = Printer::new(plan.output.clone(), subject(&session, &recorded))?;

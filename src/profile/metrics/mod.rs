@@ -6,15 +6,20 @@
 //! together: only those of one row, one cgroup and one level (`:u` with `:u`). Formats nothing; [`Format`]
 //! says which of perf's number forms belongs to a metric.
 
-pub mod expression;
+mod expression;
+pub mod formula;
+mod grammar;
+pub mod library;
+pub mod literals;
 pub mod named;
 mod role;
 pub mod topdown;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::counts::{Counts, Derived, Reason, Role};
-use expression::Definition;
+use formula::{Formula, Operand};
 
 /// One derived number.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,68 +230,88 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Computes definitions for each row (and each cgroup in it): what [`Counts::derived`] holds.
-pub fn derive(counts: &Counts, definitions: &[Definition]) -> Vec<Vec<Derived>> {
+/// Computes formulas for each row (and each cgroup in it): what [`Counts::derived`] holds.
+pub fn derive(counts: &Counts, formulas: &[Formula]) -> Vec<Vec<Derived>> {
     let mut cgroups: Vec<Option<&str>> = Vec::new();
     for event in &counts.events {
         if !cgroups.contains(&event.cgroup.as_deref()) {
             cgroups.push(event.cgroup.as_deref());
         }
     }
-    let row = |row| {
-        let each = |d| cgroups.iter().map(move |cgroup| derive_one(counts, row, *cgroup, d));
-        definitions.iter().flat_map(each).collect()
-    };
-    (0..counts.rows.len()).map(row).collect()
+    let each = |formula| cgroups.iter().map(move |cgroup| Counted::of(counts, *cgroup, formula));
+    let counted: Vec<Counted<'_>> = formulas.iter().flat_map(each).collect();
+    (0..counts.rows.len()).map(|row| counted.iter().map(|own| own.derive(row)).collect()).collect()
 }
 
-fn derive_one(counts: &Counts, row: usize, cgroup: Option<&str>, definition: &Definition) -> Derived {
-    let expression = &definition.expression;
-    // The level that all parts have: `cycles:u` goes with `instructions:u`. An exact name needs no level.
-    let mut levels: Vec<&str> = vec![""];
-    levels.extend(counts.events.iter().map(|e| e.level.as_str()).filter(|l| !l.is_empty()));
-    let complete = |level: &&str| {
-        expression
-            .events()
-            .iter()
-            .all(|name| name == "duration_time" || find(counts, name, cgroup, level).is_some())
-    };
-    let level = levels.iter().copied().find(|level| complete(level)).unwrap_or_default();
-    let mut used: Vec<usize> = Vec::new();
-    let value = expression.evaluate(&mut |name| {
-        if name == "duration_time" {
-            return Ok(counts.elapsed_seconds());
+/// A formula, and which of the counted events are its operands.
+struct Counted<'a> {
+    counts: &'a Counts,
+    cgroup: Option<&'a str>,
+    formula: &'a Formula,
+    events: HashMap<&'a Operand, usize>,
+}
+
+impl<'a> Counted<'a> {
+    fn of(counts: &'a Counts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
+        // The level that all parts have: `cycles:u` goes with `instructions:u`. An exact name needs no level.
+        let mut levels: Vec<&str> = vec![""];
+        for event in &counts.events {
+            if !levels.contains(&event.level.as_str()) {
+                levels.push(&event.level);
+            }
         }
-        let Some(event) = find(counts, name, cgroup, level) else {
-            return Err(Reason::new(
-                format!("`{name}` is not among the counted events"),
-                format!("add it: -e {name}"),
-            ));
+        let complete = |level: &&str| {
+            let is_here = |name: &str| name == DURATION || find(counts, name, cgroup, level).is_some();
+            formula.operands().iter().all(|operand| is_here(&operand.name))
         };
-        let value = counts.value(row, event);
-        used.push(event);
-        match value.number() {
-            Some(number) => Ok(number * counts.events[event].scale),
-            None => Err(match value.reason() {
-                Some(reason) => {
-                    Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() }
-                }
-                None => Reason::new(format!("{name} is not counted in this place"), ""),
-            }),
+        let level = levels.iter().copied().find(complete).unwrap_or_default();
+        let operands = formula.operands().iter().chain(formula.threshold_operands());
+        let place = |of: &'a Operand| Some((of, find(counts, &of.name, cgroup, level)?));
+        Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }
+    }
+
+    fn derive(&self, row: usize) -> Derived {
+        let Self { counts, cgroup, formula, events } = self;
+        let mut lookup = |operand: &Operand| {
+            let name = &operand.name;
+            if name == DURATION {
+                return Ok(counts.elapsed_seconds());
+            }
+            let Some(&event) = events.get(operand) else {
+                return Err(Reason::new(
+                    format!("`{name}` is not among the counted events"),
+                    format!("add it: -e {name}"),
+                ));
+            };
+            let value = counts.value(row, event);
+            match value.number() {
+                Some(number) if operand.raw => Ok(number),
+                Some(number) => Ok(number * counts.events[event].scale),
+                None => Err(match value.reason() {
+                    Some(reason) => {
+                        Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() }
+                    }
+                    None => Reason::new(format!("{name} is not counted in this place"), ""),
+                }),
+            }
+        };
+        let used: Vec<usize> = formula.operands().iter().filter_map(|of| events.get(of).copied()).collect();
+        let shared = used.iter().any(|&e| counts.value(row, e).share() < 1.0);
+        let group = |e: &usize| counts.events[*e].group;
+        Derived {
+            name: formula.name.clone(),
+            unit: formula.unit.clone(),
+            help: formula.help.clone(),
+            cgroup: cgroup.map(str::to_owned),
+            value: formula.evaluate(&mut lookup),
+            crossed: formula.crossed(&mut lookup),
+            inexact: shared && used.iter().any(|e| group(e) != group(&used[0])),
         }
-    });
-    let shared = used.iter().any(|&e| counts.value(row, e).share() < 1.0);
-    let group = |e: &usize| counts.events[*e].group;
-    let inexact = shared && used.iter().any(|e| group(e) != group(&used[0]));
-    Derived {
-        name: definition.name.clone(),
-        unit: definition.unit.clone(),
-        help: definition.help.clone(),
-        cgroup: cgroup.map(str::to_owned),
-        value,
-        inexact,
     }
 }
+
+/// The operand that is no event's count but the time that all were counted in: seconds.
+const DURATION: &str = "duration_time";
 
 /// The event that an expression's `name` means: the one written so, or the generic one of that role at
 /// `level`.

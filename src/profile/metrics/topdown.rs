@@ -76,6 +76,7 @@ pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
             help: help.to_owned(),
             cgroup: None,
             value: level.clone().map(|l| 100.0 * pick(l)),
+            crossed: None,
             inexact: false,
         };
         vec![

@@ -31,7 +31,9 @@ use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{MOST_DESCRIPTORS, Request};
 use crate::record::encode::{Encoder, MOST_THREADS};
 use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
+use crate::recording::beside::Beside;
 use crate::recording::control::Control;
+use crate::recording::counting::{CountPlan, Counting, Observer};
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
 use crate::recording::plan::{FilePlan, SamplePlan, Scope};
@@ -81,6 +83,8 @@ pub(crate) struct Recording<'a> {
     /// `--reserve=yield`: who tells when somebody else wants the hardware.
     pub(crate) watcher: Option<&'a mut Watcher>,
     pub(crate) status: &'a mut dyn StatusLine,
+    /// What is counted beside it, and who is shown the counts.
+    pub(crate) counted: Option<(CountPlan, &'a mut dyn Observer)>,
 }
 
 /// What a recording came to.
@@ -139,7 +143,12 @@ impl Recording<'_> {
     /// What writing says is in the [`Run`].
     pub(crate) fn run(self) -> Result<Run> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
-        let Self { signals, control, watcher, status, .. } = self;
+        let Self { signals, control, watcher, status, counted, .. } = self;
+        let course = &plan.course;
+        let counting = counted.map(|(counted, observer)| {
+            Counting::open(counted, host, course, held.as_ref(), watcher.is_some(), observer)
+        });
+        let counting = counting.transpose()?;
         let mut recorder = Recorder {
             host,
             plan,
@@ -161,9 +170,17 @@ impl Recording<'_> {
             is_full: false,
             is_detached: false,
         };
-        let (course, signals, stop) = (&plan.course, Some(signals), None);
+        let (signals, stop) = (Some(signals), None);
         let surroundings = Surroundings { host, course, held, threads, signals, control, stop, watcher };
-        let measured = drive(&mut recorder, surroundings)?;
+        let measured = match counting {
+            None => drive(&mut recorder, surroundings)?,
+            Some(counting) => {
+                let mut both = Beside::new(recorder, counting);
+                let measured = drive(&mut both, surroundings)?;
+                recorder = both.recording;
+                measured
+            }
+        };
         if recorder.sources.rings.slow_to_close() > 0 {
             // Closing tracepoints takes the kernel its time; nobody needs to wait for it.
             process::close_behind();

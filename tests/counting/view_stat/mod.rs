@@ -12,7 +12,6 @@ use std::io;
 
 use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Reason, Role, RunTime, Value};
 use pmc::profile::metrics::{derive, shadow};
-use pmc::profile::metrics::{expression, named};
 use pmc::profile::versus::compare;
 use pmc::units::Count;
 use pmc::view::openmetrics;
@@ -59,7 +58,7 @@ fn every_json_line_of_every_mode_is_json() {
     all.extend(PLACES.map(|a| placed(a, Some(1_050_095_660))));
     for counts in &mut all {
         counts.events[0].name = "task\"clock\n".into();
-        counts.derived = derive(counts, &[expression::definition("x=page-faults / 2").unwrap()]);
+        counts.derived = derive(counts, &[formula("x=page-faults / 2").unwrap()]);
         for metric_only in [false, true] {
             let style = StatStyle { metric_only, ..plain() };
             let got = written(|out| json::write(out, counts, &style));
@@ -108,7 +107,7 @@ fn every_csv_line_has_as_many_fields_as_the_others() {
     for event in &mut with_cgroup.events {
         event.cgroup = Some("/a".into());
     }
-    with_cgroup.derived = derive(&with_cgroup, &[named::find("ipc").unwrap().definition().unwrap()]);
+    with_cgroup.derived = derive(&with_cgroup, &[formula("ipc").unwrap()]);
     let mut stalled = hardware();
     stalled.aggregation = Aggregation::Socket;
     stalled.rows[0].place.socket = Some(0);
@@ -127,7 +126,7 @@ fn the_table_of_software_events() {
 #[test]
 fn the_table_of_hardware_events() {
     let mut counts = hardware();
-    let definitions = ["ipc", "branch_mpki"].map(|n| named::find(n).unwrap().definition().unwrap());
+    let definitions = ["ipc", "branch_mpki"].map(|name| formula(name).unwrap());
     counts.derived = derive(&counts, &definitions);
     kit::golden("stat/hardware.txt", &written(|out| text::run(out, &counts, &command(), &plain())));
     let colour = StatStyle { colour: true, big_num: false, ..plain() };
@@ -222,7 +221,7 @@ fn the_exposition_is_openmetrics() {
     let mut counts = hardware();
     counts.events[4].name = "bran\"ches\\\n".into();
     counts.rows[0].values[3] = unsupported();
-    counts.derived = derive(&counts, &[named::find("ipc").unwrap().definition().unwrap()]);
+    counts.derived = derive(&counts, &[formula("ipc").unwrap()]);
     let got = openmetrics::exposition(&counts);
     assert!(got.ends_with("# EOF\n"));
     kit::golden("stat/openmetrics.txt", &got);
@@ -286,7 +285,7 @@ fn commands_are_compared() {
 #[test]
 fn lines_fit_the_terminal() {
     let mut counted = vec![("software", software()), ("hardware", hardware()), ("repeated", repeated())];
-    let definitions = ["ipc", "branch_mpki"].map(|n| named::find(n).unwrap().definition().unwrap());
+    let definitions = ["ipc", "branch_mpki"].map(|name| formula(name).unwrap());
     counted[1].1.derived = derive(&counted[1].1, &definitions);
     for aggregation in [Aggregation::Cpu, Aggregation::Socket] {
         counted.push(("placed", placed(aggregation, None)));
@@ -360,10 +359,10 @@ fn metrics_keep_levels_cgroups_and_groups_apart() {
 fn derived_metrics_say_why_there_is_no_value() {
     let counts = software();
     let definitions = [
-        expression::definition("a=instructions / cycles").unwrap(),
-        expression::definition("b=page-faults / context-switches").unwrap(),
-        expression::definition("c=page-faults / duration_time").unwrap(),
-        expression::definition("d=cycles * 2").unwrap(),
+        formula("a=instructions / cycles").unwrap(),
+        formula("b=page-faults / context-switches").unwrap(),
+        formula("c=page-faults / duration_time").unwrap(),
+        formula("d=cycles * 2").unwrap(),
     ];
     let row = &derive(&counts, &definitions)[0];
     assert!(row[0].value.as_ref().unwrap_err().cause.contains("`instructions` is not among"));
@@ -379,7 +378,7 @@ fn a_named_metric_takes_events_of_one_level() {
         counts.events[at].level = "u".into();
         counts.events[at].name += ":u";
     }
-    let ipc = named::find("ipc").unwrap().definition().unwrap();
+    let ipc = formula("ipc").unwrap();
     assert_eq!(derive(&counts, std::slice::from_ref(&ipc))[0][0].value, Ok(1.5));
     counts.events[1].level = "k".into();
     assert!(derive(&counts, &[ipc])[0][0].value.is_err());
@@ -448,7 +447,7 @@ mod hostile {
             counts.events[1].cgroup = Some(comm.clone());
             counts.rows[0].place.thread = Some((comm.clone(), 1));
             counts.derived = vec![vec![pmc::profile::counts::Derived {
-                name: name.clone(), unit: String::new(), help: comm.clone(), cgroup: None, value: Ok(1.0), inexact: true,
+                name: name.clone(), unit: String::new(), help: comm.clone(), cgroup: None, value: Ok(1.0), crossed: None, inexact: true,
             }]];
             let subject = Subject::Command(vec![name.clone(), comm.clone()]);
             let tables = [
@@ -466,9 +465,9 @@ mod hostile {
         }
 
         #[test]
-        fn no_expression_makes_the_parser_panic(text in r"[-a-z0-9+*/()'\\,.:@ eü]{0,60}") {
-            if let Ok(expression) = expression::definition(&format!("x={text}")) {
-                let _ = expression.expression.evaluate(&mut |_| Ok(1.5));
+        fn no_expression_makes_the_parser_panic(text in r"[-a-z0-9+*/%|^&<>=#()'\\,.:@ eü]{0,60}") {
+            if let Ok(formula) = formula(&format!("x={text}")) {
+                let _ = formula.evaluate(&mut |_| Ok(1.5));
             }
         }
     }

@@ -6,8 +6,21 @@ use pmc::profile::counts::Part;
 use pmc::profile::counts::{
     Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role, Row, RunTime, Value,
 };
+use pmc::profile::metrics::formula::Formula;
+use pmc::profile::metrics::library::{Binder, Library, definition};
+use pmc::profile::metrics::literals::Environment;
+use pmc::profile::metrics::named::NAMED;
 use pmc::units::Count;
 use pmc::view::stat::{StatStyle, Subject};
+
+/// One of pmc's own metrics by its name, or one that is written `NAME=EXPRESSION`.
+pub(crate) fn formula(text: &str) -> pmc::error::Result<Formula> {
+    let written = text.contains('=').then(|| definition(text)).transpose()?;
+    let library = Library::new(NAMED.iter().copied().chain(written));
+    let name = written.map_or(text, |written| written.name);
+    let wanted = library.named(name).last().expect("a metric of this name");
+    Binder::new(&library, &Environment::UNKNOWN).formula(wanted)
+}
 
 pub(crate) fn event(name: &str, role: Role) -> Event {
     Event {

@@ -1,0 +1,467 @@
+//! Metrics by name and group, and how their texts become computable.
+//!
+//! Receives [`Definition`]s: pmc's own ([`super::named`]), those of vendors' tables, the user's; hands on
+//! [`Formula`]s for this machine. Decides what a name in an expression means: a metric of the same PMU, of
+//! none, of any, in any case; else an event. A metric's own name in its expression is an event.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::expression::Node;
+use super::formula::{Bound, Formula, Leaf, Operand};
+use super::grammar::{self, Word};
+use super::literals::Environment;
+use crate::error::{Error, Result};
+use crate::profile::counts::Reason;
+use crate::text;
+
+/// How deep metrics and their expressions may be nested in one another: all of it is walked by recursion.
+const MOST_DEEP: usize = 1000;
+
+/// A metric as it is written down.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Definition<'a> {
+    /// The name shown.
+    pub name: &'a str,
+    /// Other names it goes by.
+    pub aliases: &'a [&'a str],
+    /// The PMU of the kind of core whose table it is from; empty for pmc's own and the user's.
+    pub pmu: &'a str,
+    /// perf's `ScaleUnit`: a factor, where it is not 1, and the unit (`100%`, `1e3per_1k_instr`, `GHz`).
+    pub scale: &'a str,
+    /// The groups that it is in, by which several are asked for at once, with `;` between them.
+    pub groups: &'a str,
+    /// Its level in the tree of the top-down analysis, 1 at the top.
+    pub level: Option<u8>,
+    /// The metric above it in that tree; empty at the top.
+    pub parent: &'a str,
+    /// How it is computed.
+    pub expression: &'a str,
+    /// The condition under which its value deserves attention; empty where there is none.
+    pub threshold: &'a str,
+    /// The events to sample with where it does.
+    pub locate: &'a str,
+    /// What it says, in a few words.
+    pub help: &'a str,
+    /// It goes by counts as the kernel has them (perf's and the vendors'), not by the values that are shown:
+    /// joules and milliseconds (pmc's own and the user's).
+    pub raw: bool,
+}
+
+impl<'a> Definition<'a> {
+    /// The groups, one by one.
+    pub fn groups(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.groups.split(';').filter(|group| !group.is_empty())
+    }
+
+    /// The factor and the unit of the value.
+    pub fn factor_and_unit(&self) -> (f64, &'a str) {
+        let (factor, unit) = self.scale.split_at(grammar::number_length(self.scale));
+        (factor.parse().unwrap_or(1.0), unit)
+    }
+
+    /// Whether it is called so, in any case, with `-` as good as `_`.
+    fn is_called(&self, name: &str) -> bool {
+        let same = |own: &str| {
+            let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+            own.bytes().map(plain).eq(name.bytes().map(plain))
+        };
+        same(self.name) || self.aliases.iter().any(|alias| same(alias))
+    }
+}
+
+/// Reads one `--metric`: `NAME=EXPRESSION`. The expression is looked at when it is bound.
+///
+/// # Errors
+/// What is missing.
+pub fn definition(text: &str) -> Result<Definition<'_>> {
+    let Some((name, expression)) = text.split_once('=') else {
+        return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
+            .why("a metric is written NAME=EXPRESSION")
+            .try_this("--metric 'ipc=instructions / cycles'"));
+    };
+    let name = name.trim();
+    if name.is_empty() {
+        return Err(Error::usage(format!("the metric `{}` has no name before its `=`", text::clean(text)))
+            .try_this("--metric 'ipc=instructions / cycles'"));
+    }
+    Ok(Definition { name, expression, ..Definition::default() })
+}
+
+/// Metrics by name and group. Nothing is parsed before it is bound.
+#[derive(Debug, Default)]
+pub struct Library<'a> {
+    definitions: Vec<Definition<'a>>,
+    /// By name in lower case.
+    names: HashMap<String, Vec<usize>>,
+}
+
+impl<'a> Library<'a> {
+    /// A library of these. A name means the later one of the same PMU, and a PMU's rather than an earlier
+    /// one of none: a vendor's instead of pmc's.
+    pub fn new(definitions: impl IntoIterator<Item = Definition<'a>>) -> Self {
+        let mut library = Self::default();
+        for definition in definitions {
+            let named = library.names.entry(definition.name.to_ascii_lowercase()).or_default();
+            named.retain(|&older| !["", definition.pmu].contains(&library.definitions[older].pmu));
+            named.push(library.definitions.len());
+            library.definitions.push(definition);
+        }
+        library
+    }
+
+    /// All, in the order in which they were given.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition<'a>> {
+        self.definitions.iter()
+    }
+
+    /// Those of this name or alias, in any case, with `-` as good as `_`: one for each PMU.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Definition<'a>> {
+        let exact = self.names.get(&name.to_ascii_lowercase());
+        let others = self.definitions.iter().filter(move |definition| definition.is_called(name));
+        let others = others.take(if exact.is_some() { 0 } else { usize::MAX });
+        exact.into_iter().flatten().map(|&at| &self.definitions[at]).chain(others)
+    }
+
+    /// All of this group, in any case.
+    pub fn of_group(&self, group: &str) -> impl Iterator<Item = &Definition<'a>> {
+        let is_in = move |of: &Definition<'a>| of.groups().any(|own| own.eq_ignore_ascii_case(group));
+        self.definitions.iter().filter(move |definition| is_in(definition))
+    }
+
+    /// The names of the groups.
+    pub fn groups(&self) -> BTreeSet<&'a str> {
+        self.definitions.iter().flat_map(Definition::groups).collect()
+    }
+
+    /// The metric that this name means in an expression for this PMU.
+    fn meant(&self, name: &str, pmu: &str) -> Option<&Definition<'a>> {
+        let all = self.names.get(&name.to_ascii_lowercase())?.iter().map(|&at| &self.definitions[at]);
+        all.min_by_key(|definition| (definition.pmu != pmu, !definition.pmu.is_empty()))
+    }
+}
+
+/// Makes definitions computable on a machine. It remembers what it has bound: use one for all.
+pub struct Binder<'l, 'a> {
+    library: &'l Library<'a>,
+    environment: &'l Environment<'l>,
+    /// By the definition's address.
+    done: HashMap<*const Definition<'a>, Rc<Bound>>,
+}
+
+/// A definition whose expression is parsed, and the metrics in it that have not been looked at.
+struct Open<'l, 'a> {
+    definition: &'l Definition<'a>,
+    expression: Node<Word>,
+    named: Vec<&'l Definition<'a>>,
+}
+
+impl<'l, 'a> Binder<'l, 'a> {
+    /// A binder of metrics that may name those of `library`.
+    pub fn new(library: &'l Library<'a>, environment: &'l Environment<'l>) -> Self {
+        Self { library, environment, done: HashMap::new() }
+    }
+
+    /// Makes a definition computable.
+    ///
+    /// # Errors
+    /// Texts that cannot be understood; metrics that name each other in a circle.
+    pub fn formula(&mut self, definition: &'l Definition<'a>) -> Result<Formula> {
+        let value = self.bound(definition)?;
+        let threshold = match definition.threshold {
+            "" => None,
+            text => {
+                let expression = grammar::parse(definition.name, text)?;
+                for named in self.named_in(&expression, definition.pmu) {
+                    self.bound(named)?;
+                }
+                Some(Rc::new(self.bind(definition, &expression, true)?))
+            }
+        };
+        let operands = value.operands();
+        let mut more = threshold.as_ref().map(|threshold| threshold.operands()).unwrap_or_default();
+        more.retain(|operand| !operands.contains(operand));
+        let (factor, unit) = definition.factor_and_unit();
+        Ok(Formula {
+            name: definition.name.to_owned(),
+            pmu: definition.pmu.to_owned(),
+            unit: unit.to_owned(),
+            help: definition.help.to_owned(),
+            groups: definition.groups().map(str::to_owned).collect(),
+            level: definition.level,
+            parent: definition.parent.to_owned(),
+            locate: definition.locate.to_owned(),
+            factor,
+            value,
+            threshold,
+            operands,
+            threshold_operands: more,
+        })
+    }
+
+    /// A definition's value, after those that it names. Not by recursion: names come from outside.
+    fn bound(&mut self, wanted: &'l Definition<'a>) -> Result<Rc<Bound>> {
+        let mut path: Vec<Open<'l, 'a>> = Vec::new();
+        let mut next = Some(wanted);
+        loop {
+            if let Some(definition) =
+                next.take().filter(|own| !self.done.contains_key(&std::ptr::from_ref(*own)))
+            {
+                if let Some(from) = path.iter().position(|open| std::ptr::eq(open.definition, definition)) {
+                    let circle = path[from..].iter().map(|open| open.definition.name);
+                    return Err(in_a_circle(circle.chain([definition.name])));
+                }
+                let expression = grammar::parse(definition.name, definition.expression)?;
+                let mut named = self.named_in(&expression, definition.pmu);
+                named.retain(|named| !std::ptr::eq(*named, definition));
+                path.push(Open { definition, expression, named });
+            }
+            let Some(open) = path.last_mut() else { break };
+            next = open.named.pop();
+            if next.is_none() {
+                let value = self.bind(open.definition, &open.expression, false)?;
+                self.done.insert(std::ptr::from_ref(open.definition), Rc::new(value));
+                path.pop();
+            }
+        }
+        Ok(Rc::clone(&self.done[&std::ptr::from_ref(wanted)]))
+    }
+
+    /// The metrics that an expression names.
+    fn named_in(&self, expression: &Node<Word>, pmu: &str) -> Vec<&'l Definition<'a>> {
+        let mut found = Vec::new();
+        expression.leaves(&mut |word| {
+            if let Word::Name(name) = word {
+                found.extend(self.library.meant(name, pmu));
+            }
+        });
+        found
+    }
+
+    /// Binds an expression; the metrics in it have been bound.
+    fn bind(
+        &self,
+        definition: &Definition<'a>,
+        expression: &Node<Word>,
+        is_threshold: bool,
+    ) -> Result<Bound> {
+        let event = |name: &str| self.event(name, definition.raw);
+        let unknown = |what: String| Node::Leaf(Leaf::Unknown(Reason::new(what, "")));
+        let node = expression.bind(&mut |word| match word {
+            Word::Name(name) => match self.library.meant(name, definition.pmu) {
+                Some(own) if std::ptr::eq(own, definition) && !is_threshold => event(name),
+                Some(metric) => self.metric(metric),
+                None if is_threshold && definition.name.eq_ignore_ascii_case(name) => self.metric(definition),
+                None => event(name),
+            },
+            Word::Event(name) => event(name),
+            Word::Literal(name) => match self.environment.literals.get(name) {
+                Some(value) => Node::Number(value),
+                None => unknown(format!("#{name} is not known on this machine")),
+            },
+            Word::HasEvent(name) => Node::Number(f64::from((self.environment.has_event)(name))),
+            Word::SourceCount(name) => match (self.environment.source_count)(name) {
+                Some(count) => Node::Number(count),
+                None => unknown(format!("no PMU of this machine counts {name}")),
+            },
+            Word::IsCpuid(pattern) => Node::Number(f64::from((self.environment.is_cpuid)(pattern))),
+            Word::Nothing => unknown("this machine does not have what it is computed from".to_owned()),
+        });
+        let bound = Bound::new(node);
+        if bound.depth > MOST_DEEP {
+            return Err(Error::usage(format!(
+                "the metric `{}` is nested too deep, with the metrics that it names",
+                text::clean(definition.name)
+            ))
+            .why(format!("at most {MOST_DEEP} operations can be inside one another")));
+        }
+        Ok(bound)
+    }
+
+    fn metric(&self, definition: &Definition<'a>) -> Node<Leaf> {
+        let bound = &self.done[&std::ptr::from_ref(definition)];
+        match bound.node {
+            Node::Number(number) => Node::Number(number),
+            _ => Node::Leaf(Leaf::Metric(Rc::clone(bound))),
+        }
+    }
+
+    fn event(&self, name: &str, raw: bool) -> Node<Leaf> {
+        let Some(event) =
+            name.strip_suffix(":R").or_else(|| name.strip_suffix('R').filter(|n| n.ends_with('/')))
+        else {
+            return Node::Leaf(Leaf::Operand(Operand { name: name.to_owned(), raw }));
+        };
+        match (self.environment.retire_latency)(event) {
+            Some(cycles) => Node::Number(cycles),
+            // Its comparisons do not hold, `min` and `max` take the other side.
+            None => Node::Number(f64::NAN),
+        }
+    }
+}
+
+fn in_a_circle<'a>(names: impl Iterator<Item = &'a str>) -> Error {
+    let names = names.map(|name| format!("`{}`", text::clean(name))).collect::<Vec<_>>();
+    Error::usage(format!("the metric {} names itself", names[0]))
+        .why(format!("{} needs the next: they go in a circle", names.join(", of which each ")))
+        .try_this("quote a name that is to be an event's")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::literals::Literals;
+    use super::*;
+
+    const METRICS: [Definition<'_>; 7] = {
+        const NONE: Definition<'_> = Definition {
+            name: "",
+            aliases: &[],
+            pmu: "cpu_core",
+            scale: "",
+            groups: "",
+            level: None,
+            parent: "",
+            expression: "",
+            threshold: "",
+            locate: "",
+            help: "",
+            raw: true,
+        };
+        [
+            Definition {
+                name: "tma_Bound",
+                scale: "100%",
+                groups: "TopdownL1;tma_L1_group",
+                level: Some(1),
+                expression: "tma_stalls / tma_slots",
+                threshold: "tma_bound > 0.2 & tma_slots > 10 & OTHER:u < 5",
+                ..NONE
+            },
+            Definition { name: "tma_stalls", expression: "A if #SMT_on else B - tma_width", ..NONE },
+            Definition { name: "tma_slots", expression: "tma_width * CYCLES", ..NONE },
+            Definition { name: "tma_slots", pmu: "cpu_atom", expression: "cpu_atom@CYCLES@", ..NONE },
+            Definition { name: "tma_width", expression: "4", ..NONE },
+            Definition { name: "ring", expression: "1 + ring_b", ..NONE },
+            Definition { name: "ring_b", expression: "ring_c + 'ring'", ..NONE },
+        ]
+    };
+
+    fn formula(definitions: &[Definition<'_>], name: &str, smt_on: f64) -> Result<Formula> {
+        let library = Library::new(definitions.iter().copied());
+        let literals = Literals { smt_on: Some(smt_on), ..Literals::default() };
+        let environment = Environment { literals, ..Environment::UNKNOWN };
+        Binder::new(&library, &environment).formula(library.named(name).next().unwrap())
+    }
+
+    fn names(operands: &[Operand]) -> Vec<&str> {
+        operands.iter().map(|operand| operand.name.as_str()).collect()
+    }
+
+    #[test]
+    fn metrics_name_metrics_and_only_what_is_needed_is_counted() {
+        let with = formula(&METRICS, "tma_bound", 1.0).unwrap();
+        assert_eq!(names(with.operands()), ["A", "CYCLES"]);
+        assert_eq!(names(with.threshold_operands()), ["OTHER:u"]);
+        assert!(with.operands().iter().all(|operand| operand.raw));
+        let without = formula(&METRICS, "TMA_BOUND", 0.0).unwrap();
+        assert_eq!(names(without.operands()), ["B", "CYCLES"]);
+        let count = |name: &str| match name {
+            "B" => Ok(16.0),
+            "CYCLES" => Ok(8.0),
+            "OTHER:u" => Ok(1.0),
+            _ => Err(Reason::new("", "")),
+        };
+        assert_eq!(without.evaluate(&mut |operand| count(&operand.name)), Ok(37.5));
+        assert_eq!((without.unit.as_str(), without.level), ("%", Some(1)));
+        assert_eq!(without.crossed(&mut |operand| count(&operand.name)), Some(true));
+        let less = |name: &str| if name == "CYCLES" { Ok(1.0) } else { Err(Reason::new("", "")) };
+        // What is not crossed in one part is not crossed; what is not known is not known.
+        assert_eq!(without.crossed(&mut |operand| less(&operand.name)), Some(false));
+        assert_eq!(without.crossed(&mut |_| Err(Reason::new("", ""))), None);
+        assert!(!formula(&METRICS, "tma_width", 0.0).unwrap().has_threshold());
+    }
+
+    #[test]
+    fn names_are_found_by_pmu_and_group() {
+        let library = Library::new(METRICS);
+        let pmus: Vec<_> = library.named("tma-slots").map(|definition| definition.pmu).collect();
+        assert_eq!(pmus, ["cpu_core", "cpu_atom"]);
+        assert_eq!(library.of_group("tma_l1_GROUP").map(|own| own.name).collect::<Vec<_>>(), ["tma_Bound"]);
+        assert_eq!(library.groups().into_iter().collect::<Vec<_>>(), ["TopdownL1", "tma_L1_group"]);
+        // The user's metrics name vendors', each other, and, by their own name, events.
+        let mine = definition("mine = tma_slots + mine + 'tma_slots'").unwrap();
+        let all = METRICS.iter().copied().chain([mine]).collect::<Vec<_>>();
+        let mine = formula(&all, "mine", 0.0).unwrap();
+        assert_eq!(names(mine.operands()), ["CYCLES", "mine", "tma_slots"]);
+        // A vendor's metric stands in for pmc's of that name.
+        let own = Definition { name: "tma_width", expression: "5", ..Definition::default() };
+        let all = [own].into_iter().chain(METRICS).collect::<Vec<_>>();
+        assert_eq!(Library::new(all).named("tma_width").map(|own| own.expression).collect::<Vec<_>>(), ["4"]);
+    }
+
+    #[test]
+    fn units_have_their_factor() {
+        for (scale, expected) in [
+            ("100%", (100.0, "%")),
+            ("1e3per_1k_instr", (1e3, "per_1k_instr")),
+            ("1per_instr", (1.0, "per_instr")),
+            ("7.11e-06MB/s", (7.11e-6, "MB/s")),
+            ("GHz", (1.0, "GHz")),
+            ("", (1.0, "")),
+            ("1elements", (1.0, "elements")),
+        ] {
+            let definition = Definition { scale, ..Definition::default() };
+            assert_eq!(definition.factor_and_unit(), expected, "{scale}");
+        }
+    }
+
+    #[test]
+    fn circles_and_towers_are_refused() {
+        let error = |texts: &[String]| {
+            let definitions: Vec<_> = texts.iter().map(|text| definition(text).unwrap()).collect();
+            formula(&definitions, "a0", 0.0).unwrap_err().to_string()
+        };
+        let circle = ["a0=1+b", "b=c*2", "c=a0"].map(str::to_owned);
+        let shown = error(&circle);
+        assert!(shown.contains("the metric `a0` names itself") && shown.contains("`c`"), "{shown}");
+        let tower = |height| (0..height).map(|at| format!("a{at} = x + a{}", at + 1)).collect::<Vec<_>>();
+        assert!(error(&tower(5000)).contains("nested too deep"));
+        let highest = (0..MOST_DEEP).step_by(99).rev().find_map(|height| {
+            let texts = tower(height);
+            let definitions: Vec<_> = texts.iter().map(|text| definition(text).unwrap()).collect();
+            Some((height, formula(&definitions, "a0", 0.0).ok()?))
+        });
+        let (height, highest) = highest.unwrap();
+        assert_eq!(highest.evaluate(&mut |_| Ok(1.0)), Ok(height as f64 + 1.0));
+        // What a quoted name means is an event.
+        assert_eq!(names(formula(&METRICS, "ring", 0.0).unwrap().operands()), ["ring_c", "ring"]);
+    }
+
+    #[test]
+    fn what_decides_nothing_is_not_counted() {
+        // As perf's own test of its expressions has it.
+        for (text, expected) in [
+            ("1.0 if EVENT1 > 100.0 else 1.0", &[][..]),
+            ("0 & EVENT1 > 0", &[]),
+            ("EVENT1 > 0 & 0", &[]),
+            ("1 & EVENT1 > 0", &["EVENT1"]),
+            ("EVENT1 > 0 & 1", &["EVENT1"]),
+            ("1 | EVENT1 > 0", &[]),
+            ("EVENT1 > 0 | 1", &[]),
+            ("0 | EVENT1 > 0", &["EVENT1"]),
+            ("EVENT1 if #smt_on else EVENT2", &["EVENT2"]),
+            (r"dash\-event1 - dash\-event2 + dash\-event1", &["dash-event1", "dash-event2"]),
+        ] {
+            let text = format!("m={text}");
+            let formula = formula(&[definition(&text).unwrap()], "m", 0.0).unwrap();
+            assert_eq!(names(formula.operands()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_definition_needs_a_name() {
+        assert_eq!(definition(" ipc = cycles / 2 ").unwrap().name, "ipc");
+        assert!(definition("cycles").is_err());
+        assert!(definition("=cycles").is_err());
+    }
+}

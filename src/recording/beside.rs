@@ -1,0 +1,118 @@
+//! Counting beside a recording: two measurements of one command, by one loop.
+//!
+//! Receives what is driven first (the recording, whose rings wake the loop) and what goes beside it (counters
+//! that are read at their intervals); hands both on as one. What fails beside a recording ends it, and costs
+//! none of its records.
+
+use std::os::fd::BorrowedFd;
+
+use super::drive::{Driven, Measurement};
+use super::ending::Ending;
+use super::reservation::{EventChoice, EventSwitch};
+use crate::abi::Attr;
+use crate::counter::change::Change;
+use crate::counter::rings::Rings;
+use crate::error::{Error, Result};
+
+/// Both.
+pub(super) struct Beside<A, B> {
+    pub(super) recording: A,
+    pub(super) counting: B,
+    /// Why counting went no further.
+    failed: Option<Error>,
+}
+
+impl<A, B> Beside<A, B> {
+    pub(super) fn new(recording: A, counting: B) -> Self {
+        Self { recording, counting, failed: None }
+    }
+}
+
+impl<A: EventSwitch, B: EventSwitch> EventSwitch for Beside<A, B> {
+    fn start(&mut self) -> Result<()> {
+        self.recording.start()?;
+        self.counting.start()
+    }
+
+    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
+        self.recording.switch(on, events)?;
+        self.counting.switch(on, events)
+    }
+
+    fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
+        self.recording.switch_named(on, name, events)?;
+        self.counting.switch_named(on, name, events)
+    }
+
+    fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String> {
+        self.recording.change(change, name, is_on)
+    }
+
+    fn requests(&self) -> Vec<(&str, &Attr)> {
+        [self.recording.requests(), self.counting.requests()].concat()
+    }
+
+    fn yielding(&mut self, is_yielding: bool) {
+        self.recording.yielding(is_yielding);
+        self.counting.yielding(is_yielding);
+    }
+}
+
+impl<A: Driven, B: Driven> Driven for Beside<A, B> {
+    fn rings(&mut self) -> Option<&mut Rings> {
+        self.recording.rings()
+    }
+
+    fn triggers(&mut self) -> Option<&mut Rings> {
+        self.recording.triggers()
+    }
+
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        self.recording.waker()
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.recording.prepare()?;
+        self.counting.prepare()
+    }
+
+    fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
+        self.recording.started(measurement)?;
+        self.counting.started(measurement)
+    }
+
+    fn due(&self) -> Option<u64> {
+        self.recording.due().into_iter().chain(self.counting.due()).min()
+    }
+
+    fn snapshot(&mut self) {
+        self.recording.snapshot();
+    }
+
+    fn detach(&mut self) -> bool {
+        self.recording.detach()
+    }
+
+    fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
+        self.recording.work(measurement)?;
+        if self.failed.is_none() {
+            self.failed = self.counting.work(measurement).err();
+        }
+        measurement.ending.stopped |= self.failed.is_some();
+        Ok(())
+    }
+
+    fn stop(&mut self, ending: &Ending) -> Result<()> {
+        self.recording.stop(ending)?;
+        self.counting.stop(ending)
+    }
+
+    fn finish(&mut self, measurement: &mut Measurement) -> Result<()> {
+        self.recording.finish(measurement)?;
+        self.failed.take().map_or_else(|| self.counting.finish(measurement), Err)
+    }
+
+    fn waits_for_command(&self, ending: &Ending) -> bool {
+        self.recording.waits_for_command(ending)
+    }
+}
