@@ -26,6 +26,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
+        { $_ -cin @('stat:-M', 'stat:--metrics', 'stat-record:-M', 'stat-record:--metrics', 'stat-report:-M', 'stat-report:--metrics') } {
+            $head = $wordToComplete -replace '[^,]*$'
+            & $words[0] list --names metric 2>$null
+        }
         { $_ -cin @('profile:-p', 'profile:--pid', 'stat:-p', 'stat:--pid', 'stat-record:-p', 'stat-record:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid', 'export:--pid', 'flamegraph:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
@@ -1246,6 +1250,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         }
         'pmc;list' {
             [CompletionResult]::new('--unit', '--unit', [CompletionResultType]::ParameterName, 'Only events of this PMU')
+            [CompletionResult]::new('--import', '--import', [CompletionResultType]::ParameterName, 'Keep events, metrics and texts of a copy of Intel''s perfmon, Arm''s data or the kernel''s pmu-events')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write the list to this file')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write the list to this file')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
@@ -1254,11 +1259,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Say what the events count (the default; --no-desc for names alone)')
             [CompletionResult]::new('--desc', '--desc', [CompletionResultType]::ParameterName, 'Say what the events count (the default; --no-desc for names alone)')
             [CompletionResult]::new('--no-desc', '--no-desc', [CompletionResultType]::ParameterName, 'Do not say what the events count')
+            [CompletionResult]::new('--deprecated', '--deprecated', [CompletionResultType]::ParameterName, 'Events of manuals that their makers have given up for others, too')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('--raw-dump', '--raw-dump', [CompletionResultType]::ParameterName, 'Print the names of events that open here on one line, as perf does for the shells'' completion')
             [CompletionResult]::new('--names', '--names', [CompletionResultType]::ParameterName, 'Print names only, one a line, untried: for the shells'' completion')
-            [CompletionResult]::new('--deprecated', '--deprecated', [CompletionResultType]::ParameterName, 'deprecated')
             [CompletionResult]::new('--debug', '--debug', [CompletionResultType]::ParameterName, 'debug')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')

@@ -1008,13 +1008,17 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__list)
-            opts="-l -d -o -j -h --no-pager --long --desc --no-desc --unit --output --json --raw-dump --names --deprecated --debug --help"
+            opts="-l -d -o -j -h --no-pager --long --desc --no-desc --unit --deprecated --import --output --json --raw-dump --names --debug --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --unit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --import)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2819,6 +2823,14 @@ _pmc_events() {
     fi
 }
 
+# Prints the candidates for a list of metrics and of groups of them.
+_pmc_metrics() {
+    local head=${1%"${1##*,}"} name
+    while IFS= read -r name; do
+        printf '%s%s\n' "$head" "$name"
+    done < <("${COMP_WORDS[0]}" list --names metric 2>/dev/null)
+}
+
 # Prints the candidates for a comma-separated list of what stands in these folders of /proc.
 _pmc_numbers() {
     local head=${1%"${1##*,}"} folder
@@ -2850,6 +2862,7 @@ _pmc_value() {
     fi
     case $command:$option in
         profile:-e | profile:--event | stat:-e | stat:--event | stat-record:-e | stat-record:--event | record:-e | record:--event | top:-e | top:--event | export:-e | export:--event | flamegraph:-e | flamegraph:--event) candidates=$(_pmc_events "$value") ;;
+        stat:-M | stat:--metrics | stat-record:-M | stat-record:--metrics | stat-report:-M | stat-report:--metrics) candidates=$(_pmc_metrics "$value") ;;
         profile:-p | profile:--pid | stat:-p | stat:--pid | stat-record:-p | stat-record:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | annotate:--pid | diff:--pid | script:--pid | export:--pid | flamegraph:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
         stat:-t | stat:--tid | stat-record:-t | stat-record:--tid | record:-t | record:--tid | report:--tid | top:-t | top:--tid | annotate:--tid | diff:--tid | script:--tid | export:--tid | flamegraph:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
         *) return 1 ;;

@@ -1185,6 +1185,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         }
         &'pmc;list'= {
             cand --unit 'Only events of this PMU'
+            cand --import 'Keep events, metrics and texts of a copy of Intel''s perfmon, Arm''s data or the kernel''s pmu-events'
             cand -o 'Write the list to this file'
             cand --output 'Write the list to this file'
             cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -1193,11 +1194,11 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -d 'Say what the events count (the default; --no-desc for names alone)'
             cand --desc 'Say what the events count (the default; --no-desc for names alone)'
             cand --no-desc 'Do not say what the events count'
+            cand --deprecated 'Events of manuals that their makers have given up for others, too'
             cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand --raw-dump 'Print the names of events that open here on one line, as perf does for the shells'' completion'
             cand --names 'Print names only, one a line, untried: for the shells'' completion'
-            cand --deprecated 'deprecated'
             cand --debug 'debug'
             cand -h 'Print help'
             cand --help 'Print help'
@@ -1377,6 +1378,12 @@ fn pmc-events {|pmc list|
     }
 }
 
+# The candidates for a list of metrics and of groups of them.
+fn pmc-metrics {|pmc list|
+    var head = (pmc-head '.*,' $list)
+    try { (external $pmc) list --names metric 2>/dev/null | from-lines | each {|name| put $head$name } } catch { }
+}
+
 fn pmc-numbers {|list @folders|
     var head = (pmc-head '.*,' $list)
     for folder $folders { put $head(path:base $folder) }
@@ -1385,6 +1392,8 @@ fn pmc-numbers {|list @folders|
 fn pmc-value {|pmc key list|
     if (has-value ['profile:-e' 'profile:--event' 'stat:-e' 'stat:--event' 'stat-record:-e' 'stat-record:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event' 'export:-e' 'export:--event' 'flamegraph:-e' 'flamegraph:--event'] $key) {
         pmc-events $pmc $list
+    } elif (has-value ['stat:-M' 'stat:--metrics' 'stat-record:-M' 'stat-record:--metrics' 'stat-report:-M' 'stat-report:--metrics'] $key) {
+        pmc-metrics $pmc $list
     } elif (has-value ['profile:-p' 'profile:--pid' 'stat:-p' 'stat:--pid' 'stat-record:-p' 'stat-record:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid' 'export:--pid' 'flamegraph:--pid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
     } elif (has-value ['stat:-t' 'stat:--tid' 'stat-record:-t' 'stat-record:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'top:-t' 'top:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid' 'export:--tid' 'flamegraph:--tid'] $key) {

@@ -900,15 +900,16 @@ complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Only /etc/
 complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Only ~/.perfconfig'
 complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'Only events of this PMU' -r
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l import -d 'Keep events, metrics and texts of a copy of Intel\'s perfmon, Arm\'s data or the kernel\'s pmu-events' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Say what the events count (the default; --no-desc for names alone)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not say what the events count'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated -d 'Events of manuals that their makers have given up for others, too'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the names of events that open here on one line, as perf does for the shells\' completion'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -1022,6 +1023,13 @@ function __pmc_events
     end
 end
 
+# The candidates for a list of metrics and of groups of them.
+function __pmc_metrics
+    set -l head (string match -r -- '^(?:.*,)?' (__pmc_value))
+    set -l pmc (commandline -o)[1]
+    printf '%s\n' "$head"(command $pmc list --names metric 2>/dev/null)
+end
+
 # The candidates for a comma-separated list: what stands in these folders of /proc, each with its name.
 function __pmc_numbers
     set -l head (string match -r -- '^(?:.*,)?' (__pmc_value))
@@ -1040,6 +1048,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -x -a '(__pmc_metrics)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -x -a '(__pmc_metrics)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -x -a '(__pmc_metrics)'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'

@@ -7,11 +7,12 @@ use clap::Args;
 /// List the events that can be counted here, each tried.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Words narrow the list. These name kinds: hw, cache, sw, tool, pmu, raw, breakpoint,
+Words narrow the list. These name kinds: hw, cache, sw, tool, pmu, vendor, raw, breakpoint,
 probe, freebsd, tracepoint, metric, metricgroup; so does the name of a PMU, such as msr.
 Any other word is looked for in names and descriptions, and a pattern must fit the whole name:
   pmc list hw cache            the generic events of the hardware
   pmc list miss                everything about misses
+  pmc list vendor l3_miss      the events of the makers' manuals that have this in their names
   pmc list 'sched:*' --long    the scheduler's tracepoints with their fields")]
 pub struct List {
     /// Kinds, words to look for, or patterns such as 'sched:*'
@@ -33,6 +34,14 @@ pub struct List {
     /// Only events of this PMU
     #[arg(long, value_name = "PMU")]
     pub unit: Option<String>,
+
+    /// Events of manuals that their makers have given up for others, too
+    #[arg(long)]
+    pub deprecated: bool,
+
+    /// Keep events, metrics and texts of a copy of Intel's perfmon, Arm's data or the kernel's pmu-events
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "json", "long", "unit", "output", "raw_dump"])]
+    pub import: Option<PathBuf>,
 
     /// Write the list to this file
     #[arg(short = 'o', long, value_name = "FILE")]

@@ -328,7 +328,6 @@ pub const OPTIONS: &[PerfOption] = &[
         ),
     ),
     // list
-    row("list", "--deprecated", IsSo("the kernel marks no event as deprecated: all are listed")),
     row("list", "--debug", IsSo("--long shows the request of every event")),
     // report
     row("report", "--tui", IsSo("a terminal shows the screen unless something typed asks for text")),

@@ -16,6 +16,8 @@ use crate::counter::facts::Facts;
 use crate::counter::refusal;
 use crate::counter::reservation::{self, LockFile};
 use crate::error::{Error, Exit, Result};
+use crate::event::listing;
+use crate::event::vendor::Vendor;
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::host::holders::Holders;
@@ -93,6 +95,7 @@ fn machine(host: &Host, kernel: &mut ThisKernel) -> Machine {
         kernel: host.text("/proc/sys/kernel/osrelease").map(cleaned),
         architecture: std::env::consts::ARCH,
         cpu: cpu(host, &facts),
+        event_tables: event_tables(host),
         pmus: host.pmu_names().iter().filter_map(|name| host.pmu(name)).map(|pmu| self::pmu(&pmu)).collect(),
         counters: core_counters::core_units(&facts).iter().map(counters).collect(),
         hardware_events: hardware_events(&facts),
@@ -118,6 +121,28 @@ fn cpu(host: &Host, facts: &Facts) -> shown::Cpu {
         virtual_machine: facts.virtual_machine,
         hypervisor: facts.hypervisor.clone().map(cleaned),
     }
+}
+
+fn event_tables(host: &Host) -> shown::EventTables {
+    let vendor = Vendor::of(host);
+    let here = listing::pmu_names(host);
+    let is_here = |pmu: &str| match pmu {
+        "" => here.iter().any(|name| name.starts_with("uncore_")),
+        core => here.contains(core),
+    };
+    let tables = vendor.models().iter().map(|model| {
+        let (events, metrics) = model.count();
+        shown::EventTable {
+            model: cleaned(&model.name),
+            pmu: cleaned(&model.pmu),
+            here: is_here(&model.pmu),
+            events,
+            metrics,
+            imported_events: model.imported_events(),
+            imported_metrics: model.imported_metrics(),
+        }
+    });
+    shown::EventTables { cpu: vendor.id().map(cleaned), tables: tables.collect() }
 }
 
 fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::Pmu {

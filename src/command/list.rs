@@ -2,7 +2,9 @@
 //!
 //! Wires `event::listing` (what there is), `counter::open` (what opens) and the view; formats nothing.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use super::destination::Destination;
 use super::pager::Output;
@@ -12,10 +14,13 @@ use crate::counter::facts::Facts;
 use crate::counter::open::{OpenCache, TrialOpen};
 use crate::counter::refusal::Refusal;
 use crate::error::{Error, Exit, Result};
-use crate::event::listing::{self, Kind, Listed};
+use crate::event::listing::{self, Kind, Listed, Precise};
+use crate::event::vendor::{self, Vendor};
 use crate::event::{glob, parse};
 use crate::host::Host;
-use crate::profile::catalog::{self, Catalog, Encoding, Entry, Field, Opens, Unreadable};
+use crate::profile::catalog::{
+    self, AsPerf, Catalog, Encoding, Entry, Field, Imported, Manual, Opens, Unreadable, Why,
+};
 use crate::profile::metrics::library::Definition;
 use crate::profile::metrics::named::{NAMED, of_group};
 use crate::sys::process;
@@ -29,6 +34,9 @@ use crate::view;
 /// When nothing is found, with the names that come near; and those of writing.
 pub(super) fn run(typed: &List) -> Result<Exit> {
     let host = Host::live();
+    if let Some(from) = &typed.import {
+        return import(from, &host);
+    }
     let wanted = Wanted::new(typed, &host)?;
     let write = |out: &mut dyn Write| match (typed.names, typed.raw_dump) {
         (true, _) => names(&host, &wanted, out),
@@ -50,6 +58,38 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Reads tables of others, and says what came of it.
+fn import(from: &Path, host: &Host) -> Result<Exit> {
+    let Some(into) = host.imported_events() else {
+        return Err(Error::new("there is no folder for imported events")
+            .why("neither XDG_DATA_HOME nor HOME names one")
+            .try_this("XDG_DATA_HOME=FOLDER pmc list --import …"));
+    };
+    let summary = vendor::import::import(from, &into)?;
+    let vendor = Vendor::of(host);
+    let ours = vendor.models().iter().find(|model| model.imported_events());
+    let came = Imported {
+        form: summary.form,
+        events: summary.events,
+        metrics: summary.metrics,
+        models: summary.models,
+        left_out: summary.left_out,
+        unread: summary
+            .unread
+            .iter()
+            .map(|(file, why)| (cleaned(file.to_string_lossy()), cleaned(why)))
+            .collect(),
+        folder: cleaned(into.to_string_lossy()),
+        cpu: vendor.id().map(cleaned),
+        model: ours.map(|model| cleaned(&model.name)),
+    };
+    let mut out = Output::new();
+    view::list::imported(&mut out, &came)
+        .and_then(|()| out.finish())
+        .map_err(|error| Error::output("what was imported", error))?;
+    Ok(Exit::Done)
+}
+
 /// What was asked for: kinds and PMUs narrow the list, words and patterns search in it.
 struct Wanted {
     kinds: Vec<Kind>,
@@ -58,6 +98,8 @@ struct Wanted {
     metrics: Metrics,
     /// Nothing but metrics was asked for.
     only_metrics: bool,
+    /// Events that their maker has given up, too.
+    deprecated: bool,
 }
 
 /// What of the metrics is shown.
@@ -79,19 +121,23 @@ impl Wanted {
             words: Vec::new(),
             metrics: Metrics::None,
             only_metrics: false,
+            deprecated: typed.deprecated,
         };
+        let pmus = listing::pmu_names(host);
         for word in &typed.words {
             match (Kind::named(word), word.as_str()) {
+                // perf's word is of all that PMUs count by name.
+                (Some(Kind::Pmu), _) => wanted.kinds.extend([Kind::Pmu, Kind::Vendor]),
                 (Some(kind), _) => wanted.kinds.push(kind),
                 (_, "metric" | "metrics") => wanted.metrics = Metrics::Each,
                 (_, "metricgroup" | "metricgroups") => wanted.metrics = Metrics::Groups,
-                _ if host.pmu(word).is_some() => wanted.pmus.push(word.clone()),
+                _ if pmus.contains(word) => wanted.pmus.push(word.clone()),
                 _ => wanted.words.push(word.clone()),
             }
         }
         if let Some(pmu) = &typed.unit {
             let fits = |name: &String| name == pmu || glob::is_pattern(pmu) && glob::matches(pmu, name);
-            for name in host.pmu_names().into_iter().filter(fits) {
+            for name in pmus.into_iter().filter(fits) {
                 // The kernel's own PMUs have the generic names.
                 match Kind::named(&name) {
                     Some(kind) => wanted.kinds.push(kind),
@@ -112,31 +158,57 @@ impl Wanted {
     }
 
     fn kind(&self, kind: Kind) -> bool {
-        let of_a_pmu = matches!(kind, Kind::Pmu | Kind::Raw) && !self.pmus.is_empty();
+        let of_a_pmu = matches!(kind, Kind::Pmu | Kind::Vendor | Kind::Raw) && !self.pmus.is_empty();
         let names_none = self.kinds.is_empty() && self.pmus.is_empty();
         self.kinds.contains(&kind) || of_a_pmu || names_none && !self.only_metrics
     }
 
-    /// The metrics that are to be shown, by name or group.
+    /// Whether a metric is to be shown, of which these are the names and these the texts.
+    fn takes_metric<'a>(&self, names: impl Iterator<Item = &'a str> + Clone, text: &'a str) -> bool {
+        let is_found = |word: &String| match glob::is_pattern(word) {
+            true => names.clone().any(|name| glob::matches(word, name)),
+            false => names.clone().chain([text]).any(|own| contains(own, word)),
+        };
+        self.metrics != Metrics::None && (self.words.is_empty() || self.words.iter().any(is_found))
+    }
+
+    /// The metrics of the machine's own that are to be shown.
     fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
         let fits = |metric: &&Definition<'_>| {
-            let texts = [metric.name, metric.groups, metric.help];
-            let names = || texts[..2].iter().chain(metric.aliases);
-            let is_found = |word: &String| match glob::is_pattern(word) {
-                true => names().any(|name| glob::matches(word, name)),
-                false => texts.iter().chain(metric.aliases).any(|text| contains(text, word)),
-            };
-            self.words.is_empty() || self.words.iter().any(is_found)
+            let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
+            self.takes_metric(names, metric.help)
         };
-        let all = NAMED.iter().filter(|_| self.metrics != Metrics::None);
-        all.filter(fits)
+        NAMED.iter().filter(fits)
+    }
+
+    /// The metrics of the makers' tables that are to be shown: those of cores that are here.
+    fn vendor_metrics<'a>(
+        &'a self,
+        host: &Host,
+        vendor: &'a Vendor,
+    ) -> impl Iterator<Item = vendor::Metric<'a>> {
+        let here = listing::pmu_names(host);
+        let unit = self.pmus.clone();
+        let metrics = vendor.metrics().filter(move |metric| {
+            let is_here = here.contains(metric.pmu) || metric.pmu.is_empty() && !here.is_empty();
+            is_here && (unit.is_empty() || unit.iter().any(|pmu| pmu == metric.pmu))
+        });
+        metrics.filter(|metric| {
+            let names = std::iter::once(metric.name).chain(metric.groups.split(';'));
+            self.takes_metric(names, metric.text.unwrap_or_default())
+        })
     }
 
     fn takes(&self, listed: &Listed) -> bool {
         // A PMU narrows what is a PMU's; a kind that was asked for as well stays whole.
         let pmu_fits = self.pmus.is_empty()
             || self.kinds.contains(&listed.kind)
-            || listed.pmu.as_ref().is_some_and(|pmu| self.pmus.contains(pmu));
+            || listed.pmu.as_ref().is_some_and(|pmu| {
+                self.pmus.iter().any(|asked| asked == pmu || listing::is_same_pmu(asked, pmu))
+            });
+        if !self.deprecated && listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated) {
+            return false;
+        }
         let names = || std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied());
         let fits = |word: &String| {
             if glob::is_pattern(word) {
@@ -160,6 +232,15 @@ impl Wanted {
         let error = match words.is_empty() {
             true => Error::new("there is no event of this kind here"),
             false => Error::new(format!("no event has {} in its name or description", words.join(" or "))),
+        };
+        let vendor = Vendor::of(host);
+        let known = vendor.models().first().filter(|_| self.kinds.contains(&Kind::Vendor));
+        let error = match known.filter(|model| host.pmu(&model.pmu).is_none()) {
+            Some(model) => error.why(format!(
+                "the events of the table {} are counted by the PMU {}, which is not here",
+                model.name, model.pmu
+            )),
+            None => error,
         };
         match near.is_empty() {
             true => error.try_this("pmc list without words shows all there are"),
@@ -189,8 +270,11 @@ fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> 
         found = true;
     }
     if wanted.only_metrics {
-        for name in metric_names(wanted) {
-            writeln!(out, "{name}")?;
+        // What -M takes: metrics, and groups of them.
+        let groups = (wanted.metrics == Metrics::Each)
+            .then(|| groups(host, wanted).into_iter().map(|(group, _)| group));
+        for name in metric_names(host, wanted).into_iter().chain(groups.into_iter().flatten()) {
+            writeln!(out, "{}", cleaned(name))?;
             found = true;
         }
     }
@@ -200,8 +284,7 @@ fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> 
 /// The names of what opens here on one line: perf's form, which shells split at its spaces.
 fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> {
     let facts = Facts::own(host);
-    let cache = OpenCache::new(&facts.online);
-    let mut trier = Trier { host, facts: &facts, cache, tried: false };
+    let mut trier = Trier::new(host, &facts);
     let mut found = false;
     // Of two spellings of an event perf knows the first; FreeBSD's are no words of perf's.
     for listed in select(host, wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
@@ -213,8 +296,8 @@ fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<boo
     }
     // Metrics are no events: they are named where they are asked for.
     if wanted.only_metrics {
-        for name in metric_names(wanted) {
-            write!(out, "{name} ")?;
+        for name in metric_names(host, wanted) {
+            write!(out, "{} ", cleaned(name))?;
             found = true;
         }
     }
@@ -227,20 +310,46 @@ fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<boo
 }
 
 /// The names of the metrics, or of their groups.
-fn metric_names(wanted: &Wanted) -> Vec<&'static str> {
-    let name = |metric: &'static Definition<'static>| match wanted.metrics {
-        Metrics::Groups => metric.groups,
-        _ => metric.name,
-    };
-    let mut names: Vec<&str> = wanted.metrics().map(name).collect();
+fn metric_names(host: &Host, wanted: &Wanted) -> Vec<String> {
+    if wanted.metrics == Metrics::Groups {
+        return groups(host, wanted).into_iter().map(|(group, _)| group).collect();
+    }
+    let vendor = Vendor::of(host);
+    let own = wanted.metrics().map(|metric| metric.name.to_owned());
+    let mut names: Vec<String> =
+        own.chain(wanted.vendor_metrics(host, &vendor).map(|metric| metric.name.to_owned())).collect();
     names.dedup();
     names
 }
 
+/// The groups of metrics, and what is in them: the machine's own, then those of manuals.
+fn groups(host: &Host, wanted: &Wanted) -> Vec<(String, Vec<String>)> {
+    let mut own: Vec<(String, Vec<String>)> = Vec::new();
+    for group in wanted.metrics().map(|metric| metric.groups) {
+        if own.iter().all(|(known, _)| known != group) {
+            own.push((group.to_owned(), of_group(group).map(|metric| metric.name.to_owned()).collect()));
+        }
+    }
+    let vendor = Vendor::of(host);
+    let mut theirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for metric in wanted.vendor_metrics(host, &vendor) {
+        for group in metric.groups.split(';').filter(|group| !group.is_empty()) {
+            theirs.entry(group).or_default().push(metric.name.to_owned());
+        }
+    }
+    for (group, members) in theirs {
+        match own.iter_mut().find(|(known, _)| known == group) {
+            Some((_, all)) => all.extend(members),
+            None => own.push((group.to_owned(), members)),
+        }
+    }
+    own
+}
+
 /// The metrics as entries: they need no opening, only their events do.
-fn metrics(wanted: &Wanted) -> Vec<Entry> {
+fn metrics(host: &Host, wanted: &Wanted) -> Vec<Entry> {
     let entry = |name: &str, kind, text: String, means| Entry {
-        name: name.to_owned(),
+        name: cleaned(name),
         aliases: Vec::new(),
         kind,
         text,
@@ -252,18 +361,46 @@ fn metrics(wanted: &Wanted) -> Vec<Entry> {
         opens: Opens::Form,
         reason: None,
         fields: None,
+        manual: None,
     };
     if wanted.metrics == Metrics::Groups {
-        let members = |group: &str| of_group(group).map(|metric| metric.name).collect::<Vec<_>>().join(", ");
-        let groups = metric_names(wanted).into_iter();
-        return groups.map(|group| entry(group, "metricgroup", members(group), None)).collect();
+        let groups = groups(host, wanted).into_iter();
+        return groups
+            .map(|(group, members)| entry(&group, "metricgroup", members.join(", "), None))
+            .collect();
     }
     let metric = |metric: &'static Definition<'static>| Entry {
         aliases: metric.aliases.iter().map(|&alias| alias.to_owned()).collect(),
         unit: metric.scale.to_owned(),
         ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
     };
-    wanted.metrics().map(metric).collect()
+    let vendor = Vendor::of(host);
+    let of_vendor = |metric: vendor::Metric<'_>| {
+        let model = vendor.models().iter().find(|model| model.pmu == metric.pmu);
+        let said = |text: &str| (!text.is_empty()).then(|| cleaned(text));
+        let perf = AsPerf {
+            unit: said(metric.pmu),
+            metric_name: said(metric.name),
+            metric_group: said(metric.groups),
+            metric_expr: said(metric.expr),
+            metric_threshold: said(metric.threshold),
+            scale_unit: said(metric.scale),
+            brief_description: metric.text.map(cleaned),
+            ..AsPerf::default()
+        };
+        let text = cleaned(metric.text.unwrap_or_default());
+        Entry {
+            pmu: said(metric.pmu),
+            manual: Some(Manual {
+                table: model.map(|model| model.name.clone()).unwrap_or_default(),
+                imported: model.is_some_and(|model| model.imported_metrics()),
+                perf,
+                ..Manual::default()
+            }),
+            ..entry(metric.name, "metric", text, said(metric.expr))
+        }
+    };
+    wanted.metrics().map(metric).chain(wanted.vendor_metrics(host, &vendor).map(of_vendor)).collect()
 }
 
 fn select<'a>(host: &'a Host, wanted: &'a Wanted) -> impl Iterator<Item = Listed> + 'a {
@@ -274,12 +411,11 @@ fn select<'a>(host: &'a Host, wanted: &'a Wanted) -> impl Iterator<Item = Listed
 /// Writes the events; `false` if there are none.
 fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
     let facts = Facts::own(host);
-    let cache = OpenCache::new(&facts.online);
-    let mut trier = Trier { host, facts: &facts, cache, tried: false };
+    let mut trier = Trier::new(host, &facts);
     // The requests of thousands of tracepoints are thousands of files: read when they are shown.
     let exact = typed.long || typed.json;
     let events = select(host, wanted).map(|listed| trier.entry(&listed, exact, typed.long));
-    let mut entries = events.chain(metrics(wanted)).map(|mut entry| {
+    let mut entries = events.chain(metrics(host, wanted)).map(|mut entry| {
         if typed.no_desc {
             entry.text.clear();
         }
@@ -328,11 +464,15 @@ struct Trier<'a> {
     host: &'a Host,
     facts: &'a Facts,
     cache: OpenCache,
-    /// A tracepoint has been tried and stands for the rest.
-    tried: bool,
+    /// What came of the event that stands for the rest: of a PMU's events of manuals, of all tracepoints.
+    tried: BTreeMap<String, (Opens, Option<Why>)>,
 }
 
-impl Trier<'_> {
+impl<'a> Trier<'a> {
+    fn new(host: &'a Host, facts: &'a Facts) -> Self {
+        Self { host, facts, cache: OpenCache::new(&facts.online), tried: BTreeMap::new() }
+    }
+
     fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> Entry {
         let tracepoint = listed.kind == Kind::Tracepoint;
         let mut entry = Entry {
@@ -348,21 +488,44 @@ impl Trier<'_> {
             opens: Opens::Form,
             reason: None,
             fields: (tracepoint && long).then(|| self.fields(&listed.name)),
+            manual: listed.manual.as_ref().map(|manual| of_manual(listed, manual)),
         };
         if listed.form {
             return entry;
         }
-        if tracepoint && self.tried && !exact {
-            entry.opens = Opens::AsAnother;
-            return entry;
+        // There are thousands of both.
+        let stands_for = match listed.kind {
+            Kind::Tracepoint => Some(String::new()),
+            Kind::Vendor => listed.pmu.clone(),
+            _ => None,
+        };
+        let earlier = stands_for.as_ref().and_then(|all| self.tried.get(all).cloned());
+        if earlier.is_none() || exact {
+            self.resolve(listed, &mut entry, earlier.is_none());
         }
-        self.resolve(listed, &mut entry);
+        match (earlier, stands_for) {
+            (Some(earlier), _) if entry.reason.is_none() => (entry.opens, entry.reason) = earlier,
+            (None, Some(all)) => {
+                // Of others it says whether the PMU opens; that their own codes fit is another matter.
+                let (opens, reason) = (entry.opens, entry.reason.clone());
+                if entry.encoding.is_some() {
+                    let opens = if opens == Opens::Yes { Opens::AsAnother } else { opens };
+                    self.tried.insert(all, (opens, reason));
+                }
+            }
+            _ => {}
+        }
         entry
     }
 
-    /// Fills in the request and whether it opens.
-    fn resolve(&mut self, listed: &Listed, entry: &mut Entry) {
-        let groups = match parse(&listed.name, self.host) {
+    /// Fills in the request and, if asked to try it, whether it opens.
+    fn resolve(&mut self, listed: &Listed, entry: &mut Entry, try_it: bool) {
+        // By its code an event of a manual is found without a search among thousands.
+        let text = match listed.kind {
+            Kind::Vendor => listed.means.as_ref().unwrap_or(&listed.name),
+            _ => &listed.name,
+        };
+        let groups = match parse(text, self.host) {
             Ok(groups) => groups,
             // A FreeBSD name whose Linux event is not to be had: that one's own trouble says more.
             Err(wrong) => {
@@ -372,7 +535,7 @@ impl Trier<'_> {
                     wrong.cause.map_or(wrong.message.clone(), |cause| format!("{}: {cause}", wrong.message));
                 let remedy = cleaned(wrong.remedy.unwrap_or_default());
                 entry.opens = Opens::No;
-                entry.reason = Some(catalog::Why { missing: "", errno: None, cause: cleaned(cause), remedy });
+                entry.reason = Some(Why { missing: "", errno: None, cause: cleaned(cause), remedy });
                 return;
             }
         };
@@ -385,10 +548,11 @@ impl Trier<'_> {
             config1: attr.config1(),
             config2: attr.config2(),
         });
-        let stands_in = listed.kind == Kind::Tracepoint && std::mem::replace(&mut self.tried, true);
+        if !try_it {
+            return;
+        }
         let because = |refusal: Refusal| Some(why("", refusal.explain(self.facts)));
         (entry.opens, entry.reason) = match self.cache.trial(&spec) {
-            TrialOpen::Opens if stands_in => (Opens::AsAnother, None),
             TrialOpen::Opens => (Opens::Yes, None),
             TrialOpen::UserOnly(refusal) => (Opens::UserOnly, because(refusal)),
             TrialOpen::Refused(refusal) => (Opens::No, because(refusal)),
@@ -405,5 +569,29 @@ impl Trier<'_> {
             size: field.size,
         };
         fields.into_iter().map(field).collect()
+    }
+}
+
+/// What the manual says of an event.
+fn of_manual(listed: &Listed, manual: &listing::Manual) -> Manual {
+    let own = listed.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let perf = AsPerf {
+        unit: listed.pmu.as_ref().map(cleaned),
+        event_name: Some(cleaned(own)),
+        encoding: listed.means.as_ref().map(cleaned),
+        deprecated: manual.is_deprecated.then_some("1"),
+        brief_description: (!listed.text.is_empty()).then(|| cleaned(&listed.text)),
+        ..AsPerf::default()
+    };
+    Manual {
+        table: cleaned(&manual.table),
+        imported: manual.is_imported,
+        counters: cleaned(&manual.counters),
+        precise: manual.precise.map(|precise| match precise {
+            Precise::Can => "can",
+            Precise::Only => "only",
+        }),
+        period: manual.period,
+        perf,
     }
 }

@@ -4,6 +4,9 @@
 //! Receives a [`Host`] and the kinds that are wanted; hands on an iterator, so that thousands of tracepoints
 //! are read only as they are asked for. Opens nothing; `event::parse` turns a listed name into a request.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::vendor::{self, Vendor};
 use super::{Tool, freebsd_aliases};
 use crate::abi::{attr, generic};
 use crate::host::Host;
@@ -22,6 +25,8 @@ pub enum Kind {
     Tool,
     /// Named events of the PMUs in sysfs.
     Pmu,
+    /// Events of the makers' manuals.
+    Vendor,
     /// Codes of the PMUs: forms to be filled in.
     Raw,
     /// Breakpoints: a form.
@@ -36,12 +41,13 @@ pub enum Kind {
 
 impl Kind {
     /// All, in the order of the list.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Hardware,
         Self::Cache,
         Self::Software,
         Self::Tool,
         Self::Pmu,
+        Self::Vendor,
         Self::Raw,
         Self::Breakpoint,
         Self::Probe,
@@ -62,6 +68,7 @@ impl Kind {
             Self::Software => &["software", "sw"],
             Self::Tool => &["tool"],
             Self::Pmu => &["pmu"],
+            Self::Vendor => &["vendor"],
             Self::Raw => &["raw"],
             Self::Breakpoint => &["breakpoint", "mem"],
             Self::Probe => &["probe", "uprobe", "kprobe", "sdt"],
@@ -97,6 +104,34 @@ pub struct Listed {
     pub scale: f64,
     /// It is a form, not an event: it cannot be opened as it stands.
     pub form: bool,
+    /// What its maker says of it, for events of manuals.
+    pub manual: Option<Manual>,
+}
+
+/// What the table of a maker's events says of one, beside its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manual {
+    /// The table: `skylakex`.
+    pub table: String,
+    /// Whether the user imported it.
+    pub is_imported: bool,
+    /// The counters that it can use: `0-3`, `F1`; empty where the table does not say.
+    pub counters: String,
+    /// Whether samples can be precise, or must be.
+    pub precise: Option<Precise>,
+    /// The period at which its maker samples it.
+    pub period: Option<u64>,
+    /// Its maker has given it up for another.
+    pub is_deprecated: bool,
+}
+
+/// What a maker says of an event's precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precise {
+    /// Samples can be precise.
+    Can,
+    /// It counts precise samples alone.
+    Only,
 }
 
 impl Listed {
@@ -111,6 +146,7 @@ impl Listed {
             unit: String::new(),
             scale: 1.0,
             form: false,
+            manual: None,
         }
     }
 
@@ -129,6 +165,7 @@ pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_>
             Box::new(generic::cache_events().map(|(name, _, text)| Listed::new(Kind::Cache, name, text)))
         }
         Kind::Pmu => Box::new(pmus(host).flat_map(|(shown, pmu)| pmu_events(&shown, &pmu))),
+        Kind::Vendor => Box::new(vendor_events(host).into_iter()),
         Kind::Raw => Box::new(std::iter::once(raw_code()).chain(pmus(host).filter_map(raw_terms))),
         Kind::Breakpoint => Box::new(std::iter::once(Listed::form(
             Kind::Breakpoint,
@@ -178,10 +215,7 @@ fn generic_events(kind: Kind, attr_kind: u32) -> impl Iterator<Item = Listed> {
 fn pmus(host: &Host) -> impl Iterator<Item = (String, Pmu)> {
     let mut seen: Vec<String> = Vec::new();
     let names = host.pmu_names();
-    let stem = |name: &str| -> Option<String> {
-        let (stem, number) = name.rsplit_once('_')?;
-        (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then(|| stem.to_owned())
-    };
+    let stem = |name: &str| stem(name).map(str::to_owned);
     let listed: Vec<_> = names
         .iter()
         .filter_map(|name| {
@@ -196,6 +230,76 @@ fn pmus(host: &Host) -> impl Iterator<Item = (String, Pmu)> {
         })
         .collect();
     listed.into_iter()
+}
+
+/// `uncore_imc_0` is an instance of `uncore_imc`.
+fn stem(name: &str) -> Option<&str> {
+    let (stem, number) = name.rsplit_once('_')?;
+    (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(stem)
+}
+
+/// Whether both name one PMU, or one names an instance of the other.
+pub fn is_same_pmu(one: &str, other: &str) -> bool {
+    one == other || stem(one) == Some(other) || stem(other) == Some(one)
+}
+
+/// The PMUs of this machine by the names they may be asked for: each, and the common name of instances.
+pub fn pmu_names(host: &Host) -> BTreeSet<String> {
+    let names = host.pmu_names();
+    names.iter().filter_map(|name| stem(name)).map(str::to_owned).chain(names.iter().cloned()).collect()
+}
+
+/// The events of the makers' manuals whose PMUs are here, as they may be typed: names in lower case as perf
+/// has them, with the PMU where several kinds of cores have one of the name.
+fn vendor_events(host: &Host) -> Vec<Listed> {
+    let vendor = Vendor::of(host);
+    if vendor.models().is_empty() {
+        return Vec::new();
+    }
+    let here = pmu_names(host);
+    let kinds: BTreeSet<&str> =
+        vendor.models().iter().map(|model| model.pmu.as_str()).filter(|pmu| !pmu.is_empty()).collect();
+    let mut of_cores: BTreeMap<String, u32> = BTreeMap::new();
+    if kinds.len() > 1 {
+        for event in vendor.events().filter(|event| kinds.contains(event.pmu)) {
+            *of_cores.entry(event.name.to_ascii_lowercase()).or_default() += 1;
+        }
+    }
+    let model = |pmu: &str| {
+        let models = vendor.models();
+        models
+            .iter()
+            .find(|model| model.pmu == pmu)
+            .or_else(|| models.iter().find(|model| model.pmu.is_empty()))
+    };
+    let listed = |event: vendor::Event<'_>| {
+        let name = event.name.to_ascii_lowercase();
+        let is_shared = of_cores.get(&name).is_some_and(|&kinds| kinds > 1);
+        let has = |flag: char| event.flags.contains(flag);
+        let manual = Manual {
+            table: model(event.pmu).map(|model| model.name.clone()).unwrap_or_default(),
+            is_imported: model(event.pmu).is_some_and(vendor::Model::imported_events),
+            counters: event.counters.to_owned(),
+            precise: match (has('P'), has('p')) {
+                (true, _) => Some(Precise::Only),
+                (_, true) => Some(Precise::Can),
+                _ => None,
+            },
+            period: event.period,
+            is_deprecated: has('d'),
+        };
+        Listed {
+            pmu: Some(event.pmu.to_owned()),
+            means: Some(format!("{}/{}/", event.pmu, event.terms)),
+            manual: Some(manual),
+            ..Listed::new(
+                Kind::Vendor,
+                if is_shared { format!("{}/{name}/", event.pmu) } else { name },
+                event.text.unwrap_or_default(),
+            )
+        }
+    };
+    vendor.events().filter(|event| here.contains(event.pmu)).map(listed).collect()
 }
 
 fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {
@@ -237,8 +341,9 @@ fn raw_terms((shown, pmu): (String, Pmu)) -> Option<Listed> {
 
 /// Names for completion: every event with its aliases, and the terms of each PMU as `PMU/TERM=`.
 pub fn names(host: &Host) -> impl Iterator<Item = String> + '_ {
-    let events =
-        Kind::ALL.into_iter().flat_map(move |kind| of_kind(host, kind)).filter(|listed| !listed.form);
+    let is_meant =
+        |listed: &Listed| !listed.form && !listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated);
+    let events = Kind::ALL.into_iter().flat_map(move |kind| of_kind(host, kind)).filter(is_meant);
     let named = events.flat_map(|listed| {
         std::iter::once(listed.name).chain(listed.aliases.iter().map(|&alias| alias.to_owned()))
     });
@@ -269,7 +374,8 @@ mod tests {
     fn what_is_listed_can_be_typed() {
         let mut seen = 0;
         for (machine, host) in machines().into_iter().chain([("this one".to_owned(), Host::live())]) {
-            for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Tracepoint) {
+            let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Tracepoint | Kind::Vendor));
+            for kind in kinds {
                 for listed in of_kind(&host, kind).filter(|listed| !listed.form) {
                     // A FreeBSD name may stand for something that this machine lacks.
                     if kind != Kind::FreeBsd {

@@ -27,6 +27,8 @@ pub struct Host {
     root: PathBuf,
     /// File systems of the machine that are to be found elsewhere: where they belong, and where they are.
     moved: Vec<(&'static str, PathBuf)>,
+    /// Where programs keep the user's data (`$XDG_DATA_HOME`); `None` for saved machines, which have no user.
+    data_home: Option<PathBuf>,
 }
 
 /// Environment variables, perf's, that name the folder that stands in place of a file system.
@@ -39,12 +41,20 @@ impl Host {
             let folder = std::env::var_os(variable).filter(|folder| !folder.is_empty())?;
             Some((*place, folder.into()))
         });
-        Self { root: "/".into(), moved: moved.collect() }
+        let named =
+            |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        let data_home = named("XDG_DATA_HOME").or_else(|| Some(named("HOME")?.join(".local/share")));
+        Self { root: "/".into(), moved: moved.collect(), data_home }
     }
 
     /// The machine whose `/proc` and `/sys` are below `root`.
     pub fn rooted(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), moved: Vec::new() }
+        Self { root: root.into(), moved: Vec::new(), data_home: None }
+    }
+
+    /// The folder of the tables of events that the user imported; `None` where nothing says which it is.
+    pub fn imported_events(&self) -> Option<PathBuf> {
+        Some(self.data_home.as_ref()?.join("pmc/events"))
     }
 
     /// Where an absolute path of the machine is to be found.

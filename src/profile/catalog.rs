@@ -17,7 +17,8 @@ pub struct Entry {
     pub name: String,
     /// Other names of the same event.
     pub aliases: Vec<String>,
-    /// `hardware`, `cache`, `software`, `tool`, `pmu`, `raw`, `breakpoint`, `probe`, `freebsd`, `tracepoint`.
+    /// `hardware`, `cache`, `software`, `tool`, `pmu`, `vendor`, `raw`, `breakpoint`, `probe`, `freebsd`,
+    /// `tracepoint`, `metric`, `metricgroup`.
     pub kind: &'static str,
     /// What it counts; empty where the kernel gives no text.
     pub text: String,
@@ -37,6 +38,63 @@ pub struct Entry {
     pub reason: Option<Why>,
     /// The fields of a tracepoint's record; `None` where they were not asked for.
     pub fields: Option<Vec<Field>>,
+    /// What its maker's manual says, for events and metrics of manuals.
+    #[serde(flatten)]
+    pub manual: Option<Manual>,
+}
+
+/// What the tables of the makers say of an event or a metric. What perf lists too has its names in JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Manual {
+    /// The table that it stands in: `skylakex`.
+    pub table: String,
+    /// Whether the user imported the table (`pmc list --import`).
+    pub imported: bool,
+    /// The counters that the event can use: `0-3`, `F1`; empty where the table does not say.
+    pub counters: String,
+    /// `can` where samples of the event can be precise, `only` where they must be.
+    pub precise: Option<&'static str>,
+    /// The period at which the maker samples the event.
+    pub period: Option<u64>,
+    /// The names of perf's own list.
+    #[serde(flatten)]
+    pub perf: AsPerf,
+}
+
+/// An event or a metric under the names of `perf list --json`; what it does not have is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct AsPerf {
+    /// The PMU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// In lower case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_name: Option<String>,
+    /// `PMU/TERMS/`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// `1` where the maker has given the event up for another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<&'static str>,
+    /// A metric's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_name: Option<String>,
+    /// The groups that it is in, with `;` between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_group: Option<String>,
+    /// What it is computed by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_expr: Option<String>,
+    /// When it is worth a look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_threshold: Option<String>,
+    /// Factor and unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_unit: Option<String>,
+    /// What it counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brief_description: Option<String>,
 }
 
 /// Whether an event opens here, and how that is known.
@@ -49,7 +107,7 @@ pub enum Opens {
     UserOnly,
     /// Refused.
     No,
-    /// Another tracepoint opened and stands for this one.
+    /// Another tracepoint, or another event of the PMU, opened and stands for this one.
     AsAnother,
     /// A form: there is nothing to open yet.
     Form,
@@ -100,4 +158,27 @@ pub struct Unreadable {
     pub kind: &'static str,
     /// Why.
     pub reason: Why,
+}
+
+/// What came of an import of tables (`pmc list --import`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// Whose tables they are: `Intel's perfmon`.
+    pub form: &'static str,
+    /// How many events there are.
+    pub events: usize,
+    /// How many metrics.
+    pub metrics: usize,
+    /// Of how many models of CPUs.
+    pub models: usize,
+    /// Entries that are left out.
+    pub left_out: usize,
+    /// Files that could not be read, and why.
+    pub unread: Vec<(String, String)>,
+    /// Where they are kept.
+    pub folder: String,
+    /// This machine's CPU, by the id that tables go by.
+    pub cpu: Option<String>,
+    /// Its model, if it is among them.
+    pub model: Option<String>,
 }

@@ -23,6 +23,8 @@ pub struct Machine {
     pub architecture: &'static str,
     /// The CPUs.
     pub cpu: Cpu,
+    /// The makers' events and metrics that pmc knows for these CPUs.
+    pub event_tables: EventTables,
     /// The PMUs, by name.
     pub pmus: Vec<Pmu>,
     /// Hardware counters, one entry for each kind of core; empty where the kernel has no core PMU.
@@ -64,6 +66,34 @@ pub struct Cpu {
     pub virtual_machine: bool,
     /// Whose, if known.
     pub hypervisor: Option<String>,
+}
+
+/// Tables of the makers' events and metrics.
+#[derive(Debug, Clone, Serialize)]
+pub struct EventTables {
+    /// The id by which tables know the CPU: `GenuineIntel-6-55-7`; `None` where the machine does not say.
+    pub cpu: Option<String>,
+    /// One for each kind of core, then the uncore's; empty where there is none for this CPU.
+    pub tables: Vec<EventTable>,
+}
+
+/// A table of a maker's events and metrics.
+#[derive(Debug, Clone, Serialize)]
+pub struct EventTable {
+    /// The model that it is of: `skylakex`.
+    pub model: String,
+    /// The PMU of the cores; empty for the uncore.
+    pub pmu: String,
+    /// Whether this machine has a PMU that counts them.
+    pub here: bool,
+    /// How many events it has.
+    pub events: usize,
+    /// How many metrics it has.
+    pub metrics: usize,
+    /// Whether the events were imported by the user (`pmc list --import`); else they are in this program.
+    pub imported_events: bool,
+    /// Whether the metrics were.
+    pub imported_metrics: bool,
 }
 
 /// A PMU of `/sys/bus/event_source/devices`.

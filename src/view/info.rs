@@ -13,7 +13,9 @@
 use std::io::{self, Write};
 
 use super::table::{self, ColumnShape, left, right};
-use crate::profile::machine::{Counters, Machine, Pmu, Reservation, User, Verdict, Why};
+use crate::profile::machine::{
+    Counters, EventTable, EventTables, Machine, Pmu, Reservation, User, Verdict, Why,
+};
 use crate::text::{clean, wrap};
 use crate::units::{bytes, thousands};
 
@@ -27,6 +29,7 @@ const COLUMNS: usize = 80;
 pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     system(out, machine)?;
     counters(out, machine)?;
+    event_tables(out, &machine.event_tables)?;
     pmus(out, &machine.pmus)?;
     holders(out, machine)?;
     user(out, machine)?;
@@ -150,6 +153,39 @@ fn unit_line(unit: &Counters) -> String {
         });
     }
     format!("{}{on}: {}", unit.pmu, parts.join(", "))
+}
+
+fn event_tables(out: &mut dyn Write, known: &EventTables) -> io::Result<()> {
+    heading(out, "Events of manuals")?;
+    if known.tables.is_empty() {
+        let cpu = known.cpu.as_deref().unwrap_or("this CPU, which does not say what it is");
+        let none = format!(
+            "no table for {cpu}: codes of its manual can be given as they are (r1a8, cpu/event=0xa8,umask=0x1/), \
+             or pmc list --import DIR reads tables of Intel, of Arm or of the kernel's sources"
+        );
+        return wrapped(out, "  ", &none);
+    }
+    for table in &known.tables {
+        wrapped(out, "  ", &table_line(table))?;
+    }
+    Ok(())
+}
+
+fn table_line(table: &EventTable) -> String {
+    let pmu = if table.pmu.is_empty() { "uncore" } else { &table.pmu };
+    let mut parts = vec![format!("{} events", thousands(table.events as u64))];
+    if table.metrics > 0 {
+        parts.push(format!("{} metrics", thousands(table.metrics as u64)));
+    }
+    let origin = match (table.imported_events, table.metrics > 0 && table.imported_metrics) {
+        (true, true) => " (imported)",
+        (true, false) if table.metrics > 0 => " (the events imported)",
+        (true, false) => " (imported)",
+        (false, true) => " (the metrics imported)",
+        (false, false) => "",
+    };
+    let here = if table.here { "" } else { "; this machine shows no PMU that counts them" };
+    format!("{pmu}: table {}, {}{origin}{here}", clean(&table.model), parts.join(" and "))
 }
 
 fn pmus(out: &mut dyn Write, pmus: &[Pmu]) -> io::Result<()> {
@@ -398,6 +434,18 @@ mod tests {
                 smt: true,
                 virtual_machine: false,
                 hypervisor: None,
+            },
+            event_tables: EventTables {
+                cpu: Some("GenuineIntel-6-55-4".to_owned()),
+                tables: vec![EventTable {
+                    model: "skylakex".to_owned(),
+                    pmu: "cpu".to_owned(),
+                    here: true,
+                    events: 470,
+                    metrics: 260,
+                    imported_events: true,
+                    imported_metrics: false,
+                }],
             },
             pmus: vec![Pmu {
                 name: "uncore_imc_0".to_owned(),

@@ -16,8 +16,9 @@
 
 use std::io::{self, Write};
 
-use crate::profile::catalog::{Entry, Opens, Unreadable, Why};
+use crate::profile::catalog::{Entry, Imported, Opens, Unreadable, Why};
 use crate::text::{padded, wrap};
+use crate::units::thousands;
 
 /// Writes the list.
 pub struct Writer<'o> {
@@ -25,9 +26,10 @@ pub struct Writer<'o> {
     /// Columns of the terminal; `None` where lines are not wrapped.
     columns: Option<usize>,
     long: bool,
-    kind: &'static str,
+    heading: String,
     notes: Vec<Why>,
-    as_another: bool,
+    /// Kinds of which one event stands for others.
+    as_another: Vec<&'static str>,
     user_only: Option<Why>,
 }
 
@@ -39,7 +41,15 @@ const TEXT: usize = 2 + NAME + 2 + 5 + 2;
 impl<'o> Writer<'o> {
     /// To `out`, with `long` for all that is known of each event.
     pub fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
-        Self { out, columns, long, kind: "", notes: Vec::new(), as_another: false, user_only: None }
+        Self {
+            out,
+            columns,
+            long,
+            heading: String::new(),
+            notes: Vec::new(),
+            as_another: Vec::new(),
+            user_only: None,
+        }
     }
 
     /// Writes an event.
@@ -47,7 +57,15 @@ impl<'o> Writer<'o> {
     /// # Errors
     /// Those of the output.
     pub fn entry(&mut self, entry: &Entry) -> io::Result<()> {
-        self.heading(entry.kind)?;
+        match &entry.manual {
+            None => self.heading(entry.kind)?,
+            // The manuals have thousands: each PMU's stand under its name, with the table that they are of.
+            Some(manual) => {
+                let pmu = entry.pmu.as_deref().map(|pmu| format!(" {pmu}")).unwrap_or_default();
+                let imported = if manual.imported { ", imported" } else { "" };
+                self.heading(&format!("{}{pmu} ({}{imported})", entry.kind, manual.table))?;
+            }
+        }
         let mut name = entry.name.clone();
         for alias in &entry.aliases {
             name.push_str(", ");
@@ -77,7 +95,7 @@ impl<'o> Writer<'o> {
             self.heading(kind.kind)?;
             self.reason("  not shown: ", &kind.reason)?;
         }
-        if self.notes.is_empty() && !self.as_another && self.user_only.is_none() {
+        if self.notes.is_empty() && self.as_another.is_empty() && self.user_only.is_none() {
             return Ok(());
         }
         writeln!(self.out)?;
@@ -87,31 +105,38 @@ impl<'o> Writer<'o> {
         if let Some(why) = self.user_only.take() {
             self.reason("  user: in user mode only: ", &why)?;
         }
-        if self.as_another {
-            let text = "not tried: another tracepoint was, and stands for all, since closing each takes the kernel some 35 ms";
+        for kind in std::mem::take(&mut self.as_another) {
+            let text = match kind {
+                "tracepoint" => {
+                    "not tried: another tracepoint was, and stands for all, since closing each takes the kernel some 35 ms"
+                }
+                _ => "not tried: another event of the same PMU was, and stands for all",
+            };
             self.hanging("  yes*: ", "        ", text)?;
         }
         Ok(())
     }
 
-    fn heading(&mut self, kind: &'static str) -> io::Result<()> {
-        if self.kind == kind {
+    fn heading(&mut self, heading: &str) -> io::Result<()> {
+        if self.heading == heading {
             return Ok(());
         }
-        if !self.kind.is_empty() {
+        if !self.heading.is_empty() {
             writeln!(self.out)?;
         }
-        self.kind = kind;
+        heading.clone_into(&mut self.heading);
         // What was found so far need not wait for the next kind, which may take longer to read.
         self.out.flush()?;
-        writeln!(self.out, "{kind}")
+        writeln!(self.out, "{heading}")
     }
 
     fn state(&mut self, entry: &Entry) -> String {
         match (entry.opens, &entry.reason) {
             (Opens::Yes, _) => "yes".to_owned(),
             (Opens::AsAnother, _) => {
-                self.as_another = true;
+                if !self.as_another.contains(&entry.kind) {
+                    self.as_another.push(entry.kind);
+                }
                 "yes*".to_owned()
             }
             (Opens::Form, _) => "form".to_owned(),
@@ -147,6 +172,26 @@ impl<'o> Writer<'o> {
         if !entry.unit.is_empty() {
             lines.push(("unit", format!("count × {} = {}", entry.scale, entry.unit)));
         }
+        if let Some(manual) = &entry.manual {
+            let mut facts = Vec::new();
+            if !manual.counters.is_empty() {
+                facts.push(format!("counters {}", manual.counters));
+            }
+            facts.extend(manual.precise.map(|precise| match precise {
+                "only" => "precise only".to_owned(),
+                _ => "can be precise".to_owned(),
+            }));
+            facts.extend(manual.period.map(|period| format!("period {period}")));
+            facts.extend(manual.perf.deprecated.map(|_| "deprecated".to_owned()));
+            if !facts.is_empty() {
+                lines.push(("manual", facts.join(", ")));
+            }
+            for (label, text) in
+                [("groups", &manual.perf.metric_group), ("shown", &manual.perf.metric_threshold)]
+            {
+                lines.extend(text.as_ref().map(|text| (label, text.replace(';', "; "))));
+            }
+        }
         for field in entry.fields.iter().flatten() {
             lines.push(("field", field.declaration.clone()));
         }
@@ -173,6 +218,39 @@ impl<'o> Writer<'o> {
     }
 }
 
+/// Files of an import that are named when they were left out.
+const MOST_UNREAD: usize = 5;
+
+/// Says what an import came to.
+///
+/// # Errors
+/// Those of the output.
+pub fn imported(out: &mut dyn Write, came: &Imported) -> io::Result<()> {
+    let counted = |number: usize, one: &str, many: &str| {
+        format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
+    };
+    let events = counted(came.events, "event", "events");
+    let metrics = counted(came.metrics, "metric", "metrics");
+    let models = counted(came.models, "model", "models");
+    writeln!(out, "{}: {events} and {metrics} of {models}, kept in {}", came.form, came.folder)?;
+    match (&came.model, &came.cpu) {
+        (Some(model), _) => writeln!(out, "this CPU's are among them: {model}")?,
+        (None, Some(cpu)) => writeln!(out, "none of them is of this CPU, {cpu}")?,
+        (None, None) => {}
+    }
+    if came.left_out > 0 {
+        let entries = counted(came.left_out, "entry", "entries");
+        writeln!(out, "left out: {entries}, without a name or a formula that could be typed")?;
+    }
+    for (file, why) in came.unread.iter().take(MOST_UNREAD) {
+        writeln!(out, "not read: {file}: {why}")?;
+    }
+    match came.unread.len().saturating_sub(MOST_UNREAD) {
+        0 => Ok(()),
+        more => writeln!(out, "not read: {}", counted(more, "more file", "more files")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +270,7 @@ mod tests {
             opens,
             reason: None,
             fields: None,
+            manual: None,
         }
     }
 

@@ -206,7 +206,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("regex_lite", &["tui", "analysis", "event"]),
     // Formats.
     ("serde", &["view", "profile", "persistent"]),
-    ("serde_json", &["command", "holder", "view", "recording", "persistent"]),
+    ("serde_json", &["command", "holder", "view", "recording", "persistent", "event"]),
     ("zstd", &["event", "perfdata"]),
     ("flate2", &["view", "perfdata"]),
     ("base64", &["view"]),

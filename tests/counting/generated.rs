@@ -29,7 +29,8 @@ fn completions() -> PathBuf {
 }
 
 /// What stands for an option's values in clap's zsh script, and what completes them in ours.
-const VALUES: [(&str, &str); 3] = [("event", "_pmc_events"), ("pid", "_pmc_pids"), ("tid", "_pmc_tids")];
+const VALUES: [(&str, &str); 4] =
+    [("event", "_pmc_events"), ("metrics", "_pmc_metrics"), ("pid", "_pmc_pids"), ("tid", "_pmc_tids")];
 
 /// Every `subcommand:option` whose values are of this kind (its long name).
 fn options_taking(long: &str) -> Vec<String> {
@@ -105,8 +106,12 @@ fn zsh_line(line: &str) -> String {
 
 /// fish adds up what several lines say of an option.
 fn fish_options() -> String {
-    let source =
-        ["(__pmc_events)", "(__pmc_numbers /proc/[0-9]*)", "(__pmc_numbers /proc/[0-9]*/task/[0-9]*)"];
+    let source = [
+        "(__pmc_events)",
+        "(__pmc_metrics)",
+        "(__pmc_numbers /proc/[0-9]*)",
+        "(__pmc_numbers /proc/[0-9]*/task/[0-9]*)",
+    ];
     let source = source.map(|s| s.replace("[0-9]*", "*"));
     let mut lines = String::new();
     for ((long, _), source) in VALUES.iter().zip(source) {
@@ -236,6 +241,8 @@ fn offers_what_it_should(offers: impl Fn(&str) -> Vec<String>) {
     );
     has("pmc stat -e uprobe/retprobe/,task-cl", "uprobe/retprobe/,task-clock");
     let own = std::process::id().to_string();
+    has("pmc stat -M ip", "ipc");
+    has("pmc stat -M ipc,ghz,Cache", "ipc,ghz,CacheMisses");
     has(&format!("pmc stat -p {}", &own[..1]), &own);
     has(&format!("pmc stat --pid 1,{}", &own[..1]), &format!("1,{own}"));
     has(&format!("pmc stat -t {}", &own[..1]), &own);

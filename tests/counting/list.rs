@@ -67,6 +67,208 @@ fn saved_cpus_are_played() {
     }
 }
 
+/// The rows of the tables that a CPU has, by the names of their files.
+fn rows(files: &[&str]) -> Vec<Vec<String>> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/event/vendor/tables");
+    let read = |file: &&str| std::fs::read_to_string(folder.join(file)).expect("a table");
+    let texts = files.iter().map(read).collect::<Vec<_>>();
+    let lines = texts.iter().flat_map(|text| text.lines().skip(1));
+    lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// The files of each saved CPU.
+const TABLES: [(&str, &[&str], &[&str]); 7] = [
+    ("skylake-x", &["intel/skylakex.core.tsv", "intel/skylakex.uncore.tsv"], &["intel/skylakex.metrics.tsv"]),
+    (
+        "sapphire-rapids",
+        &["intel/sapphirerapids.core.tsv", "intel/sapphirerapids.uncore.tsv"],
+        &["intel/sapphirerapids.metrics.tsv"],
+    ),
+    (
+        "alder-lake",
+        &[
+            "intel/alderlake_goldencove.core.tsv",
+            "intel/alderlake_gracemont.core.tsv",
+            "intel/alderlake.uncore.tsv",
+        ],
+        &["intel/alderlake_goldencove.metrics.tsv"],
+    ),
+    (
+        "lunar-lake",
+        &[
+            "intel/lunarlake_lioncove.core.tsv",
+            "intel/lunarlake_skymont.core.tsv",
+            "intel/lunarlake.uncore.tsv",
+        ],
+        &["intel/lunarlake_lioncove.metrics.tsv"],
+    ),
+    ("zen3", &["amd/zen3.events.tsv"], &[]),
+    ("zen4", &["amd/zen4.events.tsv"], &[]),
+    ("zen5", &["amd/zen5.events.tsv"], &[]),
+];
+
+#[test]
+fn every_row_of_a_cpus_tables_is_listed() {
+    for (cpu, events, metrics) in TABLES {
+        let ran = |words: &[&str]| -> Ran {
+            let mut command = kit::pmc_on(cpu);
+            // The id alone is enough: /proc says what this machine is.
+            let id = std::fs::read_to_string(kit::data("cpus").join(cpu).join("cpuid")).expect("its id");
+            command.env("PERF_CPUID", id.trim()).env_remove("PROCFS_PATH");
+            command.arg("list").args(words).output().expect("the binary starts").into()
+        };
+        let rows_of = rows(events);
+        let names = ran(&["vendor", "--deprecated", "--names"]).expect(0).stdout;
+        assert_eq!(names.lines().count(), rows_of.len(), "{cpu}");
+        let current =
+            rows_of.iter().filter(|row| !row.get(4).is_some_and(|flags| flags.contains('d'))).count();
+        assert_eq!(ran(&["vendor", "--names"]).expect(0).stdout.lines().count(), current, "{cpu}");
+        let document: Value =
+            serde_json::from_str(&ran(&["vendor", "--deprecated", "-j"]).expect(0).stdout).expect("JSON");
+        let listed = document["events"].as_array().expect("events");
+        assert_eq!(listed.len(), rows_of.len(), "{cpu}");
+        for event in listed {
+            let is_known = event["encoding"]["config"].is_u64();
+            assert!(is_known || event["reason"]["cause"].is_string(), "{cpu}: {event}");
+            assert!(event["EventName"].is_string() && event["Unit"] == event["pmu"], "{event}");
+        }
+        for row in &rows_of {
+            let name = row[0].to_lowercase();
+            let is_it = |line: &str| line == name || line.split('/').nth(1) == Some(&name);
+            assert!(names.lines().any(is_it), "{cpu}: {name}");
+        }
+        let listed: Value = serde_json::from_str(&ran(&["metric", "-j"]).expect(0).stdout).expect("JSON");
+        let listed: Vec<&str> = listed["events"]
+            .as_array()
+            .expect("metrics")
+            .iter()
+            .filter_map(|metric| metric["MetricName"].as_str())
+            .collect();
+        let mut wanted: Vec<String> = rows(metrics).iter().map(|row| row[0].clone()).collect();
+        wanted.sort_by_key(|name| name.to_lowercase());
+        let mut listed: Vec<String> = listed.into_iter().map(str::to_owned).collect();
+        listed.sort_by_key(|name| name.to_lowercase());
+        assert_eq!(listed, wanted, "{cpu}");
+    }
+}
+
+#[test]
+fn arms_events_are_those_of_its_core() {
+    let ran: Ran =
+        kit::pmc_on("neoverse-n1").args(["list", "vendor", "-j"]).output().expect("the binary starts").into();
+    let document: Value = serde_json::from_str(&ran.expect(0).stdout).expect("JSON");
+    let encoding = |name: &str| {
+        let events = document["events"].as_array().expect("events").iter();
+        let mut found = events.filter(|event| event["name"] == name);
+        found.next().map(|event| event["Encoding"].as_str().expect("an encoding").to_owned())
+    };
+    for (name, code) in [("cpu_cycles", "0x11"), ("l1d_cache_refill", "0x3"), ("ll_cache_miss_rd", "0x37")] {
+        assert_eq!(encoding(name), Some(format!("armv8_pmuv3_0/event={code}/")), "{name}");
+    }
+    assert_eq!(encoding("stall_backend_mem"), None, "that is a later core's");
+}
+
+#[test]
+fn manuals_are_searched_and_narrowed() {
+    let ran = |words: &[&str]| -> Ran {
+        kit::pmc_on("skylake-x").arg("list").args(words).output().expect("the binary starts").into()
+    };
+    let found = ran(&["L3_MISS", "vendor"]).expect(0).stdout;
+    assert!(found.starts_with("vendor cpu (skylakex)\n"), "{found}");
+    assert!(found.contains("  mem_load_retired.l3_miss ") && !found.contains("l3_hit"), "{found}");
+    let long = ran(&["vendor", "mem_load_retired.l3_miss", "--long"]).expect(0);
+    long.prints(&["request  type 4 config 0x20d1", "manual   counters 0-3, can be precise, period 100007"]);
+    let unit = ran(&["--unit", "uncore_upi", "--names"]).expect(0).stdout;
+    assert!(unit.lines().all(|name| name.starts_with("unc_upi")) && unit.lines().count() > 50, "{unit}");
+    assert_eq!(
+        ran(&["uncore_upi_1", "--names"]).expect(0).stdout,
+        unit,
+        "an instance has all that they have"
+    );
+    assert!(!ran(&["vendor", "--names"]).expect(0).stdout.contains("unc_c_llc_lookup.any"));
+    assert!(ran(&["vendor", "--names", "--deprecated"]).expect(0).stdout.contains("unc_c_llc_lookup.any"));
+    // perf's word for what PMUs count by name has both.
+    let pmu = ran(&["pmu", "--names"]).expect(0).stdout;
+    assert!(pmu.contains("cpu/mem-loads/") && pmu.contains("\nmem_load_retired.l3_miss\n"), "{pmu}");
+    let groups = ran(&["metricgroup"]).expect(0).stdout;
+    assert!(groups.contains("TopdownL1") && groups.contains("tma_backend_bound"), "{groups}");
+    ran(&["metric", "tma_dram_bound", "-v"])
+        .expect(0)
+        .prints(&["CYCLE_ACTIVITY.STALLS_L3_MISS", "TopdownL3"]);
+    // What completes -M: metrics and groups.
+    let names = ran(&["metric", "--names"]).expect(0).stdout;
+    for name in ["ipc", "tma_dram_bound", "TopdownL1", "Summary"] {
+        assert!(names.lines().any(|line| line == name), "{name}: {names}");
+    }
+}
+
+#[test]
+fn a_machine_without_the_pmu_says_what_it_lacks() {
+    let saved = kit::data("cpus").join("zen4");
+    let bare = tempfile::tempdir().expect("a folder");
+    let mut list = pmc();
+    list.env("SYSFS_PATH", bare.path()).env("PROCFS_PATH", saved.join("proc")).args(["list", "vendor"]);
+    let ran: Ran = list.output().expect("the binary starts").into();
+    ran.expect(1).says(&["table amdzen4 are counted by the PMU cpu, which is not here"]);
+    let mut info = pmc();
+    info.env("SYSFS_PATH", bare.path()).env("PROCFS_PATH", saved.join("proc")).arg("info");
+    let ran: Ran = info.output().expect("the binary starts").into();
+    ran.expect(0).prints(&["cpu: table amdzen4, ", "shows no PMU that"]);
+}
+
+/// A small copy of Intel's tree, of one model.
+fn perfmon() -> tempfile::TempDir {
+    let tree = tempfile::tempdir().expect("a folder");
+    let file = |path: &str, text: &str| {
+        let path = tree.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        std::fs::write(path, text).expect("a file");
+    };
+    file(
+        "mapfile.csv",
+        "Family-model,Version,Filename,EventType,Core Type,Native Model ID,Core Role Name\n\
+         GenuineIntel-6-55-[01234],V9,/SKX/events/skylakex_core.json,core,,,\n",
+    );
+    file(
+        "SKX/events/skylakex_core.json",
+        r#"{"Events": [
+            {"EventName": "MEM_LOAD_RETIRED.L3_MISS", "EventCode": "0xD1", "UMask": "0x20", "Counter": "0,1,2,3",
+             "BriefDescription": "Loads that missed\u001b[31m the L3", "SampleAfterValue": "50021"},
+            {"EventName": "BRAND_NEW.EVENT", "EventCode": "0xFE", "UMask": "0x1", "BriefDescription": "Only here"}]}"#,
+    );
+    tree
+}
+
+#[test]
+fn imported_tables_win_and_say_so() {
+    let (tree, home) = (perfmon(), tempfile::tempdir().expect("a folder"));
+    let ran = |words: &[&str]| -> Ran {
+        let mut command = kit::pmc_on("skylake-x");
+        command.env("XDG_DATA_HOME", home.path()).args(words).output().expect("the binary starts").into()
+    };
+    let from = tree.path().to_str().expect("UTF-8");
+    ran(&["list", "--import", from]).expect(0).prints(&[
+        "Intel's perfmon: 2 events and 0 metrics of 1 model, kept in ",
+        "this CPU's are among them: skylakex",
+    ]);
+    assert!(home.path().join("pmc/events/intel/skylakex.core.tsv").exists());
+    let list = ran(&["list", "cpu", "vendor"]).expect(0).stdout;
+    assert!(list.contains("vendor cpu (skylakex, imported)\n"), "{list}");
+    assert!(list.contains("Loads that missed [31m the L3") && list.contains("brand_new.event"), "{list}");
+    assert!(!list.contains("cycle_activity"), "the embedded table is not looked at: {list}");
+    assert!(ran(&["list", "only here"]).expect(0).stdout.contains("brand_new.event"), "texts are searched");
+    // What was not imported is still there.
+    ran(&["list", "unc_upi", "--names"]).expect(0).prints(&["unc_upi_clockticks"]);
+    ran(&["list", "metric", "--names"]).expect(0).prints(&["tma_dram_bound"]);
+    ran(&["info"]).expect(0).prints(&["cpu: table skylakex, 2 events and ", "(the events imported)"]);
+    ran(&["list", "--import", "/nonexistent"]).expect(1).says(&["reading the folder /nonexistent"]);
+    let empty = tempfile::tempdir().expect("a folder");
+    let empty = empty.path().to_str().expect("UTF-8");
+    ran(&["list", "--import", empty])
+        .expect(1)
+        .says(&["holds no events that pmc can read", "github.com/intel/perfmon"]);
+}
+
 #[test]
 fn what_opens_is_what_stat_counts() {
     if !need_perf_events() {

@@ -280,7 +280,8 @@ fn opens_the_same(newest: &Path, cpu: &str, parser: &mut Parser<'_>, common: &[S
 
 #[test]
 fn names_are_typed_in_each_way() {
-    let cases: [(&str, &str, &[(&str, u64, u64)]); 22] = [
+    type Case = (&'static str, &'static str, &'static [(&'static str, u64, u64)]);
+    let cases: [Case; 22] = [
         ("skylake-x", "CYCLE_ACTIVITY.STALLS_L2_MISS", &[("cpu", 0x50005a3, 0)]),
         ("skylake-x", "cpu/cycle_activity.stalls_l2_miss/", &[("cpu", 0x50005a3, 0)]),
         // What the user writes stands in place of what the table has.
@@ -357,11 +358,11 @@ fn what_is_only_counted_precisely_is_sampled_so() {
 
 /// A machine of this id with PMUs of these formats.
 fn machine(cpuinfo: &str, pmus: &[(&str, &[(&str, &str)])]) -> (tempfile::TempDir, Host) {
-    let root = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().expect("a folder");
     let write = |path: String, text: &str| {
         let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        std::fs::create_dir_all(path.parent().expect("it is below the folder")).expect("it can be made");
+        std::fs::write(path, text).expect("it can be written");
     };
     write("proc/cpuinfo".to_owned(), cpuinfo);
     for (number, (pmu, formats)) in pmus.iter().enumerate() {

@@ -5,13 +5,15 @@
 //! asked for.
 //!
 //! ```text
-//! tables/*.tsv ──packed by a test──► table.bin ──model (which CPU is it?)──► rows of its files
+//! tables/*.tsv ──packed by a test──► table.bin ──┬─model (which CPU is it?)──► rows of its files
+//! the user's copy ──import──► its own tables ────┘ and these first
 //! ```
 //!
 //! The tables come from Intel's perfmon (BSD-3-Clause) and Arm's data (Apache-2.0), whose notices stand
 //! beside them; those of AMD are names and codes alone.
 
 mod arm;
+pub mod import;
 mod model;
 mod row;
 pub mod table;

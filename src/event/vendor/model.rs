@@ -5,8 +5,10 @@
 //! tells apart by CPUID, so no CPU is asked. Arm's ids name one core each, without variant and revision; each
 //! PMU's CPUs say which core it counts.
 
+use std::path::PathBuf;
+
 use super::row::rows;
-use super::table::{PACKED, Table, unpack};
+use super::table::{self, PACKED, Table, unpack};
 use crate::host::Host;
 use crate::host::cpu::event_table_id;
 
@@ -22,19 +24,93 @@ pub struct Model {
 
 /// The models of a machine, those of cores first; `id`: what the first CPU is.
 pub(super) fn models(host: &Host, id: &str) -> Vec<Model> {
-    let map = unpack(PACKED, "mapfile.tsv").unwrap_or_default();
+    let maps = Maps::read(host);
     if let Some(core) = arm_core(id) {
-        return arm_models(host, &map, core);
+        return arm_models(host, &maps, core);
     }
     let mut models: Vec<Model> = Vec::new();
-    for [pattern, name, pmu, _, _, files] in rows(&map).map(|row| row.columns()) {
-        if models.iter().all(|model| model.pmu != pmu) && fits(pattern, id) {
-            let tables = files.split(',').map(Table::of).collect();
-            models.push(Model { name: name.to_owned(), pmu: pmu.to_owned(), tables });
+    for map in maps.both() {
+        let known = models.len();
+        for [pattern, name, pmu, _, _, files] in rows(map.text).map(|row| row.columns()) {
+            if models[known..].iter().all(|model| model.pmu != pmu) && fits(pattern, id) {
+                models.push(Model { name: name.to_owned(), pmu: pmu.to_owned(), tables: map.tables(files) });
+            }
+        }
+        // What was imported comes first; what it lacks, such as metrics, is this program's.
+        for model in models.split_off(known) {
+            match models.iter_mut().find(|own| own.pmu == model.pmu) {
+                Some(own) => own.complete(model.tables),
+                None => models.push(model),
+            }
         }
     }
     models.sort_by_key(|model| model.pmu.is_empty());
     models
+}
+
+impl Model {
+    /// Whether its events have been imported.
+    pub fn imported_events(&self) -> bool {
+        self.tables.iter().any(|table| table.is_imported() && !table.holds_metrics())
+    }
+
+    /// Whether its metrics have been imported.
+    pub fn imported_metrics(&self) -> bool {
+        self.tables.iter().any(|table| table.is_imported() && table.holds_metrics())
+    }
+
+    /// How many events and metrics its tables have.
+    pub fn count(&self) -> (usize, usize) {
+        let rows = |metrics: bool| {
+            let tables = self.tables.iter().filter(move |table| table.holds_metrics() == metrics);
+            tables.map(|table| table.rows().count()).sum()
+        };
+        (rows(false), rows(true))
+    }
+
+    /// Adds tables of the kinds that it has none of.
+    fn complete(&mut self, tables: Vec<Table>) {
+        for table in tables {
+            if self.tables.iter().all(|own| own.holds_metrics() != table.holds_metrics()) {
+                self.tables.push(table);
+            }
+        }
+    }
+}
+
+/// The lists of models: what the user imported, and what this program has.
+struct Maps {
+    folder: PathBuf,
+    imported: String,
+    own: String,
+}
+
+/// One of the two.
+struct Map<'a> {
+    text: &'a str,
+    folder: Option<&'a PathBuf>,
+}
+
+impl Maps {
+    fn read(host: &Host) -> Self {
+        let folder = host.imported_events().unwrap_or_default();
+        let imported = table::imported(&folder, "mapfile.tsv").unwrap_or_default();
+        Self { folder, imported, own: unpack(PACKED, "mapfile.tsv").unwrap_or_default() }
+    }
+
+    fn both(&self) -> [Map<'_>; 2] {
+        [Map { text: &self.imported, folder: Some(&self.folder) }, Map { text: &self.own, folder: None }]
+    }
+}
+
+impl Map<'_> {
+    fn tables(&self, files: &str) -> Vec<Table> {
+        let table = |file| match self.folder {
+            Some(folder) => Table::imported(folder, file),
+            None => Table::of(file),
+        };
+        files.split(',').map(table).collect()
+    }
 }
 
 /// Whether an id is what a line of the map is for: an extended regular expression from the id's start to its
@@ -53,7 +129,7 @@ fn arm_core(id: &str) -> Option<(u64, u64)> {
 }
 
 /// One model for each PMU of cores; where the machine shows none, one under the name that a PMU usually has.
-fn arm_models(host: &Host, map: &str, first: (u64, u64)) -> Vec<Model> {
+fn arm_models(host: &Host, maps: &Maps, first: (u64, u64)) -> Vec<Model> {
     let mut pmus = host.hybrid_pmus();
     if pmus.is_empty() {
         pmus.extend(host.core_pmu());
@@ -70,9 +146,15 @@ fn arm_models(host: &Host, map: &str, first: (u64, u64)) -> Vec<Model> {
         cores.push(("armv8_pmuv3_0".to_owned(), first));
     }
     let model = |(pmu, core): (String, (u64, u64))| {
-        let of_it = |columns: &[&str; 2]| arm_core(columns[0]) == Some(core);
-        let [_, name] = rows(map).map(|row| row.columns()).find(of_it)?;
-        Some(Model { name: name.to_owned(), pmu, tables: vec![Table::of_arm(name)] })
+        let of_it = |columns: &[&str; 6]| arm_core(columns[0]) == Some(core);
+        maps.both().into_iter().find_map(|map| {
+            let [_, name, _, _, _, files] = rows(map.text).map(|row| row.columns()).find(of_it)?;
+            let tables = match map.folder {
+                Some(_) => map.tables(files),
+                None => vec![Table::of_arm(name)],
+            };
+            Some(Model { name: name.to_owned(), pmu: pmu.clone(), tables })
+        })
     };
     cores.into_iter().filter_map(model).collect()
 }

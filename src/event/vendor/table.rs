@@ -12,6 +12,7 @@
 //!
 //! The text in a frame is the TSV file itself.
 
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::arm;
@@ -47,12 +48,24 @@ pub(super) struct Table {
     file: String,
     /// The Arm core whose events are wanted of those of all.
     core: Option<String>,
+    /// The folder of imported tables that it lies in.
+    folder: Option<PathBuf>,
     text: OnceLock<String>,
 }
 
 impl Table {
     pub(super) fn of(file: &str) -> Self {
-        Self { file: file.to_owned(), core: None, text: OnceLock::new() }
+        Self { file: file.to_owned(), core: None, folder: None, text: OnceLock::new() }
+    }
+
+    /// A file that has been imported into this folder.
+    pub(super) fn imported(folder: &Path, file: &str) -> Self {
+        Self { folder: Some(folder.to_owned()), ..Self::of(file) }
+    }
+
+    /// Whether it has been imported.
+    pub(super) fn is_imported(&self) -> bool {
+        self.folder.is_some()
     }
 
     /// The events of an Arm core.
@@ -82,7 +95,11 @@ impl Table {
 
     fn text(&self) -> &str {
         self.text.get_or_init(|| {
-            let text = unpack(PACKED, &self.file).unwrap_or_default();
+            let text = match &self.folder {
+                Some(folder) => imported(folder, &self.file),
+                None => unpack(PACKED, &self.file),
+            };
+            let text = text.unwrap_or_default();
             match &self.core {
                 None => text,
                 Some(core) => {
@@ -91,4 +108,10 @@ impl Table {
             }
         })
     }
+}
+
+/// The text of a file of the folder of imported tables; `None` where it cannot be read, or leads elsewhere.
+pub(super) fn imported(folder: &Path, file: &str) -> Option<String> {
+    let is_inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
+    is_inside.then(|| std::fs::read_to_string(folder.join(file)).ok())?
 }

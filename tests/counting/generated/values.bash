@@ -32,6 +32,14 @@ _pmc_events() {
     fi
 }
 
+# Prints the candidates for a list of metrics and of groups of them.
+_pmc_metrics() {
+    local head=${1%"${1##*,}"} name
+    while IFS= read -r name; do
+        printf '%s%s\n' "$head" "$name"
+    done < <("${COMP_WORDS[0]}" list --names metric 2>/dev/null)
+}
+
 # Prints the candidates for a comma-separated list of what stands in these folders of /proc.
 _pmc_numbers() {
     local head=${1%"${1##*,}"} folder
@@ -63,6 +71,7 @@ _pmc_value() {
     fi
     case $command:$option in
         @EVENT@) candidates=$(_pmc_events "$value") ;;
+        @METRICS@) candidates=$(_pmc_metrics "$value") ;;
         @PID@) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
         @TID@) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
         *) return 1 ;;

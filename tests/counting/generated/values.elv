@@ -29,6 +29,12 @@ fn pmc-events {|pmc list|
     }
 }
 
+# The candidates for a list of metrics and of groups of them.
+fn pmc-metrics {|pmc list|
+    var head = (pmc-head '.*,' $list)
+    try { (external $pmc) list --names metric 2>/dev/null | from-lines | each {|name| put $head$name } } catch { }
+}
+
 fn pmc-numbers {|list @folders|
     var head = (pmc-head '.*,' $list)
     for folder $folders { put $head(path:base $folder) }
@@ -37,6 +43,8 @@ fn pmc-numbers {|list @folders|
 fn pmc-value {|pmc key list|
     if (has-value [@EVENT@] $key) {
         pmc-events $pmc $list
+    } elif (has-value [@METRICS@] $key) {
+        pmc-metrics $pmc $list
     } elif (has-value [@PID@] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
     } elif (has-value [@TID@] $key) {

@@ -31,6 +31,13 @@ function __pmc_events
     end
 end
 
+# The candidates for a list of metrics and of groups of them.
+function __pmc_metrics
+    set -l head (string match -r -- '^(?:.*,)?' (__pmc_value))
+    set -l pmc (commandline -o)[1]
+    printf '%s\n' "$head"(command $pmc list --names metric 2>/dev/null)
+end
+
 # The candidates for a comma-separated list: what stands in these folders of /proc, each with its name.
 function __pmc_numbers
     set -l head (string match -r -- '^(?:.*,)?' (__pmc_value))

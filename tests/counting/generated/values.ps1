@@ -20,6 +20,10 @@
                 & $words[0] list --names 2>$null
             }
         }
+        { $_ -cin @METRICS@ } {
+            $head = $wordToComplete -replace '[^,]*$'
+            & $words[0] list --names metric 2>$null
+        }
         { $_ -cin @PID@ } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }

@@ -23,6 +23,12 @@ _pmc_events() {
     fi
 }
 
+_pmc_metrics() {
+    local -a names=(${(f)"$(command pmc list --names metric 2>/dev/null)"})
+    compset -P '*,'
+    compadd -q -S , -a names
+}
+
 _pmc_pids() {
     local -a numbers=(/proc/<->(N:t))
     compset -P '*,'

@@ -1,0 +1,195 @@
+//! Rows of events and metrics on their way into files. Decides where a row belongs and what a name may be;
+//! knows nothing of whose rows they are.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// The columns of a file of events.
+const EVENTS: &str = "name\tpmu\tterms\tcounters\tflags\tsav\textra\ttext";
+/// The columns of a file of metrics.
+const METRICS: &str =
+    "name\tscale\tgroups\tlevel\tparent\texpr\tthreshold\tlocate\tdomain\tresolution\tcategory\ttext";
+/// The columns of the map.
+const MAP: &str = "cpuid\tmodel\tpmu\tcoretype\tnativeid\tfiles";
+
+/// An event, in the columns of a table.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Event {
+    pub name: String,
+    /// Empty for the cores'.
+    pub pmu: String,
+    pub terms: String,
+    pub counters: String,
+    pub flags: String,
+    pub period: Option<u64>,
+    pub extra: String,
+    pub text: String,
+}
+
+/// A metric, in the columns of a table.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Metric {
+    pub name: String,
+    pub scale: String,
+    pub groups: String,
+    pub level: Option<u8>,
+    pub parent: String,
+    pub expr: String,
+    pub threshold: String,
+    pub locate: String,
+    pub text: String,
+}
+
+/// Whose tables the files are: a line of the map.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Owner {
+    /// What the CPU's id must fit.
+    pub cpuid: String,
+    pub model: String,
+    /// The PMU of the cores; empty for the uncore, and where the machine names it (Arm).
+    pub pmu: String,
+}
+
+/// All that was read.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    /// By file, then by PMU and name in lower case.
+    events: BTreeMap<String, BTreeMap<(String, String), Event>>,
+    metrics: BTreeMap<String, BTreeMap<String, Metric>>,
+    /// In the order of the trees' own maps, since the first that fits is taken.
+    owners: Vec<(Owner, Vec<String>)>,
+    /// Entries whose name or code is none.
+    pub left_out: usize,
+}
+
+impl Tables {
+    /// Adds an event to a file (`skylakex.core.tsv`). Of two of one name the first stays.
+    pub(super) fn event(&mut self, file: &str, event: Option<Event>) {
+        match event.filter(|event| is_name(&event.name) && (event.pmu.is_empty() || is_name(&event.pmu))) {
+            Some(event) => {
+                let key = (event.pmu.clone(), event.name.to_ascii_lowercase());
+                self.events.entry(file.to_owned()).or_default().entry(key).or_insert(event);
+            }
+            None => self.left_out += 1,
+        }
+    }
+
+    /// Adds a metric to a file (`skylakex.metrics.tsv`).
+    pub(super) fn metric(&mut self, file: &str, metric: Option<Metric>) {
+        match metric.filter(|metric| is_name(&metric.name) && !metric.expr.is_empty()) {
+            Some(metric) => {
+                let key = metric.name.to_ascii_lowercase();
+                self.metrics.entry(file.to_owned()).or_default().entry(key).or_insert(metric);
+            }
+            None => self.left_out += 1,
+        }
+    }
+
+    /// Says whose a file is.
+    pub(super) fn own(&mut self, owner: Owner, file: &str) {
+        let plain = |text: &str| text.len() < 400 && !text.contains(char::is_control);
+        if !plain(&owner.cpuid) || owner.cpuid.is_empty() || !is_name(&owner.model) {
+            self.left_out += 1;
+            return;
+        }
+        let files = match self.owners.iter_mut().find(|(own, _)| *own == owner) {
+            Some((_, files)) => files,
+            None => {
+                self.owners.push((owner, Vec::new()));
+                let Some((_, files)) = self.owners.last_mut() else { return };
+                files
+            }
+        };
+        if !files.iter().any(|own| own == file) {
+            files.push(file.to_owned());
+        }
+    }
+
+    /// Events and metrics.
+    pub(super) fn count(&self) -> (usize, usize) {
+        (self.events.values().map(BTreeMap::len).sum(), self.metrics.values().map(BTreeMap::len).sum())
+    }
+
+    /// Models that have a table.
+    pub(super) fn models(&self) -> usize {
+        let mut models: Vec<&str> = self.owners.iter().map(|(owner, _)| owner.model.as_str()).collect();
+        models.sort_unstable();
+        models.dedup();
+        models.len()
+    }
+
+    /// Writes the files below `folder` of `into`, and their lines into its map, before those of other forms.
+    pub(super) fn write(&self, into: &Path, folder: &str) -> Result<()> {
+        let home = into.join(folder);
+        let failed = |path: &Path, error| {
+            Error::io(format!("writing {}", path.display()), error)
+                .try_this("XDG_DATA_HOME=FOLDER pmc list --import …, where you may write")
+        };
+        if home.exists() {
+            fs::remove_dir_all(&home).map_err(|error| failed(&home, error))?;
+        }
+        fs::create_dir_all(&home).map_err(|error| failed(&home, error))?;
+        let write = |path: &Path, text: &str| fs::write(path, text).map_err(|error| failed(path, error));
+        for (file, events) in &self.events {
+            let mut text = format!("{EVENTS}\n");
+            for Event { name, pmu, terms, counters, flags, period, extra, text: said } in events.values() {
+                let period = period.map_or(String::new(), |period| period.to_string());
+                let row = [name, pmu, terms, counters, flags, &period, extra, said].map(String::as_str);
+                let _ = writeln!(text, "{}", row.join("\t"));
+            }
+            write(&home.join(file), &text)?;
+        }
+        for (file, metrics) in &self.metrics {
+            let mut text = format!("{METRICS}\n");
+            for Metric { name, scale, groups, level, parent, expr, threshold, locate, text: said } in
+                metrics.values()
+            {
+                let level = level.map_or(String::new(), |level| level.to_string());
+                let row = [name, scale, groups, &level, parent, expr, threshold, locate];
+                let _ = writeln!(text, "{}\t\t\t\t{said}", row.map(String::as_str).join("\t"));
+            }
+            write(&home.join(file), &text)?;
+        }
+        let mut map = format!("{MAP}\n");
+        for (Owner { cpuid, model, pmu }, files) in &self.owners {
+            let is_there =
+                |file: &&String| self.events.contains_key(*file) || self.metrics.contains_key(*file);
+            let files: Vec<String> =
+                files.iter().filter(is_there).map(|file| format!("{folder}/{file}")).collect();
+            if !files.is_empty() {
+                let _ = writeln!(map, "{cpuid}\t{model}\t{pmu}\t\t\t{}", files.join(","));
+            }
+        }
+        let path = into.join("mapfile.tsv");
+        let earlier = fs::read_to_string(&path).unwrap_or_default();
+        let ours = format!("\t{folder}/");
+        for line in earlier.lines().skip(1).filter(|line| !line.contains(&ours)) {
+            let _ = writeln!(map, "{line}");
+        }
+        write(&path, &map)
+    }
+}
+
+/// Whether it can be the name of an event, a metric, a PMU or a model: nothing that event text, a table or a
+/// path would take apart.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    !name.is_empty() && name.len() <= 200 && name.chars().all(plain) && !name.starts_with(['.', '-'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_letters_digits_and_three_marks() {
+        assert!(is_name("MEM_LOAD_RETIRED.L3_MISS") && is_name("umc_cas_cmd.rd") && is_name("cpu-cycles"));
+        for name in ["", "a b", "a,b", "a/b", "../a", "a\tb", "a\u{1b}[31m", "a=1", "é", &"x".repeat(201)] {
+            assert!(!is_name(name), "{name:?}");
+        }
+    }
+}
