@@ -105,14 +105,15 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cache -d 'A row for
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name or group, with the events that they need: IPC, GHz, TopdownL1, tma_memory_bound … (pmc list metric)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'How many levels of --topdown are measured; each asks the counters for more [default: 1]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge -d 'Count for each metric all of its events, whatever others count'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l children -d 'Show apart what the command (or the processes) counted, what the processes that it started did, and the sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l user-kernel -d 'Show apart what was counted in user mode and in the kernel'
@@ -146,11 +147,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l summary -d 'With -I: pr
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Only metrics, no counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go: the tree of the top-down method, to --td-level'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-threshold -d 'Count no events for the thresholds of metrics alone'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l affinity
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l hybrid-merge
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-threshold
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l record-tpebs
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l percore-show-thread
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
@@ -187,14 +187,15 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cache -d 'A 
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 'Metrics by name or group, with the events that they need: IPC, GHz, TopdownL1, tma_memory_bound … (pmc list metric)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'How many levels of --topdown are measured; each asks the counters for more [default: 1]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge -d 'Count for each metric all of its events, whatever others count'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l children -d 'Show apart what the command (or the processes) counted, what the processes that it started did, and the sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l user-kernel -d 'Show apart what was counted in user mode and in the kernel'
@@ -227,11 +228,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l summary -d 'With
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-only -d 'Only metrics, no counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Where the pipeline\'s slots go: the tree of the top-down method, to --td-level'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-threshold -d 'Count no events for the thresholds of metrics alone'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l affinity
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l hybrid-merge
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-threshold
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l record-tpebs
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l percore-show-thread
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
@@ -243,9 +243,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cache -d 'A 
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 'Metrics by name or group, with the events that they need: IPC, GHz, TopdownL1, tma_memory_bound … (pmc list metric)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'How many levels of --topdown are measured; each asks the counters for more [default: 1]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
@@ -268,7 +268,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l summary -d 'With
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-only -d 'Only metrics, no counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Where the pipeline\'s slots go: the tree of the top-down method, to --td-level'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-no-threshold -d 'Count no events for the thresholds of metrics alone'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r

@@ -296,12 +296,6 @@ pub const OPTIONS: &[PerfOption] = &[
     // stat
     row("stat, stat-record", "--affinity", Ignored("counters are opened once, from wherever pmc runs")),
     row("stat, stat-record", "--hybrid-merge", IsSo("both kinds of cores are one row unless --no-merge")),
-    row(
-        "stat, stat-record",
-        "--metric-no-merge",
-        Ignored("an event is counted once, for all metrics that need it"),
-    ),
-    row("stat, stat-record", "--metric-no-threshold", IsSo("no event is counted for a threshold")),
     row("stat, stat-record", "--record-tpebs", Ignored("no metric needs latencies of retirement")),
     row("stat, stat-record", "--tpebs-mode <tpebs-mode>", Ignored("no metric needs latencies of retirement")),
     row(

@@ -183,21 +183,26 @@ pub struct Shown {
     #[arg(long)]
     pub metric_only: bool,
 
-    /// Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …
-    #[arg(short = 'M', long = "metrics", value_name = "NAME,…", action = ArgAction::Append)]
+    /// Metrics by name or group, with the events that they need: IPC, GHz, TopdownL1, tma_memory_bound … (pmc
+    /// list metric)
+    #[arg(short = 'M', long = "metrics", value_name = "NAME|GROUP,…", action = ArgAction::Append)]
     pub metrics: Vec<String>,
 
     /// A metric of your own: 'name=expression over events'
     #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append)]
     pub expressions: Vec<String>,
 
-    /// Where the pipeline's slots go (top-down level 1)
+    /// Where the pipeline's slots go: the tree of the top-down method, to --td-level
     #[arg(long)]
     pub topdown: bool,
 
-    /// The level of --topdown: 1, the only one so far, or 0, the highest there is
+    /// How many levels of --topdown are measured; each asks the counters for more [default: 1]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, requires = "topdown")]
     pub td_level: u8,
+
+    /// Count no events for the thresholds of metrics alone
+    #[arg(long)]
+    pub metric_no_threshold: bool,
 
     /// Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
@@ -235,6 +240,10 @@ pub struct Counted {
     /// Count the events of a metric one by one, not as a group
     #[arg(long)]
     pub metric_no_group: bool,
+
+    /// Count for each metric all of its events, whatever others count
+    #[arg(long)]
+    pub metric_no_merge: bool,
 
     /// Do not count children that the command or the processes start
     #[arg(short = 'i', long)]

@@ -18,11 +18,13 @@ pub mod facts;
 pub mod filters;
 pub mod fit;
 pub mod inherited_probes;
+pub mod metric_events;
 pub mod open;
 pub mod refusal;
 pub mod request;
 pub mod reservation;
 pub mod rings;
+pub mod schedule;
 pub mod target;
 
 pub use request::{Flags, Levels, Mode, Request, allocate};

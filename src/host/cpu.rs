@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CpuList, Host};
+use crate::sys::arch;
 
 /// Where a CPU sits. Core numbers are unique within a die, die numbers within a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -208,6 +209,17 @@ pub fn event_table_id(host: &Host, cpu: u32) -> Option<String> {
     let (implementer, part) = (number("CPU implementer")?, number("CPU part")?);
     let (variant, revision) = (number("CPU variant").unwrap_or(0), number("CPU revision").unwrap_or(0));
     Some(format!("{:#018x}", implementer << 24 | variant << 20 | 0xf << 16 | part << 4 | revision))
+}
+
+/// The rate of the time stamp counter in Hz, as far as the CPU's name tells it (`… CPU @ 2.50GHz`) or the CPU
+/// itself.
+pub fn time_stamp_rate(host: &Host) -> Option<f64> {
+    let cpuinfo = host.text("/proc/cpuinfo")?;
+    let (_, rate) = field(&cpuinfo, "model name").unwrap_or_default().rsplit_once("@ ").unwrap_or_default();
+    let named = [("GHz", 1e9), ("MHz", 1e6)]
+        .iter()
+        .find_map(|(unit, factor)| Some(rate.strip_suffix(unit)?.trim().parse::<f64>().ok()? * factor));
+    named.or_else(arch::time_stamp_rate)
 }
 
 fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {

@@ -330,4 +330,22 @@ pub struct Derived {
     pub crossed: Option<bool>,
     /// The parts were counted at different times, so that the value is an estimate.
     pub inexact: bool,
+    /// Half the 95 % interval of the value, in its unit, as far as events took turns on counters; `None` where
+    /// all were counted all the time.
+    pub error: Option<f64>,
+    /// Where it stands in the tree of the top-down analysis.
+    pub branch: Option<Branch>,
+}
+
+/// A metric's place in the tree of the top-down analysis.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// The kind of cores whose tree it is; empty where there is one kind.
+    pub pmu: String,
+    /// 1 at the top.
+    pub level: u8,
+    /// The metric above it; empty at the top.
+    pub parent: String,
+    /// The events to sample with where it alarms, with `;` between them.
+    pub locate: String,
 }

@@ -3,36 +3,31 @@
 //!
 //! Receives the plan's texts; hands on parsed groups bound to their cgroups, and the metrics to derive.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 
 use super::collect::quantity;
+use super::metrics::Metrics;
 use super::parts;
-use super::plan::{Cgroups, Metrics, Plan, What};
+use super::plan::{Cgroups, Plan, What};
 use crate::counter::Mode;
+use crate::counter::metric_events;
 use crate::counter::open::cycles;
 use crate::counter::refusal::Refusal;
 use crate::counter::target::Cgroup;
 use crate::error::{Error, Result, Warning};
 use crate::event::perfevent_conf::{LeftOut, PerfeventConf, Sum};
-use crate::event::{EventGroup, EventSpec, Parser, perfevent_conf};
+use crate::event::{EventGroup, EventSpec, ParseError, Parser, perfevent_conf};
 use crate::host::Host;
-use crate::profile::counts::Aggregation;
-use crate::profile::metrics::formula::Formula;
-use crate::profile::metrics::library::{self, Binder, Library};
-use crate::profile::metrics::literals::Environment;
-use crate::profile::metrics::named::NAMED;
-use crate::profile::metrics::topdown;
+use crate::profile::counts::{Aggregation, Reason};
+use crate::profile::metrics::formula::{Formula, Operand};
 use crate::recording::plan::Scope;
 use crate::recording::{filters, launch};
 
 /// What will be counted.
 pub(super) struct Wanted {
     pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
-    pub(super) metrics: Vec<Formula>,
-    /// The top-down analysis is asked for, and its events are there.
-    pub(super) topdown: bool,
+    pub(super) metrics: Metrics,
     /// What was asked for and is left out.
     pub(super) left_out: Vec<Warning>,
     /// The hardware events of the default set cannot be counted, since the machine has no counters: how
@@ -56,16 +51,16 @@ impl Wanted {
 /// # Errors
 /// Event texts that cannot be understood, unknown metrics, cgroups that cannot be opened.
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
-    let What { events, detailed, null, metrics, metrics_grouped, .. } = &plan.what;
+    let What { events, detailed, null, metrics, .. } = &plan.what;
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
     let groups = filters::events(&mut parser, events, &plan.what.filters)?;
-    let mut chosen = Chosen { groups, grouped: *metrics_grouped };
-    let mut formulas = Vec::new();
+    let mut chosen = Chosen { groups };
+    let mut sums = Vec::new();
     let mut left_out = Vec::new();
     if let Some(path) = &plan.what.perfevent_conf {
         let conf = perfevent_conf(path, host, &mut parser)?;
         chosen.groups.extend(conf.groups);
-        formulas.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
+        sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
         left_out.extend(conf.left_out.into_iter().map(|LeftOut { line, entry, why }| Warning::LineLeftOut {
             line: format!("{}:{line}", path.display()),
             entry,
@@ -88,29 +83,20 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.groups.extend(parser.parse(text)?);
         }
     }
-    for formula in self::formulas(metrics)? {
-        let events = formula.operands().iter().map(|operand| operand.name.as_str());
-        chosen.add(&events.collect::<Vec<_>>(), &mut parser)?;
-        formulas.push(formula);
+    let mut metrics = Metrics::new(metrics, Some(&plan.scope), host)?;
+    let found = chosen.add(&metrics.formulas, &plan.what, &mut parser, host);
+    if chosen.groups.is_empty() && metrics.shares.is_none() && !null {
+        lacks_all(&metrics.formulas, &found)?;
     }
-    if metrics.topdown {
-        let has = |name: &str| Parser::new(host).parse(name).is_ok();
-        let set = topdown::events(has).ok_or_else(|| {
-            Error::new("--topdown: this machine's core PMU has no top-down events")
-                .why("they come with Intel cores since Sandy Bridge; virtual machines seldom pass them on")
-                .try_this("pmc list topdown")
-        })?;
+    // What the formulas of --perfevent-conf need is there.
+    metrics.lacking = sums.iter().map(|_| None).chain(found).collect();
+    metrics.formulas.splice(..0, sums);
+    if let Some(set) = metrics.shares {
         chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
     narrow(&mut chosen.groups, &plan.what)?;
     chosen.groups = parts::split(chosen.groups, plan.aggregation)?;
-    Ok(Wanted {
-        groups: bind(chosen.groups, &plan.cgroups, host)?,
-        metrics: formulas,
-        topdown: metrics.topdown,
-        left_out,
-        no_hardware,
-    })
+    Ok(Wanted { groups: bind(chosen.groups, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
 
 /// What a configuration of PCP's agent comes to on this machine.
@@ -182,36 +168,59 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What) -> Result<()> {
 
 struct Chosen {
     groups: Vec<EventGroup>,
-    /// A metric's events are counted together where they can be.
-    grouped: bool,
 }
 
 impl Chosen {
-    /// Adds those of a metric's events that are not there yet, as a weak group, so that their ratio is exact
-    /// where it can be.
-    fn add(&mut self, names: &[&str], parser: &mut Parser<'_>) -> Result<()> {
-        let missing: Vec<&str> = names
-            .iter()
-            .copied()
-            .filter(|name| !self.events().any(|e| e.name.eq_ignore_ascii_case(name)))
-            .collect();
-        let (tools, kernel): (Vec<&str>, Vec<&str>) =
-            missing.into_iter().partition(|name| name.ends_with("_time"));
-        for tool in tools {
-            self.groups.extend(parser.parse(tool)?);
+    /// Adds those of the formulas' events that are not there yet. Hands on, for each formula, why it has no value
+    /// on this machine.
+    fn add(
+        &mut self,
+        formulas: &[Formula],
+        what: &What,
+        parser: &mut Parser<'_>,
+        host: &Host,
+    ) -> Vec<Option<Reason>> {
+        fn names(operands: &[Operand]) -> Vec<&str> {
+            operands.iter().map(|operand| operand.name.as_str()).collect()
         }
-        match kernel.as_slice() {
-            [] => {}
-            [name] => self.groups.extend(parser.parse(name)?),
-            names if !self.grouped => self.groups.extend(parser.parse(&names.join(","))?),
-            names => self.groups.extend(parser.parse(&format!("{{{}}}:W", names.join(",")))?),
-        }
-        Ok(())
+        let wanted = |formula| {
+            let more = if what.metrics.thresholds {
+                names(Formula::threshold_operands(formula))
+            } else {
+                Vec::new()
+            };
+            // The tree's shares are worth more than the mark at one of them.
+            let (threshold, optional) =
+                if what.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
+            metric_events::Wanted { value: names(Formula::operands(formula)), threshold, optional }
+        };
+        let wanted: Vec<_> = formulas.iter().map(wanted).collect();
+        let is_counted = |name: &str| self.events().any(|event| event.name.eq_ignore_ascii_case(name));
+        let found = metric_events::find(&wanted, what.grouping, is_counted, parser, host);
+        self.groups.extend(found.groups);
+        let reason = |(event, error): (String, Box<ParseError>)| {
+            Reason::new(format!("this machine does not count {event}: {}", error.message), "")
+        };
+        found.lacking.into_iter().map(|lack| lack.map(reason)).collect()
     }
 
     fn events(&self) -> impl Iterator<Item = &EventSpec> {
         self.groups.iter().flat_map(|group| &group.events)
     }
+}
+
+/// Refuses metrics of which none can be computed, and nothing else is to be counted.
+fn lacks_all(formulas: &[Formula], lacking: &[Option<Reason>]) -> Result<()> {
+    let Some(reason) = lacking.iter().flatten().next().filter(|_| lacking.iter().all(Option::is_some)) else {
+        return Ok(());
+    };
+    let what = match formulas {
+        [one] => format!("metric {} cannot be computed", one.name),
+        all => format!("none of these {} metrics can be computed", all.len()),
+    };
+    Err(Error::new(what)
+        .why(&reason.cause)
+        .try_this("pmc list metric shows those of this machine; pmc info, which table is used"))
 }
 
 /// What `-d`, `-dd` and `-ddd` add, as perf has it.
@@ -274,43 +283,11 @@ fn bind(
     }
 }
 
-/// The metrics that were asked for: by name or group, then the user's own. One that several names ask for is
-/// computed once.
-///
-/// # Errors
-/// Names of no metric, expressions that cannot be understood.
-pub(super) fn formulas(metrics: &Metrics) -> Result<Vec<Formula>> {
-    let written = metrics.expressions.iter().map(|text| library::definition(text));
-    let written = written.collect::<Result<Vec<_>>>()?;
-    let library = Library::new(NAMED.iter().copied().chain(written.iter().copied()));
-    let mut chosen = Vec::new();
-    for name in &metrics.names {
-        let own = library.named(name).chain(library.of_group(name)).collect::<Vec<_>>();
-        if own.is_empty() {
-            return Err(unknown_metric(name));
-        }
-        chosen.extend(own);
-    }
-    chosen.extend(library.definitions().skip(NAMED.len()));
-    let mut seen = HashSet::new();
-    chosen.retain(|definition| seen.insert(std::ptr::from_ref(*definition)));
-    let mut binder = Binder::new(&library, &Environment::UNKNOWN);
-    chosen.into_iter().map(|definition| binder.formula(definition)).collect()
-}
-
-fn unknown_metric(name: &str) -> Error {
-    let known: Vec<&str> = NAMED.iter().map(|metric| metric.name).collect();
-    let near = crate::text::nearest(name, known.iter().copied(), 3);
-    let error = Error::usage(format!("no metric `{}`", crate::text::clean(name)));
-    let error =
-        if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
-    error.try_this(format!("one of: {}; or a group (pmc list metricgroup)", known.join(", ")))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Metrics;
+    use super::super::plan::Metrics as Asked;
     use super::*;
+    use crate::counter::metric_events::Grouping;
     use crate::event::parse;
     use crate::host::saved;
 
@@ -322,10 +299,10 @@ mod tests {
             filters: Vec::new(),
             core_kind: core_kind.map(str::to_owned),
             pmu: pmu.map(str::to_owned),
-            metrics_grouped: true,
+            grouping: Grouping { grouped: true, merged: true },
             detailed: 0,
             null: false,
-            metrics: Metrics { names: Vec::new(), expressions: Vec::new(), topdown: false },
+            metrics: Asked { names: Vec::new(), expressions: Vec::new(), topdown: None, thresholds: true },
         };
         narrow(&mut groups, &what)?;
         Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())

@@ -144,7 +144,7 @@ pub(super) fn run(
         off: !run.was_ever_on,
     };
     let mut counts = shown.counts(&readings.collect::<Vec<_>>(), &span, machine);
-    super::derive(&mut counts, &wanted.metrics, wanted.topdown);
+    wanted.metrics.derive(&mut counts);
     printer.whole(&counts)?;
     if run.totals.lost > 0 {
         say::warn(&Warning::RecordsLost);

@@ -10,6 +10,7 @@
 mod collect;
 mod events;
 mod log;
+mod metrics;
 mod parts;
 mod plan;
 mod print;
@@ -35,8 +36,6 @@ use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::profile::counts::{Counts, CpuTime};
-use crate::profile::metrics::formula::Formula;
-use crate::profile::metrics::{self, topdown};
 use crate::profile::repeats;
 use crate::profile::versus::compare;
 use crate::recording::control::Control;
@@ -73,7 +72,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
     let passes =
         if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
-    let mut printer = Printer::new(plan.output.clone(), subject(&plan))?;
+    let mut printer = Printer::new(plan.output.clone(), subject(&plan), wanted.metrics.tree.clone())?;
     plan.overridden.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
@@ -237,7 +236,7 @@ impl Session<'_> {
     }
 
     fn finish(&mut self, mut counts: Counts) -> Result<()> {
-        derive(&mut counts, &self.wanted.metrics, self.wanted.topdown);
+        self.wanted.metrics.derive(&mut counts);
         self.printer.whole(&counts)
     }
 
@@ -380,15 +379,6 @@ impl Session<'_> {
     }
 }
 
-/// Computes the metrics of a table: those by name or expression, then the top-down analysis.
-fn derive(counts: &mut Counts, metrics: &[Formula], is_topdown: bool) {
-    counts.derived = metrics::derive(counts, metrics);
-    if is_topdown {
-        let more = topdown::derive(counts);
-        counts.derived.iter_mut().zip(more).for_each(|(row, more)| row.extend(more));
-    }
-}
-
 fn arrange(set: &CounterSet, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
     let columns = collect::columns(set, cgroups, machine);
     Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale)
@@ -526,7 +516,7 @@ impl Observer for Follower<'_> {
         let yielded_ns = interval.yielded_ns.saturating_sub(self.yielded_before_ns);
         let this = span(Some(interval.at_ns), elapsed_ns, yielded_ns);
         let mut counts = shown.counts(&readings, &this, self.machine);
-        derive(&mut counts, &self.wanted.metrics, self.wanted.topdown);
+        self.wanted.metrics.derive(&mut counts);
         self.before.clear();
         self.before.extend_from_slice(interval.readings);
         (self.before_ns, self.yielded_before_ns) = (interval.at_ns, interval.yielded_ns);

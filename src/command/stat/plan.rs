@@ -11,6 +11,7 @@ use crate::cli::stat::{Counted, Shown, Stat, StatRecord, StatReport, ToFile};
 use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, Whom, overridden};
 use crate::counter::Levels;
+use crate::counter::metric_events::Grouping;
 use crate::counter::reservation::Policy;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
@@ -59,8 +60,8 @@ pub(super) struct What {
     pub(super) core_kind: Option<String>,
     /// The only PMU of those that have the same events.
     pub(super) pmu: Option<String>,
-    /// A metric's events are counted together where they can be.
-    pub(super) metrics_grouped: bool,
+    /// How the events of metrics are counted.
+    pub(super) grouping: Grouping,
     pub(super) detailed: u8,
     /// Nothing but the time.
     pub(super) null: bool,
@@ -75,7 +76,10 @@ pub(super) struct Metrics {
     pub(super) names: Vec<String>,
     /// `name=expression`.
     pub(super) expressions: Vec<String>,
-    pub(super) topdown: bool,
+    /// The top-down analysis, to this level.
+    pub(super) topdown: Option<u8>,
+    /// What only thresholds need is counted too.
+    pub(super) thresholds: bool,
 }
 
 impl Metrics {
@@ -83,12 +87,13 @@ impl Metrics {
         Self {
             names: typed.metrics.iter().flat_map(|m| m.split(',')).map(str::to_owned).collect(),
             expressions: typed.expressions.clone(),
-            topdown: typed.topdown,
+            topdown: typed.topdown.then_some(typed.td_level.max(1)),
+            thresholds: !typed.metric_no_threshold,
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.expressions.is_empty() && !self.topdown
+        self.names.is_empty() && self.expressions.is_empty() && self.topdown.is_none()
     }
 }
 
@@ -307,11 +312,6 @@ impl Plan {
         if !typed.vs.is_empty() && shown.field_separator.is_some() {
             return Err(Error::usage("--vs has no CSV form").try_this("--json"));
         }
-        if shown.td_level > 1 {
-            return Err(Error::usage(format!("--td-level {}: there is level 1 only", shown.td_level))
-                .why("deeper levels are formulas of each processor model's own")
-                .try_this("perf stat -M TopdownL2, where perf knows the processor"));
-        }
         if shown.summary && typed.interval.is_none() {
             return Err(Error::usage("--summary sums up intervals").try_this("add -I TIME"));
         }
@@ -322,7 +322,7 @@ impl Plan {
                 perfevent_conf: typed.perfevent_conf,
                 core_kind: typed.cputype,
                 pmu: typed.pmu_filter,
-                metrics_grouped: !typed.metric_no_group,
+                grouping: Grouping { grouped: !typed.metric_no_group, merged: !typed.metric_no_merge },
                 events: typed.events,
                 detailed: typed.detailed,
                 null: typed.null,

@@ -8,7 +8,7 @@ use crate::profile::counts::Counts;
 use crate::profile::versus::Comparison;
 use crate::recording::plan::Scope;
 use crate::view::openmetrics;
-use crate::view::stat::{StatStyle, Subject, csv, document, json, text, versus};
+use crate::view::stat::{StatStyle, Subject, Tree, csv, document, json, text, versus};
 
 /// The output of one `pmc stat`.
 pub(super) struct Printer {
@@ -23,7 +23,8 @@ pub(super) struct Printer {
 
 impl Printer {
     /// Opens the sink and the server.
-    pub(super) fn new(output: Output, subject: Subject) -> Result<Self> {
+    /// `tree`: the top-down analysis was asked for.
+    pub(super) fn new(output: Output, subject: Subject, tree: Option<Tree>) -> Result<Self> {
         let sink = Sink::open(&output)?;
         let server = output.listen.as_deref().map(Server::start).transpose()?;
         if let Some(server) = &server {
@@ -33,8 +34,10 @@ impl Printer {
             big_num: output.big_num,
             metric_only: output.metric_only,
             table: output.table,
+            tree,
             summary: false,
             colour: sink.has_colour(),
+            paint: sink.paint(),
             width: sink.width(),
             separator: match &output.form {
                 Form::Csv(separator) => separator.clone(),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::collect::{Column, Machine, Shown, Span, since};
-use super::events;
+use super::metrics::Metrics;
 use super::plan::{Log, ReportPlan};
 use super::print::Printer;
 use crate::abi::attr::{Flag, kind};
@@ -39,8 +39,8 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     quality::warn(&session);
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
-    let formulas = events::formulas(&plan.metrics)?;
     let host = Host::live();
+    let metrics = Metrics::new(&plan.metrics, None, &host)?;
     let machine = Machine::recorded(&host, recorded.topology.clone(), recorded.cpus.first().copied());
     let columns = columns(&recorded.events);
     let scale = recorded.scale && plan.output.scale;
@@ -55,10 +55,10 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
         let span =
             Span { threads: &threads, timestamp_ns, elapsed_ns, cpu_time: None, yielded_ns: 0, off: false };
         let mut counts = shown.counts(readings, &span, &machine);
-        super::derive(&mut counts, &formulas, plan.metrics.topdown);
+        metrics.derive(&mut counts);
         counts
     };
-    let mut printer = Printer::new(plan.output.clone(), subject(&session, &recorded))?;
+    let mut printer = Printer::new(plan.output.clone(), subject(&session, &recorded), metrics.tree.clone())?;
     let mut last: (Vec<Reading>, u64) = (refused.clone(), 0);
     let mut has_rounds = false;
     recorded.rounds(&session, &mut |round| {
@@ -126,7 +126,7 @@ fn show_log(
             Span { threads: &named, timestamp_ns, elapsed_ns, cpu_time: None, yielded_ns: 0, off: false };
         shown.counts(&readings, &span, machine)
     };
-    let mut printer = Printer::new(plan.output.clone(), subject(session, recorded))?;
+    let mut printer = Printer::new(plan.output.clone(), subject(session, recorded), None)?;
     let end = logged.last().map_or(0, |of| of.at_ns);
     if log == Log::Exits {
         printer.whole(&table(&logged, None, end))?;

@@ -12,7 +12,7 @@ use super::plan::{Form, Output, To};
 use crate::error::{Error, Result};
 use crate::sys::replacement::Replacement;
 use crate::sys::{clock, descriptor};
-use crate::terminal::{self, Stream};
+use crate::terminal::{self, Paint, Stream};
 
 /// The place that results are written to.
 pub(super) struct Sink {
@@ -59,6 +59,11 @@ impl Sink {
     /// Whether colours belong there.
     pub(super) fn has_colour(&self) -> bool {
         self.stream.is_some_and(Stream::has_colour)
+    }
+
+    /// The looks of words there.
+    pub(super) fn paint(&self) -> Paint {
+        self.stream.map(|stream| terminal::paint(stream, None, None)).unwrap_or_default()
     }
 
     /// Columns of its lines, where a person reads them.

@@ -16,9 +16,11 @@ mod role;
 pub mod topdown;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
-use super::counts::{Counts, Derived, Reason, Role};
+use super::counts::{Branch, Counts, Derived, Reason, Role, Value};
+use super::sharing::relative_error;
 use formula::{Formula, Operand};
 
 /// One derived number.
@@ -267,45 +269,97 @@ impl<'a> Counted<'a> {
         let level = levels.iter().copied().find(complete).unwrap_or_default();
         let operands = formula.operands().iter().chain(formula.threshold_operands());
         let place = |of: &'a Operand| Some((of, find(counts, &of.name, cgroup, level)?));
-        Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }
+        Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }.side_by_side()
+    }
+
+    /// Of events that are counted several times, each for another metric, takes those that are in a group with
+    /// most of the others.
+    fn side_by_side(mut self) -> Self {
+        let all = &self.counts.events;
+        let is_twin = |a: usize, b: usize| all[a].name == all[b].name && all[a].cgroup == all[b].cgroup;
+        let twins = |event: usize| (0..all.len()).filter(move |&other| is_twin(event, other));
+        let mut sizes: HashMap<usize, usize> = HashMap::new();
+        for twin in self.events.values().flat_map(|&event| twins(event)) {
+            *sizes.entry(all[twin].group).or_default() += 1;
+        }
+        for event in self.events.values_mut() {
+            let best = twins(*event).max_by_key(|&twin| (sizes[&all[twin].group], Reverse(twin)));
+            *event = best.unwrap_or(*event);
+        }
+        self
     }
 
     fn derive(&self, row: usize) -> Derived {
         let Self { counts, cgroup, formula, events } = self;
-        let mut lookup = |operand: &Operand| {
-            let name = &operand.name;
-            if name == DURATION {
-                return Ok(counts.elapsed_seconds());
-            }
-            let Some(&event) = events.get(operand) else {
-                return Err(Reason::new(
-                    format!("`{name}` is not among the counted events"),
-                    format!("add it: -e {name}"),
-                ));
-            };
-            let value = counts.value(row, event);
-            match value.number() {
-                Some(number) if operand.raw => Ok(number),
-                Some(number) => Ok(number * counts.events[event].scale),
-                None => Err(match value.reason() {
-                    Some(reason) => {
-                        Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() }
-                    }
-                    None => Reason::new(format!("{name} is not counted in this place"), ""),
-                }),
-            }
-        };
+        let mut lookup = |operand: &Operand| self.number(row, operand);
         let used: Vec<usize> = formula.operands().iter().filter_map(|of| events.get(of).copied()).collect();
         let shared = used.iter().any(|&e| counts.value(row, e).share() < 1.0);
         let group = |e: &usize| counts.events[*e].group;
+        let value = formula.evaluate(&mut lookup);
         Derived {
             name: formula.name.clone(),
             unit: formula.unit.clone(),
             help: formula.help.clone(),
             cgroup: cgroup.map(str::to_owned),
-            value: formula.evaluate(&mut lookup),
             crossed: formula.crossed(&mut lookup),
             inexact: shared && used.iter().any(|e| group(e) != group(&used[0])),
+            error: value.as_ref().ok().and_then(|value| self.error(row, &used, *value)),
+            value,
+            branch: formula.level.map(|level| Branch {
+                pmu: formula.pmu.clone(),
+                level,
+                parent: formula.parent.clone(),
+                locate: formula.locate.clone(),
+            }),
+        }
+    }
+
+    /// Half the 95 % interval of a value whose events took turns: each group's error moves all of its counts
+    /// together, those of different groups are independent of each other. To the first order.
+    fn error(&self, row: usize, used: &[usize], value: f64) -> Option<f64> {
+        let counts = self.counts;
+        let mut errors: BTreeMap<usize, f64> = BTreeMap::new();
+        for &event in used {
+            let Value::Counted { count, .. } = counts.value(row, event) else { continue };
+            if let Some(error) = relative_error(*count) {
+                let own = errors.entry(counts.events[event].group).or_default();
+                *own = own.max(error);
+            }
+        }
+        let moved = |(group, error): (&usize, &f64)| {
+            let with = self.formula.evaluate(&mut |operand: &Operand| {
+                let is_moved =
+                    self.events.get(operand).is_some_and(|&event| counts.events[event].group == *group);
+                Ok(self.number(row, operand)? * if is_moved { 1.0 + error } else { 1.0 })
+            });
+            with.map_or(0.0, |with| with - value)
+        };
+        (!errors.is_empty()).then(|| errors.iter().map(moved).fold(0.0, f64::hypot))
+    }
+
+    /// What stands for an operand.
+    fn number(&self, row: usize, operand: &Operand) -> Result<f64, Reason> {
+        let Self { counts, events, .. } = self;
+        let name = &operand.name;
+        if name == DURATION {
+            return Ok(counts.elapsed_seconds());
+        }
+        let Some(&event) = events.get(operand) else {
+            return Err(Reason::new(
+                format!("`{name}` is not among the counted events"),
+                format!("add it: -e {name}"),
+            ));
+        };
+        let value = counts.value(row, event);
+        match value.number() {
+            Some(number) if operand.raw => Ok(number),
+            Some(number) => Ok(number * counts.events[event].scale),
+            None => Err(match value.reason() {
+                Some(reason) => {
+                    Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() }
+                }
+                None => Reason::new(format!("{name} is not counted in this place"), ""),
+            }),
         }
     }
 }

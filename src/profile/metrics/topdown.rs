@@ -11,8 +11,7 @@
 //!                       retiring  bad spec.           backend bound  frontend bound
 //! ```
 
-use crate::profile::counts::Derived;
-use crate::profile::counts::{Counts, Reason};
+use crate::profile::counts::{Branch, Counts, Derived, Reason};
 
 /// Intel since Ice Lake: the hardware counts the four shares itself, with the slots, in one group.
 const SHARES: [&str; 5] =
@@ -70,23 +69,50 @@ pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
 pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
     let row = |row| {
         let level = level1(counts, row);
-        let part = |name: &str, help: &str, pick: fn(Level1) -> f64| Derived {
+        let part = |name: &str, most: f64, help: &str, pick: fn(Level1) -> f64| Derived {
             name: name.to_owned(),
             unit: "%".to_owned(),
             help: help.to_owned(),
             cgroup: None,
+            crossed: level.as_ref().ok().map(|l| pick(*l) > most),
             value: level.clone().map(|l| 100.0 * pick(l)),
-            crossed: None,
             inexact: false,
+            error: None,
+            branch: Some(Branch { level: 1, ..Branch::default() }),
         };
+        // The thresholds of Intel's tables.
         vec![
-            part("retiring", "useful work", |l| l.retiring),
-            part("bad speculation", "work thrown away after wrong guesses", |l| l.bad_speculation),
-            part("frontend bound", "waiting for instructions", |l| l.frontend_bound),
-            part("backend bound", "waiting for data or execution units", |l| l.backend_bound),
+            part("retiring", 0.7, "useful work", |l| l.retiring),
+            part("bad speculation", 0.15, "work thrown away after wrong guesses", |l| l.bad_speculation),
+            part("frontend bound", 0.15, "waiting for instructions", |l| l.frontend_bound),
+            part("backend bound", 0.2, "waiting for data or execution units", |l| l.backend_bound),
         ]
     };
     (0..counts.rows.len()).map(row).collect()
+}
+
+/// The way from the top of a tree to its bottleneck: the metrics past their thresholds, at each level the one
+/// of the greatest share. Indices into `tree`, which holds one PMU's.
+pub fn bottleneck(tree: &[&Derived]) -> Vec<usize> {
+    let mut path: Vec<usize> = Vec::new();
+    loop {
+        let above = path.last().map(|&at: &usize| tree[at].name.as_str());
+        let is_below = |derived: &Derived| {
+            let parent = derived.branch.as_ref().map_or("", |branch| branch.parent.as_str());
+            match above {
+                Some(above) => parent == above,
+                None => !tree.iter().any(|other| other.name == parent),
+            }
+        };
+        let next = (0..tree.len())
+            .filter(|at| tree[*at].crossed == Some(true) && is_below(tree[*at]) && !path.contains(at))
+            .filter_map(|at| Some((at, *tree[at].value.as_ref().ok()?)))
+            .max_by(|(_, a), (_, b)| a.total_cmp(b));
+        match next {
+            Some((at, _)) => path.push(at),
+            None => return path,
+        }
+    }
 }
 
 fn shares(all: f64, retiring: f64, bad: f64, frontend: f64) -> Result<Level1, Reason> {
@@ -144,6 +170,35 @@ mod tests {
             }],
             ..Default::default()
         }
+    }
+
+    #[test]
+    fn the_bottleneck_is_the_largest_past_its_threshold() {
+        let metric = |name: &str, parent: &str, value, crossed| Derived {
+            name: name.to_owned(),
+            unit: "%".to_owned(),
+            help: String::new(),
+            cgroup: None,
+            value: Ok(value),
+            crossed,
+            inexact: false,
+            error: None,
+            branch: Some(Branch { level: 1, parent: parent.to_owned(), ..Branch::default() }),
+        };
+        let all = [
+            metric("retiring", "", 60.0, Some(false)),
+            metric("backend", "", 25.0, Some(true)),
+            metric("frontend", "", 20.0, Some(true)),
+            metric("core", "backend", 5.0, Some(true)),
+            metric("memory", "backend", 20.0, Some(true)),
+            metric("dram", "memory", 20.0, None),
+            metric("light", "retiring", 60.0, Some(true)),
+        ];
+        let tree: Vec<&Derived> = all.iter().collect();
+        assert_eq!(bottleneck(&tree), [1, 4]);
+        // A part whose whole was not asked for is at the top.
+        assert_eq!(bottleneck(&tree[3..5]), [1]);
+        assert_eq!(bottleneck(&tree[..1]), [0usize; 0]);
     }
 
     #[test]

@@ -8,6 +8,11 @@ pub fn counters() -> Option<CoreCounters> {
     None
 }
 
+/// There is none of this name.
+pub fn time_stamp_rate() -> Option<f64> {
+    None
+}
+
 /// Not to be had in user mode: the device tree and the DMI tables may say.
 pub fn hypervisor() -> Option<String> {
     None

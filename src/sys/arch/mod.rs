@@ -24,12 +24,12 @@ pub struct CoreCounters {
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{REGISTER_NAMES, counters, hypervisor};
+pub use x86_64::{REGISTER_NAMES, counters, hypervisor, time_stamp_rate};
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::{REGISTER_NAMES, counters, hypervisor};
+pub use aarch64::{REGISTER_NAMES, counters, hypervisor, time_stamp_rate};
 
 /// All of [`REGISTER_NAMES`], as `sample_regs_user` and `sample_regs_intr` want them.
 pub const REGISTERS: u64 = {

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{
-    StatStyle, cells, decimals, metric_digits, metric_table, missing, place, quantity, safe, share_percent,
-    variance,
+    StatStyle, cells, decimals, in_its_unit, metric_digits, metric_table, missing, place, quantity, safe,
+    share_percent, threshold, variance,
 };
 use crate::profile::counts::Counts;
 use crate::profile::metrics::shadow;
@@ -112,13 +112,16 @@ fn derived(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Resul
             }
             let fields: Vec<_> = fields.iter().map(|f| quoted(f, separator)).collect();
             let value = metric.value.as_ref().map(|v| format!("{v:.3}")).unwrap_or_default();
-            let name = safe(&metric.name);
+            let name = in_its_unit(metric);
+            let name = safe(&name);
             let prefix = prefix(counts, row, None, style);
+            let threshold = metric.crossed.map(|crossed| format!("{separator}{}", threshold(crossed)));
             writeln!(
                 out,
-                "{prefix}{}{separator}{value}{separator}{}",
+                "{prefix}{}{separator}{value}{separator}{}{}",
                 fields.join(separator),
-                quoted(&name, separator)
+                quoted(&name, separator),
+                threshold.unwrap_or_default()
             )?;
         }
     }

@@ -314,6 +314,17 @@ struct DerivedJson<'a> {
     cgroup: Option<&'a str>,
     value: Option<f64>,
     inexact: bool,
+    /// Half the 95 % interval, in the unit, where events took turns on counters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<f64>,
+    /// `bad` past its threshold, `good` on the other side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<&'static str>,
+    /// What it is a part of, where it stands in the tree of the top-down analysis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<ReasonJson<'a>>,
 }
@@ -414,6 +425,14 @@ fn derived_json(derived: &Derived) -> DerivedJson<'_> {
         cgroup: derived.cgroup.as_deref(),
         value: derived.value.as_ref().ok().copied(),
         inexact: derived.inexact,
+        error: derived.error,
+        threshold: derived.crossed.map(super::threshold),
+        parent: derived
+            .branch
+            .as_ref()
+            .map(|branch| branch.parent.as_str())
+            .filter(|parent| !parent.is_empty()),
+        level: derived.branch.as_ref().map(|branch| branch.level),
         reason: derived.value.as_ref().err().map(ReasonJson::from),
     }
 }

@@ -10,7 +10,9 @@
 
 use std::io::{self, Write};
 
-use super::{StatStyle, cells, metric_table, missing, place, share_percent, variance};
+use super::{
+    StatStyle, cells, in_its_unit, metric_table, missing, place, share_percent, threshold, variance,
+};
 use crate::profile::counts::{Aggregation, Counts};
 use crate::profile::metrics::shadow;
 use crate::text::clean_json;
@@ -33,8 +35,14 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
                 metric.cgroup.as_deref().map(|c| format!("\"cgroup\" : {}, ", string(c))).unwrap_or_default();
             // `null` where perf would have to invent a number.
             let value = metric.value.as_ref().map_or_else(|_| "null".to_owned(), |v| format!("{v:.6}"));
-            let name = string(&metric.name);
-            writeln!(out, "{{{prefix}{cgroup}\"metric-value\" : {value}, \"metric-unit\" : {name}}}")?;
+            let name = string(&in_its_unit(metric));
+            let threshold =
+                metric.crossed.map(|crossed| format!(", \"metric-threshold\" : \"{}\"", threshold(crossed)));
+            let threshold = threshold.unwrap_or_default();
+            writeln!(
+                out,
+                "{{{prefix}{cgroup}\"metric-value\" : {value}, \"metric-unit\" : {name}{threshold}}}"
+            )?;
         }
     }
     Ok(())

@@ -19,13 +19,17 @@ mod parts;
 mod place;
 mod runs;
 pub mod text;
+mod tree;
 pub mod versus;
+
+pub use tree::Tree;
 
 use std::borrow::Cow;
 
-use crate::profile::counts::{Aggregation, Counts, Event, Value};
+use crate::profile::counts::{Aggregation, Counts, Derived, Event, Value};
 use crate::profile::metrics::{Format, Metric};
 use crate::profile::statistics::Summary;
+use crate::terminal::Paint;
 use crate::{text as words, units};
 
 /// How results are written; a command fills it from its options.
@@ -39,6 +43,10 @@ pub struct StatStyle {
     pub table: bool,
     /// These counts sum up what intervals showed (`--summary`); CSV marks such lines.
     pub summary: bool,
+    /// The top-down analysis was asked for, and is drawn as a tree.
+    pub tree: Option<Tree>,
+    /// The looks of the tree.
+    pub paint: Paint,
     /// Colours for alarming ratios and missing counts.
     pub colour: bool,
     /// A line of the table has at most so many columns; `None`: perf's widths, whatever they take.
@@ -54,6 +62,8 @@ impl Default for StatStyle {
             metric_only: false,
             table: false,
             summary: false,
+            tree: None,
+            paint: Paint::default(),
             colour: false,
             width: None,
             separator: ",".into(),
@@ -79,6 +89,24 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// The options and words that name it on a command line: `-a`, `-- sleep 1`.
+    pub fn as_typed(&self) -> String {
+        let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
+        let word = |word: &String| match word.chars().all(plain) && !word.is_empty() {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+        let text = match self {
+            Self::Command(words) => format!("-- {}", words.iter().map(word).collect::<Vec<_>>().join(" ")),
+            Self::SystemWide => "-a".to_owned(),
+            Self::Cpus(list) => format!("-C {list}"),
+            Self::Processes(list) => format!("-p {list}"),
+            Self::Threads(list) => format!("-t {list}"),
+            Self::User(user) => format!("-u {}", word(user)),
+        };
+        words::clean(&text).into_owned()
+    }
+
     /// perf's words for it: `'sleep 1'`, `process id '12'`.
     pub fn words(&self) -> String {
         let (kind, what) = match self {
@@ -215,6 +243,19 @@ fn first_fitting<T: AsRef<str>>(texts: impl IntoIterator<Item = Vec<T>>, width: 
         }
     }
     last
+}
+
+/// perf's words for a metric of a table: `%  tma_retiring`.
+fn in_its_unit(metric: &Derived) -> Cow<'_, str> {
+    match metric.unit.as_str() {
+        "" => Cow::Borrowed(&metric.name),
+        unit => Cow::Owned(format!("{unit}  {}", metric.name)),
+    }
+}
+
+/// perf's words for a value on this side of its threshold, or on the other.
+fn threshold(crossed: bool) -> &'static str {
+    if crossed { "bad" } else { "good" }
 }
 
 /// A name from outside, safe to print.

@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use super::notes::Notes;
 use super::{
     StatStyle, Subject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
-    runs, safe, shown_width, variance,
+    runs, safe, shown_width, tree, variance,
 };
 use crate::profile::counts::{Counts, CpuTime, Event, Role, Value};
 use crate::profile::metrics::{Concern, Metric, shadow};
@@ -47,6 +47,10 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
     if style.metric_only {
         metric_table::text(out, counts, true)?;
         writeln!(out)?;
+        return footer(out, counts, style);
+    }
+    if let Some(tree) = style.tree.as_ref().filter(|_| counts.derived.len() == 1) {
+        tree::write(out, &counts.derived[0], tree, subject, style)?;
         return footer(out, counts, style);
     }
     let mut table = CountTable::new(counts, None, true, style);
@@ -308,7 +312,14 @@ impl<'a> CountTable<'a> {
                 Ok(value) => {
                     let unit =
                         if metric.unit.is_empty() { String::new() } else { format!("{} ", metric.unit) };
-                    (format!("{blank}{mark}{value:8.3} {unit}{name}"), safe(&metric.help))
+                    let error = metric.error.filter(|error| *error >= 0.0005);
+                    let error = error.map(|error| format!("±{error:.3} ")).unwrap_or_default();
+                    let number = format!("{value:8.3}");
+                    let number = match metric.crossed {
+                        Some(true) => self.colour(&number, "\x1b[31m"),
+                        _ => number,
+                    };
+                    (format!("{blank}{mark}{number} {error}{unit}{name}"), safe(&metric.help))
                 }
                 Err(reason) => (format!("{blank}{mark}no value for {name}"), safe(&reason.cause)),
             };
@@ -317,7 +328,7 @@ impl<'a> CountTable<'a> {
                 Ok(_) => format!("  ({help})"),
                 Err(_) => format!(": {help}"),
             };
-            let room = self.style.width.map_or(usize::MAX, |most| most.saturating_sub(text::width(&line)));
+            let room = self.style.width.map_or(usize::MAX, |most| most.saturating_sub(shown_width(&line)));
             lines.push(line + &text::cut(&help, room));
         }
     }

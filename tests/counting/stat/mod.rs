@@ -14,6 +14,7 @@ mod logged;
 mod openmetrics;
 mod pcp;
 mod places;
+mod played;
 mod probes;
 mod recorded;
 mod refusals;

@@ -448,6 +448,8 @@ mod hostile {
             counts.rows[0].place.thread = Some((comm.clone(), 1));
             counts.derived = vec![vec![pmc::profile::counts::Derived {
                 name: name.clone(), unit: String::new(), help: comm.clone(), cgroup: None, value: Ok(1.0), crossed: None, inexact: true,
+                error: None,
+                branch: None,
             }]];
             let subject = Subject::Command(vec![name.clone(), comm.clone()]);
             let tables = [

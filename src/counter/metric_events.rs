@@ -1,0 +1,326 @@
+//! What counts the events of metrics: groups that fit on this machine's counters.
+//!
+//! Receives the event texts that each metric needs; finds them out with the [`Parser`], asks each event what it
+//! needs of its PMU, has [`schedule`] put them together, and hands on groups to open, with what this machine
+//! lacks.
+
+use std::collections::HashMap;
+
+use super::fit;
+use super::schedule::{self, FIRST_FIXED, Need};
+use crate::abi::attr::kind;
+use crate::abi::generic;
+use crate::event::{Counters, EventGroup, EventSpec, ParseError, Parser, Source};
+use crate::host::Host;
+
+/// The events of a metric, as `-e` takes them.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    /// For its value: all of them, or there is none.
+    pub value: Vec<&'a str>,
+    /// For its threshold: those that are there.
+    pub threshold: Vec<&'a str>,
+    /// Those of them that fit beside others: they are not worth a turn on the counters.
+    pub optional: Vec<&'a str>,
+}
+
+/// How events are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grouping {
+    /// A metric's events go on the counters together, where they can.
+    pub grouped: bool,
+    /// What several metrics need is counted once.
+    pub merged: bool,
+}
+
+/// What is counted for metrics.
+#[derive(Debug, Default)]
+pub struct MetricEvents {
+    /// The groups, weak where there are several events in them.
+    pub groups: Vec<EventGroup>,
+    /// For each metric, in order: why it cannot be computed, by its first event that cannot be counted.
+    pub lacking: Vec<Option<(String, Box<ParseError>)>>,
+}
+
+/// Finds the events of metrics and groups them. `is_counted` tells those that are counted anyway.
+///
+/// # Errors
+/// None of single events: what this machine lacks is in the result.
+pub fn find(
+    metrics: &[Wanted<'_>],
+    grouping: Grouping,
+    is_counted: impl Fn(&str) -> bool,
+    parser: &mut Parser<'_>,
+    host: &Host,
+) -> MetricEvents {
+    let mut known = Known { texts: Vec::new(), specs: Vec::new(), by_text: HashMap::new() };
+    let mut found = MetricEvents::default();
+    let mut sets: [Vec<Vec<usize>>; 3] = Default::default();
+    for metric in metrics {
+        let mut lacks = None;
+        let mut indices = |texts: &[&str], known: &mut Known, lacks: &mut Option<_>| {
+            let mut set = Vec::new();
+            for text in texts.iter().filter(|text| !is_counted(text)) {
+                match known.index(text, parser) {
+                    Ok(event) => set.push(event),
+                    Err(error) => *lacks = lacks.take().or(Some(((*text).to_owned(), error))),
+                }
+            }
+            set
+        };
+        let value = indices(&metric.value, &mut known, &mut lacks);
+        let is_there = lacks.is_none();
+        found.lacking.push(lacks);
+        if is_there {
+            sets[0].push(value);
+            sets[1].push(indices(&metric.threshold, &mut known, &mut None));
+            sets[2].push(indices(&metric.optional, &mut known, &mut None));
+        }
+        if !grouping.merged {
+            // The next metric's are others, though they be called the same.
+            known.by_text.clear();
+        }
+    }
+    // What only thresholds need comes last.
+    let [value, threshold, optional] = sets;
+    let mut sets = [value, threshold].concat();
+    let slots = Slots::of(host);
+    known.add_slots(&mut sets, &slots, parser);
+    if !grouping.grouped {
+        let single = |set: Vec<usize>| set.into_iter().map(|event| vec![event]);
+        sets = sets.into_iter().flat_map(single).collect();
+    }
+    let needs = needs(&known.specs, &slots, host);
+    let mut groups = schedule::groups(&sets, &needs);
+    schedule::fill(&mut groups, &optional, &needs);
+    if !grouping.grouped {
+        // The parts of the slots are the exception: they cannot be without.
+        let of_slots = |&event: &usize| matches!(needs[event], Need::Slots(_) | Need::PartOfSlots(_));
+        let parts = |group: Vec<usize>| match group.iter().any(of_slots) {
+            true => vec![group],
+            false => group.into_iter().map(|event| vec![event]).collect(),
+        };
+        groups = groups.into_iter().flat_map(parts).collect();
+    }
+    for group in groups {
+        let texts: Vec<&str> = group.iter().map(|&event| known.texts[event].as_str()).collect();
+        let text = if texts.len() > 1 { format!("{{{}}}:W", texts.join(",")) } else { texts.concat() };
+        let parsed = parser.parse(&text).unwrap_or_default();
+        found.groups.extend(parsed.into_iter().flat_map(|group| match is_limited(&group) {
+            true => vec![group],
+            false => ask_the_kernel(group),
+        }));
+    }
+    found
+}
+
+/// The events that metrics name: their texts and one spec of each.
+struct Known {
+    texts: Vec<String>,
+    specs: Vec<EventSpec>,
+    /// In lower case.
+    by_text: HashMap<String, Result<usize, Box<ParseError>>>,
+}
+
+impl Known {
+    fn index(&mut self, text: &str, parser: &mut Parser<'_>) -> Result<usize, Box<ParseError>> {
+        let Self { texts, specs, by_text } = self;
+        let add = || {
+            let spec = parser.parse(text)?.into_iter().flat_map(|group| group.events).next();
+            texts.push(text.to_owned());
+            specs.extend(spec);
+            Ok(texts.len() - 1)
+        };
+        by_text.entry(text.to_ascii_lowercase()).or_insert_with(add).clone()
+    }
+
+    /// Parts of the slots are read behind the slots, whether a formula names these or not.
+    fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut Parser<'_>) {
+        let pmus: Vec<(u32, Option<String>)> = self
+            .specs
+            .iter()
+            .filter(|spec| slots.is_part(spec))
+            .map(|spec| (kind_of(spec), spec.pmu.clone()))
+            .collect();
+        for (kind, pmu) in pmus {
+            if self.specs.iter().any(|spec| slots.is(spec) && kind_of(spec) == kind) {
+                continue;
+            }
+            let text = pmu.map_or_else(|| "slots".to_owned(), |pmu| format!("{pmu}/slots/"));
+            if let Ok(slots) = self.index(&text, parser) {
+                sets.push(vec![slots]);
+            }
+        }
+    }
+}
+
+/// Whether it is known which counters its events can use.
+fn is_limited(group: &EventGroup) -> bool {
+    group.events.len() < 2 || group.events.iter().all(|spec| !spec.takes_counter() || spec.counters.is_some())
+}
+
+/// A weak group in parts that the kernel takes.
+fn ask_the_kernel(group: EventGroup) -> Vec<EventGroup> {
+    let singles: Vec<EventGroup> =
+        group.events.iter().map(|spec| EventGroup { events: vec![spec.clone()], ..group }).collect();
+    let passes = fit::passes(&singles.iter().collect::<Vec<_>>());
+    let part = |pass: &Vec<usize>| EventGroup {
+        events: pass.iter().map(|&at| group.events[at].clone()).collect(),
+        braces: pass.len() > 1,
+        ..group
+    };
+    passes.iter().map(part).collect()
+}
+
+/// The counters that its maker's table has for an event: bits as of [`Need::OneOf`].
+fn counters(spec: &EventSpec) -> Option<u64> {
+    let Counters { general, fixed } = spec.counters?;
+    Some(general & !FIXED | fixed.map_or(0, |number| 1 << (FIRST_FIXED + u32::from(number))))
+}
+
+/// Generic events of the kernel that have fixed counters with Intel, besides cycles.
+const INSTRUCTIONS: u64 = 1;
+const REF_CYCLES: u64 = 9;
+
+/// The bits of all fixed counters.
+const FIXED: u64 = !0 << FIRST_FIXED;
+
+/// What each event needs.
+fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
+    // The kernel's watchdog keeps the counter of the cycles.
+    let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);
+    let free = if is_watched { !(1 << (FIRST_FIXED + 1)) } else { !0 };
+    // What nothing is known of may use what the others of its PMU can.
+    let mut all: HashMap<u32, u64> = HashMap::new();
+    for spec in specs {
+        *all.entry(kind_of(spec)).or_default() |= counters(spec).unwrap_or(0);
+    }
+    let need = |spec: &EventSpec| {
+        let pmu = kind_of(spec);
+        match &spec.source {
+            Source::Kernel(attr) if matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT) => Need::Nothing,
+            Source::Kernel(_) if slots.is(spec) => Need::Slots(pmu),
+            Source::Kernel(_) if slots.is_part(spec) => Need::PartOfSlots(pmu),
+            Source::Kernel(attr) if spec.takes_counter() => {
+                let all = all[&pmu];
+                let general = if all & !FIXED == 0 { !FIXED } else { all & !FIXED };
+                // Its counter counts a core's other thread, too.
+                const ANY: u64 = 1 << 21;
+                let is_plain = attr.config() & 0xffff_ffff & !ANY == attr.config() & 0xffff;
+                let fixed = |number: u32| all & 1 << (FIRST_FIXED + number);
+                let usable = match (counters(spec), attr.kind(), attr.config() & 0xffff) {
+                    // Cycles and instructions of the architecture go on general counters too.
+                    (Some(own), _, 0x3c | 0xc0) if own & FIXED != 0 => {
+                        general | if is_plain { own } else { 0 }
+                    }
+                    (Some(own), ..) => own,
+                    (None, kind::HARDWARE, generic::CPU_CYCLES) => general | fixed(1),
+                    (None, kind::HARDWARE, INSTRUCTIONS) => general | fixed(0),
+                    (None, kind::HARDWARE, REF_CYCLES) if fixed(2) != 0 => fixed(2),
+                    (None, _, _) if spec.system_wide => return Need::Alone,
+                    (None, ..) => general,
+                };
+                Need::OneOf(pmu, usable & free)
+            }
+            _ => Need::Alone,
+        }
+    };
+    specs.iter().map(need).collect()
+}
+
+/// The `attr.type` of the PMU that counts it: generic events are the core PMU's.
+fn kind_of(spec: &EventSpec) -> u32 {
+    match spec.attr().map(|attr| (attr.kind(), attr.config() >> 32)) {
+        Some((kind::HARDWARE | kind::HW_CACHE, 0)) => kind::RAW,
+        Some((kind::HARDWARE | kind::HW_CACHE, pmu)) => pmu as u32,
+        Some((kind, _)) => kind,
+        None => u32::MAX,
+    }
+}
+
+/// `slots`, and `topdown-retiring` and its sisters, as the core PMUs of newer Intel CPUs have them: a fixed
+/// counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
+#[derive(Debug)]
+struct Slots {
+    /// The `attr.type` of PMUs that have them.
+    pmus: Vec<u32>,
+}
+
+impl Slots {
+    fn of(host: &Host) -> Self {
+        let pmus = ["cpu", "cpu_core"].iter().filter_map(|name| host.pmu(name));
+        Self { pmus: pmus.filter(|pmu| pmu.event("slots").is_some()).map(|pmu| pmu.kind).collect() }
+    }
+
+    fn is(&self, spec: &EventSpec) -> bool {
+        self.has(spec, |config| config == 0x400)
+    }
+
+    fn is_part(&self, spec: &EventSpec) -> bool {
+        self.has(spec, |config| config & !0x700 == 0x8000)
+    }
+
+    fn has(&self, spec: &EventSpec, is_it: impl Fn(u64) -> bool) -> bool {
+        spec.attr().is_some_and(|attr| self.pmus.contains(&attr.kind()) && is_it(attr.config()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::saved_cpu;
+
+    const TOGETHER: Grouping = Grouping { grouped: true, merged: true };
+
+    fn found(
+        cpu: &str,
+        metrics: &[&[&'static str]],
+        grouping: Grouping,
+    ) -> (Vec<String>, Vec<Option<String>>) {
+        let host = saved_cpu(cpu);
+        let wanted = |value: &&[&'static str]| Wanted { value: value.to_vec(), ..Wanted::default() };
+        let metrics: Vec<Wanted<'_>> = metrics.iter().map(wanted).collect();
+        let found = find(&metrics, grouping, |_| false, &mut Parser::new(&host), &host);
+        let names =
+            |group: &EventGroup| group.events.iter().map(|e| e.name.as_str()).collect::<Vec<_>>().join(" ");
+        let lacking = found.lacking.into_iter().map(|lack| lack.map(|(text, _)| text));
+        (found.groups.iter().map(names).collect(), lacking.collect())
+    }
+
+    #[test]
+    fn tables_say_which_counters_there_are() {
+        // Five for four counters; cycles have a counter of their own.
+        let metric = &[
+            "CPU_CLK_UNHALTED.THREAD",
+            "UOPS_ISSUED.ANY",
+            "UOPS_RETIRED.RETIRE_SLOTS",
+            "MACHINE_CLEARS.COUNT",
+            "BR_MISP_RETIRED.ALL_BRANCHES",
+            "BACLEARS.ANY",
+        ];
+        let (groups, lacking) = found("skylake-x", &[metric, &["nonsense.event", "cycles"]], TOGETHER);
+        assert_eq!(groups, [metric[..5].join(" "), metric[5].to_owned()]);
+        assert_eq!(lacking, [None, Some("nonsense.event".to_owned())]);
+    }
+
+    #[test]
+    fn the_slots_are_added_to_their_parts() {
+        let metric = &["UOPS_ISSUED.ANY", "topdown-retiring", "topdown-fe-bound"];
+        let (groups, _) = found("sapphire-rapids", &[metric], TOGETHER);
+        assert_eq!(groups, ["cpu/slots/ topdown-retiring topdown-fe-bound UOPS_ISSUED.ANY"]);
+        let single = Grouping { grouped: false, merged: true };
+        let (groups, _) = found("sapphire-rapids", &[metric], single);
+        assert_eq!(groups, ["cpu/slots/ topdown-retiring topdown-fe-bound", "UOPS_ISSUED.ANY"]);
+    }
+
+    #[test]
+    fn metrics_may_have_their_own_events() {
+        let metrics: [&[&str]; 2] = [&["UOPS_ISSUED.ANY", "duration_time"], &["uops_issued.any"]];
+        let apart = Grouping { grouped: true, merged: false };
+        assert_eq!(
+            found("skylake-x", &metrics, apart).0,
+            ["UOPS_ISSUED.ANY", "duration_time", "uops_issued.any"]
+        );
+        assert_eq!(found("skylake-x", &metrics, TOGETHER).0, ["UOPS_ISSUED.ANY", "duration_time"]);
+    }
+}

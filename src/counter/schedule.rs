@@ -1,0 +1,220 @@
+//! Which events of metrics go on the counters together, so that the metrics are exact where they can be.
+//!
+//! Receives sets of events (a metric's each) and what each event needs of its PMU; hands on groups, each of
+//! which fits on the counters. Opens nothing: the kernel has the last word when the groups are opened.
+//!
+//! ```text
+//! metric A   cycles a b c d      4 general counters, cycles have their own
+//! metric B   cycles a e
+//!
+//! group 1   {cycles a b c d}     an event that several metrics need is counted once
+//! group 2   {e}                  B's parts are in two groups: if those take turns, it is an estimate
+//! ```
+
+/// The bit of the fixed counter 0: those of general counters are below.
+pub const FIRST_FIXED: u32 = 32;
+
+/// What an event needs of the counters of a PMU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing that is scarce, and nothing stands in its way beside others: a software event.
+    Nothing,
+    /// It is counted by itself: by pmc, by a device without counters to share out.
+    Alone,
+    /// One of these counters of the PMU of this `attr.type`: bit n is the general counter n, bit
+    /// [`FIRST_FIXED`] + n the fixed counter n.
+    OneOf(u32, u64),
+    /// The counter of the slots, which must lead its group.
+    Slots(u32),
+    /// A part of the slots (`topdown-retiring`): on no counter of its own, but only behind the slots.
+    PartOfSlots(u32),
+}
+
+impl Need {
+    fn pmu(self) -> Option<u32> {
+        match self {
+            Self::Nothing | Self::Alone => None,
+            Self::OneOf(pmu, _) | Self::Slots(pmu) | Self::PartOfSlots(pmu) => Some(pmu),
+        }
+    }
+}
+
+/// The groups. `sets` holds the events of each metric, as indices into `needs`, those that must be exact
+/// before others; each event is in one group, its leader first.
+///
+/// A set of one PMU's events takes what is new in it to the group that has most of the rest, if that fits,
+/// else to a group of its own; what is too large for any is spread over several.
+pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
+        Need::Slots(pmu) | Need::PartOfSlots(pmu) => Some(pmu),
+        _ => None,
+    }) {
+        // Parts and slots are of one read, whichever metrics want them.
+        let of_slots =
+            |event: &usize| matches!(needs[*event], Need::Slots(p) | Need::PartOfSlots(p) if p == pmu);
+        let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
+        group.sort_by_key(|&event| (!matches!(needs[event], Need::Slots(_)), event));
+        group.dedup();
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    let mut is_placed = vec![false; needs.len()];
+    groups.iter().flatten().for_each(|&event| is_placed[event] = true);
+    for set in sets {
+        let mut pmus: Vec<u32> = set.iter().filter_map(|&event| needs[event].pmu()).collect();
+        pmus.sort_unstable();
+        pmus.dedup();
+        for &pmu in &pmus {
+            // What needs no counter goes with the hardware of its metric, so that both are of the same time.
+            let beside = |need| need == Need::Nothing && pmus.len() == 1;
+            let part = |event: &usize| needs[*event].pmu() == Some(pmu) || beside(needs[*event]);
+            let part: Vec<usize> = set.iter().copied().filter(part).collect();
+            let mut missing: Vec<usize> = part.iter().copied().filter(|&event| !is_placed[event]).collect();
+            missing.dedup();
+            missing.iter().for_each(|&event| is_placed[event] = true);
+            place(&mut groups, &part, missing, needs);
+        }
+        for &event in set {
+            if !is_placed[event] && (needs[event] == Need::Alone || pmus.is_empty()) {
+                is_placed[event] = true;
+                groups.push(vec![event]);
+            }
+        }
+    }
+    // Software beside several PMUs.
+    groups.extend(
+        sets.iter()
+            .flatten()
+            .filter(|&&event| !std::mem::replace(&mut is_placed[event], true))
+            .map(|&e| vec![e]),
+    );
+    groups
+}
+
+/// Adds to each group the sets that it has room for, all of what is new in them.
+pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[Need]) {
+    for set in sets {
+        let is_new = |event: &&usize| !groups.iter().any(|group| group.contains(event));
+        let missing: Vec<usize> = set.iter().filter(is_new).copied().collect();
+        let takes = |group: &Vec<usize>| {
+            let leader = needs[group[0]];
+            let is_beside = |event: &usize| match needs[*event] {
+                Need::PartOfSlots(pmu) => leader == Need::Slots(pmu),
+                need => need.pmu().is_some() && need.pmu() == leader.pmu(),
+            };
+            missing.iter().all(is_beside) && fits(group.iter().chain(&missing).map(|&event| needs[event]))
+        };
+        groups.iter_mut().find(|group| takes(group)).into_iter().for_each(|group| group.extend(&missing));
+    }
+}
+
+/// Places a set's events that are in no group yet.
+fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, needs: &[Need]) {
+    let shared = |group: &Vec<usize>| group.iter().filter(|event| part.contains(event)).count();
+    while !missing.is_empty() {
+        let with =
+            |group: &Vec<usize>, more: &[usize]| fits(group.iter().chain(more).map(|&event| needs[event]));
+        let best = (0..groups.len())
+            .filter(|&at| shared(&groups[at]) > 0 && with(&groups[at], &missing))
+            .max_by_key(|&at| (shared(&groups[at]), std::cmp::Reverse(at)));
+        if let Some(at) = best {
+            groups[at].append(&mut missing);
+            return;
+        }
+        let mut group = vec![missing.remove(0)];
+        missing.retain(|&event| {
+            let goes_with = with(&group, &[event]);
+            group.extend(goes_with.then_some(event));
+            !goes_with
+        });
+        groups.push(group);
+    }
+}
+
+/// Whether events with these needs, all of one PMU, can be on its counters at once.
+fn fits(needs: impl Iterator<Item = Need>) -> bool {
+    let wanted: Vec<u64> = needs
+        .filter_map(|need| match need {
+            Need::OneOf(_, counters) => Some(counters),
+            Need::Slots(_) => Some(1 << (FIRST_FIXED + 3)),
+            Need::Nothing | Need::PartOfSlots(_) | Need::Alone => None,
+        })
+        .collect();
+    // A matching of events and counters, by augmenting paths.
+    let mut holders = [None; u64::BITS as usize];
+    (0..wanted.len()).all(|event| settle(event, &wanted, &mut holders, &mut 0))
+}
+
+/// Finds a counter for an event; who holds it already may have to take another.
+fn settle(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried: &mut u64) -> bool {
+    for counter in 0..holders.len() {
+        if (wanted[event] & !*tried) >> counter & 1 == 0 {
+            continue;
+        }
+        *tried |= 1 << counter;
+        if holders[counter].is_none_or(|holder| settle(holder, wanted, holders, tried)) {
+            holders[counter] = Some(event);
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: Need = Need::OneOf(4, 0xf);
+    const CYCLES: Need = Need::OneOf(4, 1 << 33);
+
+    #[test]
+    fn a_metric_that_fits_is_one_group_and_its_events_are_counted_once() {
+        let needs = [CYCLES, ANY, ANY, ANY, ANY, Need::Nothing];
+        assert_eq!(groups(&[vec![0, 1, 2, 3, 4, 5], vec![0, 2]], &needs), [vec![0, 1, 2, 3, 4, 5]]);
+        // Another one that has an event in common, and room.
+        assert_eq!(groups(&[vec![0, 1], vec![0, 2]], &needs), [vec![0, 1, 2]]);
+        // Nothing in common: each by itself is easier to put on.
+        assert_eq!(groups(&[vec![1], vec![2]], &needs), [vec![1], vec![2]]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_spread() {
+        let needs = [CYCLES, ANY, ANY, ANY, ANY, ANY, ANY];
+        assert_eq!(groups(&[(0..7).collect()], &needs), [vec![0, 1, 2, 3, 4], vec![5, 6]]);
+        assert_eq!(groups(&[vec![0, 1, 2, 3, 4], vec![0, 5, 6]], &needs), [vec![0, 1, 2, 3, 4], vec![5, 6]]);
+    }
+
+    #[test]
+    fn restrictions_are_kept() {
+        // Two that go on counter 2 only.
+        let needs = [Need::OneOf(4, 0b100), Need::OneOf(4, 0b100), ANY];
+        assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 2], vec![1]]);
+        // They are put off by nobody who has a choice.
+        let needs = [Need::OneOf(4, 0b11), Need::OneOf(4, 0b11), Need::OneOf(4, 0b111), Need::OneOf(4, 0b1)];
+        assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 1, 2]]);
+        assert_eq!(groups(&[vec![0, 1, 2, 3]], &needs), [vec![0, 1, 2], vec![3]]);
+    }
+
+    #[test]
+    fn the_slots_lead_their_parts() {
+        let needs = [Need::PartOfSlots(4), ANY, Need::Slots(4), Need::PartOfSlots(4), ANY];
+        assert_eq!(groups(&[vec![0, 1], vec![3, 2, 4]], &needs), [vec![2, 0, 3, 1, 4]]);
+    }
+
+    #[test]
+    fn what_is_optional_takes_no_turn() {
+        let needs = [CYCLES, ANY, ANY, ANY, ANY, ANY, Need::OneOf(4, 1 << 32), Need::OneOf(10, 1)];
+        let mut groups = groups(&[vec![0, 1, 2, 3]], &needs);
+        fill(&mut groups, &[vec![0, 4, 5], vec![6, 7], vec![1, 4, 6]], &needs);
+        assert_eq!(groups, [vec![0, 1, 2, 3, 4, 6]]);
+    }
+
+    #[test]
+    fn each_pmu_has_its_groups() {
+        let needs = [ANY, Need::OneOf(10, 0x3f), Need::Alone, Need::Nothing];
+        assert_eq!(groups(&[vec![0, 1, 2, 3]], &needs), [vec![0], vec![1], vec![2], vec![3]]);
+        assert_eq!(groups(&[vec![3, 2]], &needs), [vec![3], vec![2]]);
+    }
+}

@@ -1,0 +1,184 @@
+//! The top-down analysis as a tree: which part of the pipeline's slots went where, and where to look next.
+//!
+//! ```text
+//!  Where the pipeline's slots went (levels 1 to 2 of 6):
+//!
+//!    52.1%  █████░░░░░  tma_backend_bound      ◀
+//!    40.0%  ████░░░░░░  ├ tma_memory_bound     ◀ bottleneck
+//!    12.1%  █░░░░░░░░░  └ tma_core_bound
+//! ```
+//! Receives one row of counts, whose metrics say what is above them; who is a bottleneck is decided in
+//! `profile`. Where no person sits at the other end the bars are left out.
+
+use std::io::{self, Write};
+
+use super::{StatStyle, Subject, safe};
+use crate::profile::counts::Derived;
+use crate::profile::metrics::topdown::bottleneck;
+use crate::terminal::theme::Role;
+use crate::text::{cut, width};
+
+/// What there is to say about the tree besides its values.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tree {
+    /// Levels that were measured.
+    pub level: u8,
+    /// Levels that could be measured on this CPU.
+    pub deepest: u8,
+    /// The metrics that have others below them, measured or not, by name.
+    pub parents: Vec<String>,
+}
+
+/// Cells of a full bar.
+const BAR: usize = 10;
+
+/// Writes the tree of a row, for each kind of cores its own, with what to do next. What has no value is named
+/// with its reason.
+pub(super) fn write(
+    out: &mut dyn Write,
+    row: &[Derived],
+    tree: &Tree,
+    subject: &Subject,
+    style: &StatStyle,
+) -> io::Result<()> {
+    let mut pmus: Vec<&str> = Vec::new();
+    let branches = row.iter().filter_map(|derived| derived.branch.as_ref());
+    branches.for_each(|branch| pmus.extend(Some(branch.pmu.as_str()).filter(|pmu| !pmus.contains(pmu))));
+    for pmu in &pmus {
+        let is_own = |derived: &&Derived| derived.branch.as_ref().is_some_and(|branch| branch.pmu == *pmu);
+        let own: Vec<&Derived> = row.iter().filter(is_own).collect();
+        let levels = match (tree.level, tree.deepest) {
+            (1, 1) => "level 1".to_owned(),
+            (1, deepest) => format!("level 1 of {deepest}"),
+            (level, deepest) => format!("levels 1 to {level} of {deepest}"),
+        };
+        let cores = if pmus.len() > 1 { format!(" of {}", safe(pmu)) } else { String::new() };
+        let title = format!("Where the slots of the pipeline{cores} went, {levels}:");
+        writeln!(out, " {}\n", style.paint.words(Role::Strong, &title))?;
+        let path = bottleneck(&own);
+        lines(out, &own, &path, style)?;
+        writeln!(out)?;
+        next(out, &own, &path, tree, subject)?;
+    }
+    Ok(())
+}
+
+/// The branches, the largest of siblings first.
+fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyle) -> io::Result<()> {
+    let is_below =
+        |at: usize, parent: &str| own[at].branch.as_ref().is_some_and(|branch| branch.parent == parent);
+    let below = |parent: &str| {
+        let mut all: Vec<usize> = (0..own.len()).filter(|&at| is_below(at, parent)).collect();
+        all.sort_by(|a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
+        all
+    };
+    // Parents that were not asked for have roots of their own below them.
+    let is_root = |at: &usize| {
+        let parent = own[*at].branch.as_ref().map_or("", |branch| branch.parent.as_str());
+        !own.iter().any(|other| other.name == parent)
+    };
+    let mut open: Vec<(usize, String, &str, &str)> = Vec::new();
+    let push = |open: &mut Vec<_>, all: Vec<usize>, rails: &str, is_top: bool| {
+        let last = all.last().copied();
+        open.extend(all.into_iter().rev().map(|at| {
+            let (branch, more) = match (is_top, Some(at) == last) {
+                (true, _) => ("", ""),
+                (_, true) => ("└ ", "  "),
+                _ => ("├ ", "│ "),
+            };
+            (at, rails.to_owned(), branch, more)
+        }));
+    };
+    let mut roots: Vec<usize> = (0..own.len()).filter(is_root).collect();
+    roots.sort_by(|a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
+    push(&mut open, roots, "", true);
+    let names = own.iter().map(|derived| width(&safe(&derived.name)));
+    let column = names.zip(own).map(|(name, derived)| name + 2 * depth(derived)).max().unwrap_or(0);
+    let has_bars = style.width.is_some();
+    let error =
+        |derived: &Derived| derived.error.filter(|error| *error >= 0.05).map(|error| format!(" ±{error:.1}"));
+    let errors =
+        own.iter().filter_map(|derived| error(derived)).map(|error| width(&error)).max().unwrap_or(0);
+    while let Some((at, rails, branch, more)) = open.pop() {
+        let derived = own[at];
+        let share = derived.value.as_ref().ok();
+        let number = share.map_or_else(|| format!("{:>7}", "-"), |share| format!("{share:6.1}%"));
+        let error = error(derived).unwrap_or_default();
+        let mark = if derived.inexact { "~" } else { " " };
+        let bar = match (has_bars, share) {
+            (false, _) => String::new(),
+            (true, Some(share)) => {
+                let filled = ((share / 100.0 * BAR as f64).round().max(0.0) as usize).min(BAR);
+                format!(
+                    "  {}",
+                    style.paint.words(Role::Bar, &("█".repeat(filled) + &"░".repeat(BAR - filled)))
+                )
+            }
+            (true, None) => " ".repeat(2 + BAR),
+        };
+        let role = if derived.crossed == Some(true) { Role::Costly } else { Role::Plain };
+        let number = style.paint.words(role, &format!("{mark}{number}{error:<errors$}"));
+        let name = safe(&derived.name);
+        let drawn = format!("{rails}{branch}{}", style.paint.words(role, &name));
+        let pad = column.saturating_sub(width(&rails) + width(branch) + width(&name));
+        let pointer = match path.last() {
+            Some(last) if *last == at => "  ◀ the bottleneck",
+            _ if path.contains(&at) => "  ◀",
+            _ => "",
+        };
+        let pointer = if has_bars { pointer.to_owned() } else { pointer.replace('◀', "<-") };
+        let rest = match &derived.value {
+            Ok(_) => style.paint.words(Role::Strong, &pointer),
+            Err(reason) => format!("  no value: {}", safe(&reason.cause)),
+        };
+        let before = 1 + 1 + 7 + errors + if has_bars { 2 + BAR } else { 0 } + 2 + column;
+        let rest = match &derived.value {
+            Ok(_) => rest,
+            Err(_) => {
+                cut(&rest, style.width.map_or(usize::MAX, |most| most.saturating_sub(before))).to_string()
+            }
+        };
+        let line = format!(" {number}{bar}  {drawn}{:pad$}{rest}", "");
+        writeln!(out, "{}", line.trim_end())?;
+        push(&mut open, below(&derived.name), &format!("{rails}{more}"), false);
+    }
+    Ok(())
+}
+
+fn share_of(derived: &Derived) -> f64 {
+    derived.value.as_ref().copied().unwrap_or(-1.0)
+}
+
+fn depth(derived: &Derived) -> usize {
+    derived.branch.as_ref().map_or(0, |branch| usize::from(branch.level.saturating_sub(1)))
+}
+
+/// Which command to type next.
+fn next(
+    out: &mut dyn Write,
+    own: &[&Derived],
+    path: &[usize],
+    tree: &Tree,
+    subject: &Subject,
+) -> io::Result<()> {
+    let Some(&last) = path.last() else { return Ok(()) };
+    let names: Vec<_> = path.iter().map(|&at| safe(&own[at].name)).collect();
+    writeln!(out, " bottleneck:   {}", names.join(" > "))?;
+    let (bottleneck, target) = (own[last], subject.as_typed());
+    let is_measured =
+        own.iter().any(|other| other.branch.as_ref().is_some_and(|b| b.parent == bottleneck.name));
+    if !is_measured && tree.parents.contains(&bottleneck.name) {
+        let what = match depth(bottleneck) {
+            0 => "--topdown --td-level 2".to_owned(),
+            _ => format!("-M {}_group", safe(&bottleneck.name)),
+        };
+        writeln!(out, " measure next: pmc stat {what} {target}")?;
+    }
+    let located = path.iter().rev().filter_map(|&at| own[at].branch.as_ref()).find(|b| !b.locate.is_empty());
+    if let Some(branch) = located {
+        let events: Vec<_> =
+            branch.locate.split(';').map(str::trim).filter(|event| !event.is_empty()).collect();
+        writeln!(out, " sample:       pmc record -e {} {target}", safe(&events.join(",")))?;
+    }
+    writeln!(out)
+}
