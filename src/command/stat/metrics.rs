@@ -87,8 +87,8 @@ impl Metrics {
             literals: literals(scope, host),
             has_event: &|text| parse(text).is_some(),
             source_count: &specs,
+            retire_latency: &|event| vendor.retire_latency(event),
             is_cpuid: &|id| vendor.id() == Some(id),
-            ..Environment::UNKNOWN
         };
         let mut binder = Binder::new(&library, &environment);
         found.formulas = chosen.into_iter().map(|one| binder.formula(one)).collect::<Result<_>>()?;
