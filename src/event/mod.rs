@@ -10,7 +10,8 @@
 //!                            ├ generic     cycles, task-clock, L1-dcache-load-misses, duration_time
 //!                            ├ terms       PMU/TERMS/ through the formats and events of sysfs
 //!                            ├ probe       mem:, uprobe:, kprobe:, sdt:, tracepoints
-//!                            └ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
+//!                            ├ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
+//!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, told by its two colons
 //! ```
 
 mod did_you_mean;
@@ -18,6 +19,7 @@ mod error;
 mod freebsd_aliases;
 mod freebsd_masks;
 pub mod glob;
+pub mod libpfm;
 pub mod listing;
 pub mod perfevent_conf;
 mod probe;

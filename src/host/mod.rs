@@ -52,6 +52,11 @@ impl Host {
         Self { root: root.into(), moved: Vec::new(), data_home: None }
     }
 
+    /// Whether it is the machine that runs, none that is saved or played.
+    pub fn is_this_machine(&self) -> bool {
+        self.moved.is_empty() && self.root == Path::new("/")
+    }
+
     /// The folder of the tables of events that the user imported; `None` where nothing says which it is.
     pub fn imported_events(&self) -> Option<PathBuf> {
         Some(self.data_home.as_ref()?.join("pmc/events"))

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::cli::stat::{Counted, Shown, Stat, StatRecord, StatReport, ToFile};
 use crate::command::plan::{self, delay, duration};
-use crate::command::sampling_options::{self, Whom, overridden};
+use crate::command::sampling_options::{self, Whom, overridden, pfm_events};
 use crate::counter::Levels;
 use crate::counter::reservation::Policy;
 use crate::error::{Error, Result, Warning};
@@ -323,7 +323,7 @@ impl Plan {
                 core_kind: typed.cputype,
                 pmu: typed.pmu_filter,
                 metrics_grouped: !typed.metric_no_group,
-                events: typed.events,
+                events: typed.events.into_iter().chain(pfm_events(&typed.pfm_events)).collect(),
                 detailed: typed.detailed,
                 null: typed.null,
                 metrics: Metrics::new(&shown),
