@@ -1002,12 +1002,12 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;export' {
-            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv')
-            [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a folder, for gprof), json or csv')
+            [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a folder, for gprof), json or csv')
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file to write (gmon: the folder); its ending names the format; `-` is standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file to write (gmon: the folder); its ending names the format; `-` is standard output')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
             [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Show what is different from this recording (svg)')
@@ -1054,8 +1054,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;flamegraph' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
-            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file to write (gmon: the folder); its ending names the format; `-` is standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file to write (gmon: the folder); its ending names the format; `-` is standard output')
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
             [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Show what is different from this recording (svg)')

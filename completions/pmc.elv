@@ -948,12 +948,12 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;export'= {
-            cand --format 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv'
-            cand --type 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv'
+            cand --format 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a folder, for gprof), json or csv'
+            cand --type 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a folder, for gprof), json or csv'
             cand -i 'The recording'
             cand --input 'The recording'
-            cand -o 'The file to write; its ending names the format; `-` is standard output'
-            cand --output 'The file to write; its ending names the format; `-` is standard output'
+            cand -o 'The file to write (gmon: the folder); its ending names the format; `-` is standard output'
+            cand --output 'The file to write (gmon: the folder); its ending names the format; `-` is standard output'
             cand -e 'Only this event [default: all where the format has room for them, else the first]'
             cand --event 'Only this event [default: all where the format has room for them, else the first]'
             cand --diff 'Show what is different from this recording (svg)'
@@ -999,8 +999,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;flamegraph'= {
             cand -i 'The recording'
             cand --input 'The recording'
-            cand -o 'The file to write; its ending names the format; `-` is standard output'
-            cand --output 'The file to write; its ending names the format; `-` is standard output'
+            cand -o 'The file to write (gmon: the folder); its ending names the format; `-` is standard output'
+            cand --output 'The file to write (gmon: the folder); its ending names the format; `-` is standard output'
             cand -e 'Only this event [default: all where the format has room for them, else the first]'
             cand --event 'Only this event [default: all where the format has room for them, else the first]'
             cand --diff 'Show what is different from this recording (svg)'

@@ -754,9 +754,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a folder, for gprof), json or csv' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand export" -s o -l output -d 'The file to write; its ending names the format; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s o -l output -d 'The file to write (gmon: the folder); its ending names the format; `-` is standard output' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -d 'Only this event [default: all where the format has room for them, else the first]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l diff -d 'Show what is different from this recording (svg)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s c -l comms -d 'Only threads with these names' -r
@@ -789,7 +789,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-debuginfod -d 'Ask
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s o -l output -d 'The file to write; its ending names the format; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s o -l output -d 'The file to write (gmon: the folder); its ending names the format; `-` is standard output' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -d 'Only this event [default: all where the format has room for them, else the first]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l diff -d 'Show what is different from this recording (svg)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s c -l comms -d 'Only threads with these names' -r

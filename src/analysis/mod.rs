@@ -46,7 +46,7 @@ use crate::profile::sampled::{
 };
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
-use crate::session::{Kind, Resolved, Samples, Session, Value, resolver};
+use crate::session::{Kind, Location, Resolved, Samples, Session, Value, resolver};
 use crate::symbol::{BuildId, Debuginfod, Depth, Options, kernel};
 
 /// Whoever shows how far work has come.
@@ -247,6 +247,18 @@ impl Analysis {
         }
         let samples = self.samples.clone();
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: DataQuality::default() }
+    }
+
+    /// The address of a location that was named, as the linker of its file gave it.
+    pub fn file_address(&self, location: &Location) -> Option<u64> {
+        self.symbols.file_address(location)
+    }
+
+    /// Bytes of an address in a module that was named: 4 or 8.
+    pub fn address_width(&self, module: u32) -> usize {
+        let is_short =
+            self.symbols.id(module).is_some_and(|id| self.symbols.symbolizer.has_short_addresses(id));
+        if is_short { 4 } else { 8 }
     }
 
     /// Asks debuginfod servers for what the modules lack that have been named; whether something came, so

@@ -114,6 +114,12 @@ impl Symbols {
         self.symbolizer.around(id, query)
     }
 
+    /// The address of a location that was named, as the linker of its file gave it.
+    pub fn file_address(&self, location: &Location) -> Option<u64> {
+        let (id, query) = self.query(location)?;
+        self.symbolizer.file_address(id, query)
+    }
+
     /// Asks for all locations at once.
     pub fn answers(
         &mut self,

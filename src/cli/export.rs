@@ -19,8 +19,8 @@ Examples:
   pmc record -o - -g -- make | pmc export -o make.svg
 The formats: docs/export.md.")]
 pub struct Export {
-    /// Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or
-    /// csv
+    /// Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon
+    /// (a folder, for gprof), json or csv
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
     pub format: Option<String>,
 
@@ -53,7 +53,7 @@ pub struct ExportSource {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// The file to write; its ending names the format; `-` is standard output
+    /// The file to write (gmon: the folder); its ending names the format; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 

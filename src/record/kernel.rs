@@ -94,17 +94,37 @@ impl<'a> Mmap2<'a> {
 
     pub(super) fn parse(c: &mut Cursor<'a>, bits: u16) -> Option<Self> {
         let (thread, addr, len, pgoff) = (Thread::parse(c)?, c.u64()?, c.u64()?, c.u64()?);
-        let file = if bits & misc::MMAP_BUILD_ID != 0 {
-            let size = usize::from(c.u8()?).min(20);
-            c.take(3)?;
-            FileId::BuildId(&c.take(20)?[..size])
-        } else {
-            FileId::Inode { major: c.u32()?, minor: c.u32()?, inode: c.u64()?, generation: c.u64()? }
+        let file = c.take(24)?;
+        let file = match build_id(file).filter(|_| bits & misc::MMAP_BUILD_ID != 0) {
+            Some(id) => FileId::BuildId(id),
+            None => {
+                let mut c = Cursor::new(file);
+                FileId::Inode { major: c.u32()?, minor: c.u32()?, inode: c.u64()?, generation: c.u64()? }
+            }
         };
         let (prot, flags) = (c.u32()?, c.u32()?);
         let map = Mmap { thread, addr, len, pgoff, is_data: bits & misc::MMAP_DATA != 0, name: c.text() };
         Some(Self { map, file, prot, flags })
     }
+}
+
+/// The build-id in the 24 bytes that a mapping is marked to have one in; `None` where they are those of an
+/// inode all the same.
+///
+/// The kernel forgets to take the mark back between the events that it tells of a mapping
+/// (`perf_event_mmap_output`): as long as anybody's event asks for build-ids, the records of all others bear
+/// the mark.
+///
+/// ```text
+/// build-id   size 0 0 0 | the bytes of the build-id, zeros behind them
+/// inode      major      | minor, inode, generation            8 0 0 0 | 1 0 0 0 … is the first disk
+/// ```
+fn build_id(bytes: &[u8]) -> Option<&[u8]> {
+    let (&[size, 0, 0, 0], bytes) = bytes.split_first_chunk()? else { return None };
+    let (id, rest) = bytes.split_at_checked(usize::from(size))?;
+    // A hash with three zeros there is rare; a disk with that many partitions is, too.
+    let is_minor = size < 16 && id.get(1..4) == Some(&[0; 3]);
+    (!id.is_empty() && !is_minor && rest.iter().all(|byte| *byte == 0)).then_some(id)
 }
 
 /// Records that found the ring full (`LOST`).
@@ -321,5 +341,30 @@ impl<'a> CallchainDeferred<'a> {
     pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
         let (cookie, count) = (c.u64()?, c.u64()?);
         Some(Self { cookie, chain: c.words(count)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_without_a_build_id_is_not_believed() {
+        let inode = |major: u32, minor: u32, inode: u64, generation: u64| {
+            let (major, minor) = (major.to_ne_bytes(), minor.to_ne_bytes());
+            [&major[..], &minor, &inode.to_ne_bytes(), &generation.to_ne_bytes()].concat()
+        };
+        let hash = |size: u8| {
+            [&[size, 0, 0, 0][..], &vec![7; size.into()], &vec![0; 20 - usize::from(size)]].concat()
+        };
+        for size in [8, 16, 20] {
+            assert_eq!(build_id(&hash(size)), Some(&vec![7; size.into()][..]), "{size}");
+        }
+        for (major, minor) in [(254, 1), (0, 27), (8, 1), (8, 17), (259, 3)] {
+            for generation in [0, 0x0e27_e414] {
+                assert_eq!(build_id(&inode(major, minor, 0x69_86a8, generation)), None, "{major}:{minor}");
+            }
+        }
+        assert_eq!(build_id(&[]), None);
     }
 }

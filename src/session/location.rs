@@ -33,6 +33,12 @@ impl Location {
         self.module.map(|number| number.get() - 1)
     }
 
+    /// Another place in the same module.
+    #[must_use]
+    pub fn at(self, offset: u64) -> Self {
+        Self { offset, ..self }
+    }
+
     /// The address itself, where it is one of data.
     pub fn data(&self) -> Option<u64> {
         self.data.map(|complement| !complement.get())

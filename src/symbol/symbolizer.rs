@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use object::Object;
 use rayon::prelude::*;
 
 use super::debuginfod::Artifact;
@@ -127,6 +128,18 @@ impl Symbolizer {
     /// far as that is known by now.
     pub fn around(&self, id: ModuleId, query: SymbolQuery) -> Option<(u64, u64)> {
         self.modules[id.0 as usize].1.get()?.around(query, self.shared.options.placeholders)
+    }
+
+    /// The address in the module's file that a query is about, as its linker gave it; `None` of a module that
+    /// was not asked about, or whose file is not to be had.
+    pub fn file_address(&self, id: ModuleId, query: SymbolQuery) -> Option<u64> {
+        self.modules[id.0 as usize].1.get()?.file_address(query)
+    }
+
+    /// Whether the addresses of a module have 32 bits, by its file.
+    pub fn has_short_addresses(&self, id: ModuleId) -> bool {
+        let binary = self.modules[id.0 as usize].1.get().and_then(ModuleSources::binary);
+        binary.is_some_and(|image| image.elf().is_ok_and(|file| !file.is_64()))
     }
 
     /// Forgets what was read for a module: the next question reads its files again.

@@ -119,7 +119,7 @@ fn it_ends_as_sysexits_has_it() {
         (&[][..], 64, "at least one of -p"),
         (&["-p", "page_fault.all"], 64, "require a command"),
         (&["-Z", "-x"], 64, "illegal option -- x"),
-        (&["-R", "x", "-g"], 64, "export -o FILE.pb.gz"),
+        (&["-g", "-S", "clock.hard", "-O", "x"], 64, "-R log -g"),
         (&["-P", "page_fault.all", "-S", "clock.hard", "-O", "x", "true"], 64, "of processes and of CPUs"),
         (&["-T", "-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "no counters beside"),
         (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 73, "for writing"),
@@ -155,6 +155,12 @@ fn samples_go_into_a_log_that_it_reads() {
     assert!(std::fs::read_to_string(place.file("foo.graph")).unwrap().contains("true"));
     place.run(&["-R", "sample.stat", "-F", "tree"]).expect(0);
     assert!(std::fs::read_to_string(place.file("tree")).unwrap().contains("fn="));
+    place.run(&["-R", "sample.stat", "-g", "-D", "profiles", "-M", "map"]).expect(0);
+    let map = std::fs::read_to_string(place.file("map")).unwrap();
+    let (_, gmon) =
+        map.lines().find(|line| line.starts_with('/')).and_then(|line| line.split_once(' ')).expect(&map);
+    assert!(gmon.starts_with("profiles/page_fault.all/"), "{map}");
+    assert_eq!(&std::fs::read(place.file(gmon)).unwrap()[..4], b"gmon");
     // pmcstat -S instructions -O remotehost:port
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

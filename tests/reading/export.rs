@@ -252,6 +252,42 @@ fn callgrind_annotate_reads_costs_of_functions_and_lines() {
 }
 
 #[test]
+fn gprof_reads_a_file_a_program() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("gprof") {
+        return;
+    }
+    let file = recorded(&lab);
+    let folder = lab.path("all.gmon");
+    let line = ["export", "--no-inline", "-i", file.to_str().unwrap(), "-o", folder.to_str().unwrap()];
+    let listed = kit::run(&line).expect(0).stdout;
+    let walk = lab.path("walk").display().to_string();
+    let own = |line: &&str| line.starts_with(&format!("{walk} "));
+    let gmon = listed.lines().find(own).and_then(|line| line.split(' ').nth(1)).expect(&listed).to_owned();
+    let flat = said("gprof", &["-b", "-p", &walk, &gmon]);
+    assert!(flat.contains(" seconds."), "{flat}");
+    let graph = said("gprof", &["-b", "-q", &walk, &gmon]);
+    let column = |text: &str, function: &str, column: usize| -> f64 {
+        // In the graph a function's own line begins with its number.
+        let own = |words: &Vec<&str>| words.contains(&function) && (column == 0 || words[0].starts_with('['));
+        let line = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(own);
+        line.and_then(|words| words.get(column)?.parse().ok()).unwrap_or(0.0)
+    };
+    let whole: f64 = ["leaf", "twice", "once", "work"].iter().map(|name| shares(&file, name).0).sum();
+    for function in ["leaf", "twice", "once"] {
+        let (own, total) = shares(&file, function);
+        let shown = column(&flat, function, 0);
+        assert!((shown - own / whole * 100.0).abs() < 1.0, "{function}: {own} of {whole}\n{flat}");
+        // The report has what the kernel did there, too.
+        let shown = column(&graph, function, 1);
+        assert!((shown - total / whole * 100.0).abs() < 8.0, "{function}: {total} of {whole}\n{graph}");
+    }
+    kit::run(&["export", "-i", file.to_str().unwrap(), "--format", "gmon", "-o", "-"])
+        .expect(2)
+        .says(&["-o DIR"]);
+}
+
+#[test]
 fn speedscope_is_as_its_schema_has_it() {
     let Some(lab) = Lab::new() else { return };
     let has = Command::new("python3").args(["-c", "import jsonschema"]).status();

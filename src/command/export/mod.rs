@@ -3,16 +3,23 @@
 
 mod plan;
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::destination::Destination;
 use super::progress::Bars;
 use crate::analysis::{Analysis, NamedSamples, header, quality};
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Query, StackProfile, StringTable};
-use crate::session::Session;
 use crate::session::samples::SampleAttribute;
+use crate::session::{Location, Session};
+use crate::text::clean;
+use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::{self, Circumstances, Contents, folded};
 pub(super) use plan::Plan;
 
@@ -25,6 +32,9 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let Loaded { mut analysis, mut named, query } = Loaded::new(plan, &plan.input)?;
     if plan.format.is_table() || plan.format.is_whole() {
         analysis.assess(&mut named, true);
+    }
+    if plan.format.is_folder() {
+        return folder(plan, &analysis, &named, &query);
     }
     let answer = match plan.format.is_table() {
         true => named.answer(&query).profile,
@@ -54,6 +64,51 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     }
     quality::warn(analysis.session());
     Ok(Exit::Done)
+}
+
+/// Writes files for gprof, and says which is of which program.
+fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
+    let files = named.with_stacks(query, |stacks| gmon::files(stacks, &Linked(analysis)));
+    let mut lines = String::new();
+    let mut taken: HashSet<PathBuf> = HashSet::new();
+    for file in &files {
+        let [event, name] = file.place();
+        let folder = plan.output.join(event);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|error| Error::create("-o", &folder, error))?;
+        // Programs of the same name in different places.
+        let numbered = |number: usize| match number {
+            0 => folder.join(format!("{name}.gmon")),
+            _ => folder.join(format!("{name}.{number}.gmon")),
+        };
+        let path = (0..).map(numbered).find(|path| taken.insert(path.clone())).unwrap_or_default();
+        let written = |error| Error::output(path.display(), error);
+        let to = Destination { path: &path, option: "-o", keeps: false };
+        to.write(|out| file.write(out).map_err(written))?;
+        lines += &format!("{} {}\n", clean(&file.program.to_string_lossy()), path.display());
+    }
+    if !plan.is_quiet {
+        let written = io::Write::write_all(&mut io::stdout(), lines.as_bytes());
+        written.map_err(|error| Error::output("which file is of which program", error))?;
+    }
+    quality::warn(analysis.session());
+    Ok(Exit::Done)
+}
+
+/// The files of an analysis that has named its locations.
+struct Linked<'a>(&'a Analysis);
+
+impl LinkAddresses for Linked<'_> {
+    fn address(&self, location: &Location) -> Option<u64> {
+        self.0.file_address(location)
+    }
+
+    fn width(&self, module: u32) -> usize {
+        self.0.address_width(module)
+    }
 }
 
 /// What the recording says of itself, and when it was made: its clocks say it, else its file does.

@@ -44,6 +44,8 @@ pub(in crate::command) struct Plan {
     pub(super) layout: Layout,
     /// Which functions' code is shown.
     pub(super) code: AnnotationRequest,
+    /// What is not an error is not said.
+    pub(super) is_quiet: bool,
     /// The name of the only event.
     event: Option<String>,
 }
@@ -92,6 +94,11 @@ impl Plan {
         if typed.diff.as_deref().is_some_and(is_standard) && is_standard(&input) {
             return Err(Error::usage("only one recording can come from standard input"));
         }
+        if format.is_folder() && is_standard(&output) {
+            return Err(
+                Error::usage("files for gprof are a folder, and standard output is none").try_this("-o DIR")
+            );
+        }
         to(&output).is_not(&input)?;
         let layout = Layout { branch_limit: plan::BRANCH_IN_JSON, ..Layout::default() };
         let request = AnalysisRequest {
@@ -121,6 +128,7 @@ impl Plan {
             before: typed.diff.clone(),
             depth: typed.stacks.no_inline.then_some(Depth::Names),
             event: typed.event.clone(),
+            is_quiet: typed.quiet,
             code: AnnotationRequest {
                 dsos: typed.stacks.dsos.clone(),
                 most: MOST_CODE,

@@ -54,7 +54,6 @@ pub(super) struct Column {
 /// Options that break the rules or are not to be had (64); no process of `-t` (65).
 pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<Answer> {
     let typed = &Pmcstat::parse(words).map_err(|why| Error::usage(format!("ERROR: {why}")))?;
-    refuse(typed)?;
     let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
     if typed.has('L') {
         return Ok(Answer::Command(words(&["list"]), Output::Standard, None));
@@ -64,6 +63,11 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     }
     if let Some(file) = typed.value('R') {
         return Ok(read(typed, file));
+    }
+    if typed.has('g') {
+        return Err(Error::usage("ERROR: option -g without -R")
+            .why("gprof's files are made of a log that is whole")
+            .try_this("-O log first, then: pmcstat -R log -g"));
     }
     let pids = targets(typed, host)?;
     let samples = typed.counters.iter().any(|one| one.samples);
@@ -112,22 +116,6 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * S as f64) as u64
 }
 
-/// What there is no equal of.
-fn refuse(typed: &Pmcstat) -> Result<()> {
-    const WITHOUT: [(char, &str, &str); 2] = [
-        ('g', "gprof's files have no room for what was recorded", "-F FILE, or: pmc export -o FILE.pb.gz"),
-        ('M', "there are no files of gprof that it could map", "pmc buildid-list"),
-    ];
-    match WITHOUT.iter().find(|(letter, ..)| typed.has(*letter)) {
-        Some((letter, why, instead)) => {
-            Err(Error::usage(format!("ERROR: option -{letter} is not to be had"))
-                .why(*why)
-                .try_this(*instead))
-        }
-        None => Ok(()),
-    }
-}
-
 /// `-R`: one of the commands that read recordings.
 fn read(typed: &Pmcstat, file: &str) -> Answer {
     let mut words: Vec<String> = Vec::new();
@@ -137,6 +125,12 @@ fn read(typed: &Pmcstat, file: &str) -> Answer {
     } else if let Some(out) = typed.value('G') {
         to = Some(out);
         words.extend(["report", "--stdio", "-g", "caller"].map(str::to_owned));
+    } else if typed.has('g') {
+        words
+            .extend(["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")].map(str::to_owned));
+        // Which file is of which program, is said where -M wants it.
+        words.extend(typed.value('M').is_none().then(|| "-q".to_owned()));
+        to = typed.value('M');
     } else if typed.has('T') {
         words.push("report".to_owned());
     } else if let Some(out) = typed.value('a').or(typed.value('m')) {

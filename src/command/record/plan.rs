@@ -95,6 +95,7 @@ impl Plan {
                 // Gaps are dated by pmc, which cannot read the kernel's own clock.
                 None => (typed.reserve == "yield").then_some(clock::MONOTONIC),
             },
+            build_ids: true,
             namespaces: typed.namespaces,
             cgroups: typed.all_cgroups,
             switches: typed.switch_events || typed.latency,

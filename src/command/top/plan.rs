@@ -328,6 +328,8 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         user_regs: None,
         // The clock that we can read too: what is older than a moment of ours has been written.
         clock: clock::number("monotonic"),
+        // What is mapped now is there to be looked at, and other recorders are left in peace.
+        build_ids: false,
         namespaces: false,
         cgroups: has(SortKey::Cgroup),
         switches: false,

@@ -94,6 +94,10 @@ pub struct SampleOptions {
     pub user_regs: Option<u64>,
     /// `clock_gettime(2)`'s number of the clock.
     pub clock: Option<i32>,
+    /// Mappings are told with the build-ids of their files. While any event asks for that, the kernel marks
+    /// the mappings that it tells others of, too, without giving them the build-ids
+    /// (`perf_event_mmap_output`): perf 6.1 aborts then.
+    pub build_ids: bool,
     /// Namespaces of tasks are told.
     pub namespaces: bool,
     /// Cgroups are told, and stand in samples.
@@ -134,6 +138,7 @@ impl Default for SampleOptions {
             intr_regs: None,
             user_regs: None,
             clock: None,
+            build_ids: true,
             namespaces: false,
             cgroups: false,
             switches: false,
@@ -399,19 +404,12 @@ fn registers(options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
 }
 
 fn track(options: &SampleOptions, attr: &mut Attr, data_mappings: bool) {
-    let flags = [
-        Flag::Mmap,
-        Flag::Mmap2,
-        Flag::Comm,
-        Flag::CommExec,
-        Flag::Task,
-        Flag::Ksymbol,
-        Flag::BpfEvent,
-        Flag::BuildId,
-    ];
+    let flags =
+        [Flag::Mmap, Flag::Mmap2, Flag::Comm, Flag::CommExec, Flag::Task, Flag::Ksymbol, Flag::BpfEvent];
     for flag in flags {
         attr.set(flag, true);
     }
+    attr.set(Flag::BuildId, options.build_ids);
     attr.set(Flag::MmapData, data_mappings);
     attr.set(Flag::Namespaces, options.namespaces);
     attr.set(Flag::Cgroup, options.cgroups);

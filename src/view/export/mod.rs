@@ -6,13 +6,14 @@
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
-//!                      └── locations:           pprof, firefox, callgrind
+//!                      └── locations:           pprof, firefox, callgrind, gmon (a folder)
 //!   answer of a report ── json, csv
 //! ```
 
 mod callgrind;
 mod firefox;
 pub mod folded;
+pub mod gmon;
 mod html;
 mod pprof;
 mod speedscope;
@@ -41,6 +42,7 @@ pub enum Format {
     Speedscope,
     Pprof,
     Callgrind,
+    Gmon,
     Json,
     Csv,
 }
@@ -79,6 +81,7 @@ const FORMATS: &[About] = &[
     About::new(Format::Speedscope, "speedscope", &[".speedscope.json"], Detail::Times),
     About::new(Format::Pprof, "pprof", &[".pb.gz", ".pprof"], Detail::Threads),
     About::new(Format::Callgrind, "callgrind", &[".callgrind"], Detail::Names),
+    About::new(Format::Gmon, "gmon", &[".gmon"], Detail::Names),
     About::new(Format::Json, "json", &[".json"], Detail::Names),
     About::new(Format::Csv, "csv", &[".csv"], Detail::Names),
 ];
@@ -152,6 +155,11 @@ impl Format {
         self == Self::Html
     }
 
+    /// Whether it is a folder of files, which [`gmon::files`] makes, and not one document.
+    pub fn is_folder(self) -> bool {
+        self == Self::Gmon
+    }
+
     /// Whether it can show the difference to another recording: [`Contents::before`].
     pub fn is_differential(self) -> bool {
         self == Self::Svg
@@ -201,7 +209,7 @@ impl Contents<'_> {
 /// Writes it.
 ///
 /// # Errors
-/// Those of `out`.
+/// Those of `out`; a format that is a folder.
 pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io::Result<()> {
     let table = |form| report::Layout { form, rows: usize::MAX, ..contents.layout.clone() };
     match format {
@@ -212,6 +220,9 @@ pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io
         Format::Speedscope => speedscope::write(out, contents),
         Format::Pprof => pprof::write(out, contents),
         Format::Callgrind => callgrind::write(out, contents),
+        Format::Gmon => {
+            Err(io::Error::other("files for gprof are a folder: pmc export --format gmon -o DIR"))
+        }
         Format::Json => report::write(out, contents.answer, &table(report::Form::Json)),
         Format::Csv => report::write(out, contents.answer, &table(report::Form::Csv)),
     }

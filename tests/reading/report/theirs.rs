@@ -1,7 +1,7 @@
 //! Recordings made by perf, of every kind that this machine can make: pmc's totals, shares and lines are
 //! perf's.
 //!
-//! With those of `options` and `branches` these are the twelve of issue 3: frame pointers, copied stacks, no
+//! With those of `options` and `branches` these are twelve kinds: frame pointers, copied stacks, no
 //! stacks, many events, groups (with and without counts), tracepoints, the whole machine, compressed, a
 //! stream, a thread alone, raw samples, a JIT with a map.
 
@@ -44,6 +44,26 @@ fn recordings_of_perf_give_perfs_numbers_and_lines() {
     scripts_agree(&file, &["--ns"]);
     scripts_agree(&file, &["-F", "comm,pid,tid,time,event,ip,sym"]);
     scripts_agree(&lab.path("timed"), &["-F", "comm,tid,cpu,time,period"]);
+}
+
+/// While another recorder asks for build-ids (perf 7.2 does, and pmc), the kernel marks everybody's mappings as if they had
+/// theirs.
+#[test]
+fn another_recorders_build_ids_are_not_looked_for() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let mut other = kit::pmc();
+    let other = other.args(["record", "-q", "-a", "-e", "dummy", "-o"]).arg(lab.path("other"));
+    let mut other = other.spawn().expect("pmc starts");
+    kit::wait_for_counters(other.id(), 1);
+    // Without -B perf 6.1 falls over these build-ids itself.
+    let file =
+        lab.record("file", &["-B", "-e", "cpu-clock", "-F", "2000"], &[deep.to_str().expect("plain")], false);
+    other.kill().and_then(|()| other.wait().map(drop)).expect("pmc ends");
+    let report = kit::run(&["report", "--stdio", "-i", file.to_str().expect("plain")]).expect(0).stdout;
+    assert!(report.contains("[.] ") && !report.contains("another build"), "{report}");
+    let row = report.lines().find(|line| line.contains("  deep  ")).expect(&report);
+    assert!(!row.contains("[deep]"), "{report}");
 }
 
 #[test]
