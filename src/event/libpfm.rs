@@ -11,7 +11,6 @@
 
 use crate::abi::Attr;
 use crate::host::Host;
-use crate::sys::pfm::Library;
 
 use super::vendor::Vendor;
 
@@ -44,8 +43,7 @@ pub fn event_text(list: &str) -> String {
 pub(super) fn meaning(name: &str, host: &Host) -> Result<Meaning, String> {
     let (pmu, event) = name.split_once("::").unwrap_or(("", name));
     let asked = if pmu.is_empty() { event } else { name };
-    let library = Library::get().filter(|_| host.is_this_machine());
-    let answer = library.map(|library| library.request(asked));
+    let answer = host.libpfm(asked);
     if let Some(Ok(attr)) = answer {
         return Ok(Meaning::Request(Box::new(attr)));
     }
@@ -199,7 +197,7 @@ mod tests {
     #[test]
     fn lists_become_event_text() {
         assert_eq!(event_text("inst_retired:any_p:u:c=1:i"), "::inst_retired:any_p:u:c=1:i");
-        assert_eq!(event_text("{a:u,skx::b} , c"), "{::a:u,skx::b} ,::c");
+        assert_eq!(event_text("{a:u,skx::b} , c"), "{::a:u,skx::b},::c");
         assert_eq!(event_text(""), "");
     }
 }

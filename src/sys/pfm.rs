@@ -1,5 +1,5 @@
-//! libpfm4, the library that knows events by the names of the makers' manuals, where the system has it: loaded
-//! when it is first asked, never linked.
+//! libpfm4, the library that knows events by the names of the makers' manuals, where the system has it:
+//! loaded when it is first asked, never linked.
 //!
 //! Receives the name of an event as the library spells it; hands on the words of the request that it
 //! stands for. Source: `pfm_get_os_event_encoding(3)`, `pfm_initialize(3)`.
