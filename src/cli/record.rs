@@ -45,7 +45,7 @@ pub struct Record {
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]
     pub freq: Option<String>,
 
-    /// Take a sample after so many occurrences
+    /// Take a sample after so many occurrences; `auto`: as many as the event's maker recommends
     #[arg(short = 'c', long, value_name = "N")]
     pub count: Option<String>,
 

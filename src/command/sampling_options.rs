@@ -104,7 +104,7 @@ pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Resu
             Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(
                 match option {
                     "-F" => "samples a second such as 999, or max",
-                    _ => "a number of occurrences such as 100000",
+                    _ => "a number of occurrences such as 100000, or auto",
                 },
             )
         })
@@ -118,6 +118,7 @@ pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Resu
             })
         }
         (Some(text), _) => Ok(Rate::Frequency(number("-F", text)?)),
+        (_, Some("auto")) => Ok(Rate::Recommended),
         (_, Some(text)) => Ok(Rate::Period(number("-c", text)?)),
         _ => Ok(Rate::Default),
     }

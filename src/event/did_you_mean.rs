@@ -4,13 +4,14 @@
 //! Reads much, since it runs only when the text is wrong.
 
 use super::error::Fault;
+use super::names::Names;
 use super::syntax::{self, Word};
 use super::{Tool, freebsd_aliases, glob};
 use crate::abi::generic;
 use crate::host::Host;
 
 /// Every name this machine knows, for a guess.
-pub(super) fn event_names(host: &Host) -> Vec<String> {
+pub(super) fn event_names(host: &Host, makers: &Names<'_>) -> Vec<String> {
     let mut names: Vec<String> = fixed_names().into_iter().map(str::to_owned).collect();
     names.extend(cache_names());
     for pmu in host.pmu_names() {
@@ -18,12 +19,13 @@ pub(super) fn event_names(host: &Host) -> Vec<String> {
             names.extend(pmu.events());
         }
     }
+    names.extend(makers.all().map(str::to_ascii_lowercase));
     names.extend(freebsd_aliases::ALIASES.iter().map(|alias| alias.name.to_owned()));
     names
 }
 
-pub(super) fn unknown(host: &Host, word: Word<'_>) -> Fault {
-    let mut names = event_names(host);
+pub(super) fn unknown(host: &Host, makers: &Names<'_>, word: Word<'_>) -> Fault {
+    let mut names = event_names(host, makers);
     if let Ok(tracepoints) = host.tracepoints() {
         names.extend(tracepoints);
     }

@@ -9,6 +9,7 @@
 //!                            │ asks, in this order, and stops at the first that knows the name:
 //!                            ├ generic     cycles, task-clock, L1-dcache-load-misses, duration_time
 //!                            ├ terms       PMU/TERMS/ through the formats and events of sysfs
+//!                            ├ names       the makers' names, through the tables of vendor
 //!                            ├ probe       mem:, uprobe:, kprobe:, sdt:, tracepoints
 //!                            ├ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
 //!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, told by its two colons
@@ -21,6 +22,7 @@ mod freebsd_masks;
 pub mod glob;
 pub mod libpfm;
 pub mod listing;
+mod names;
 pub mod perfevent_conf;
 mod probe;
 mod qualify;
@@ -76,7 +78,7 @@ pub struct EventSpec {
     pub per_package: bool,
     /// Whether the text chose levels (`u`, `k`, `h`, `usr`, `os` …), so that `--all-user` must not.
     pub levels_chosen: bool,
-    /// `P`: the highest `precise_ip` that the machine takes.
+    /// `P`, or an event that can only be sampled precisely: the highest `precise_ip` that the machine takes.
     pub precise_max: bool,
     /// Instances of one PMU wildcard (`uncore_imc*`) or both halves of a hybrid event carry the same number:
     /// shown as one row unless `--no-merge`.
@@ -93,8 +95,40 @@ pub struct EventSpec {
     pub sample_read: bool,
     /// The filter expression that belongs to the event's meaning, for tracepoints.
     pub filter: Option<String>,
+    /// The counters that it can use, where its maker's table says so.
+    pub counters: Option<Counters>,
+    /// The period at which its maker samples it.
+    pub recommended_period: Option<u64>,
     /// What else the qualifiers asked for.
     pub qualifiers: Qualifiers,
+}
+
+/// Counters of a PMU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Counters {
+    /// A bit for each general counter.
+    pub general: u64,
+    /// The counter that counts this alone; 0 for the only one of an uncore unit.
+    pub fixed: Option<u8>,
+}
+
+impl Counters {
+    /// Reads a table's list: `0-3`, `0,2-3`, `F1`, `F`.
+    fn read(text: &str) -> Option<Self> {
+        let mut counters = Self { general: 0, fixed: None };
+        for part in text.split(',') {
+            match part.strip_prefix('F') {
+                Some("") => counters.fixed = Some(0),
+                Some(number) => counters.fixed = Some(number.parse().ok()?),
+                None => {
+                    let (first, last) = part.split_once('-').unwrap_or((part, part));
+                    let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+                    (first..=last.min(63)).for_each(|counter| counters.general |= 1 << counter);
+                }
+            }
+        }
+        Some(counters)
+    }
 }
 
 /// Where an event's numbers come from.
@@ -201,6 +235,8 @@ impl EventSpec {
             exclusion_chosen: false,
             sample_read: false,
             filter: None,
+            counters: None,
+            recommended_period: None,
             qualifiers: Qualifiers::default(),
         }
     }

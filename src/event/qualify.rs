@@ -17,8 +17,10 @@
 //! ```
 
 use super::error::{Fault, Result};
+use super::names::Names;
 use super::syntax::{self, Term, Word, number};
 use super::{EventSpec, Source, freebsd_masks, probe, terms};
+use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
 use crate::host::Host;
@@ -87,7 +89,8 @@ impl<'a> Modifiers<'a> {
     /// Applies letters that add to what the event has: those of its group, and qualifiers.
     pub(super) fn add(self, spec: &mut EventSpec) {
         spec.levels_chosen |= self.0.contains(['u', 'k', 'h']);
-        spec.precise_max |= self.has('P');
+        // Levels that are given take the place of the highest, which an event may want by itself.
+        spec.precise_max = self.has('P') || spec.precise_max && !self.has('p');
         spec.sample_read |= self.has('S');
         let Source::Kernel(attr) = &mut spec.source else { return };
         let mut levels =
@@ -178,17 +181,22 @@ fn is_on(qualifier: &Term<'_>) -> Result<bool> {
 }
 
 /// Applies the qualifiers that are no modifiers in other words.
-pub(super) fn qualify(host: &Host, specs: &mut [EventSpec], qualifiers: &[Term<'_>]) -> Result<()> {
+pub(super) fn qualify(
+    host: &Host,
+    names: &Names<'_>,
+    specs: &mut [EventSpec],
+    qualifiers: &[Term<'_>],
+) -> Result<()> {
     for qualifier in qualifiers {
         let on = is_on(qualifier)?;
         for spec in &mut *specs {
-            apply(host, spec, qualifier, on)?;
+            apply(host, names, spec, qualifier, on)?;
         }
     }
     Ok(())
 }
 
-fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
+fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
     match qualifier.name.text {
         "descendants" => {
             spec.qualifiers.inherit = Some(on);
@@ -214,6 +222,7 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
                         .expected("precise=0 (any skid), 1 (constant), 2 (zero requested) or 3 (zero)")
                 },
             )?;
+            spec.precise_max = false;
             if let Source::Kernel(attr) = &mut spec.source {
                 attr.set_precise_ip(level as u8);
                 if level > 0 && !spec.exclusion_chosen {
@@ -222,14 +231,15 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
             }
         }
         // FreeBSD's word for the threshold on AMD; its `anythread` is Intel's field `any`.
-        "count" => field(host, spec, "cmask", qualifier)?,
-        "anythread" => field(host, spec, "any", qualifier)?,
+        "count" => replace(host, names, spec, "cmask", qualifier)?,
+        "anythread" => replace(host, names, spec, "any", qualifier)?,
+        // Several of FreeBSD's masks make up one field.
         name if syntax::MASKS.contains(&name) => {
             let (name, number) = freebsd_masks::read(qualifier)?;
             let value = qualifier.value.map(|value| Word { text: &number, at: value.at });
-            field(host, spec, name, &Term { value, ..*qualifier })?;
+            field(host, names, spec, name, &Term { value, ..*qualifier })?;
         }
-        "cmask" | "umask" | "inv" | "edge" | "any" => field(host, spec, qualifier.name.text, qualifier)?,
+        name if syntax::FIELDS.contains(&name) => replace(host, names, spec, name, qualifier)?,
         _ => {
             terms::common(spec, qualifier)?;
         }
@@ -237,9 +247,31 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
     Ok(())
 }
 
-/// Sets a field of the event's PMU. A generic event becomes the code that the core PMU lists for it, since
+/// Sets a field of the event's PMU, in place of what the event has there.
+fn replace(
+    host: &Host,
+    names: &Names<'_>,
+    spec: &mut EventSpec,
+    name: &str,
+    qualifier: &Term<'_>,
+) -> Result<()> {
+    let pmu = spec.pmu.as_ref().and_then(|pmu| host.pmu(pmu));
+    if let (Source::Kernel(attr), Some(Ok(format))) = (&mut spec.source, pmu.and_then(|pmu| pmu.format(name)))
+    {
+        attr.set_word(format.word, attr.word(format.word).unwrap_or(0) & !format.mask);
+    }
+    field(host, names, spec, name, qualifier)
+}
+
+/// Adds to a field of the event's PMU. A generic event becomes the code that the core PMU lists for it, since
 /// generic requests have no fields.
-fn field(host: &Host, spec: &mut EventSpec, name: &str, qualifier: &Term<'_>) -> Result<()> {
+fn field(
+    host: &Host,
+    names: &Names<'_>,
+    spec: &mut EventSpec,
+    name: &str,
+    qualifier: &Term<'_>,
+) -> Result<()> {
     let cannot = |why: &str| {
         Err(Fault::at(
             &qualifier.span(),
@@ -258,32 +290,34 @@ fn field(host: &Host, spec: &mut EventSpec, name: &str, qualifier: &Term<'_>) ->
     };
     let Some(pmu) = pmu else { return cannot("this machine shows no PMU for it") };
     let term = Term { name: Word { text: name, at: qualifier.name.at }, value: qualifier.value };
-    let code = terms::pmu_event(&pmu, &[term], "", false)?;
+    let code = terms::pmu_event(names, &pmu, &[term], "", false)?;
     let base = match attr.kind() {
         kind::HW_CACHE => return cannot("generic cache events have no code that could be refined"),
         kind::HARDWARE => {
             let wanted = attr.config() & 0xffff_ffff;
-            let names = generic::GENERIC
+            let generic = generic::GENERIC
                 .iter()
                 .find(|g| (g.kind, g.config) == (kind::HARDWARE, wanted))
                 .map_or(&[][..], |g| g.names);
-            let Some(name) = names.iter().find(|name| pmu.event(name).is_some()) else {
+            let Some(name) = generic.iter().find(|name| pmu.event(name).is_some()) else {
                 return cannot("the machine does not say which code it has");
             };
             let event = Term { name: Word { text: name, at: qualifier.name.at }, value: None };
-            Some(terms::pmu_event(&pmu, &[event], "", false)?)
+            Some(terms::pmu_event(names, &pmu, &[event], "", false)?)
         }
         _ => None,
     };
     let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
-    if let Some(base) = base.as_ref().and_then(EventSpec::attr) {
-        attr.set_kind(base.kind());
-        attr.set_config(0);
-    }
-    for from in [base.as_ref(), Some(&code)].into_iter().flatten().filter_map(EventSpec::attr) {
+    let add = |attr: &mut Attr, from: &EventSpec| {
         for word in [1, 7, 8, 16, 17] {
-            attr.or_word(word, from.word(word).unwrap_or(0));
+            attr.or_word(word, from.attr().and_then(|from| from.word(word)).unwrap_or(0));
         }
+    };
+    if let Some(base) = &base {
+        attr.set_kind(base.attr().map_or(attr.kind(), Attr::kind));
+        attr.set_config(0);
+        add(attr, base);
     }
+    add(attr, &code);
     Ok(())
 }

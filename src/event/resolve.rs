@@ -14,6 +14,7 @@
 //! ```
 
 use super::error::{Fault, ParseError, Result, Span};
+use super::names::Names;
 use super::qualify::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
 use super::{
@@ -42,6 +43,7 @@ pub struct Parser<'h> {
     host: &'h Host,
     sources: probe::Sources<'h>,
     subject: Subject,
+    names: Names<'h>,
     /// The core PMUs where cores differ; `None` until somebody asks.
     hybrid: Option<Vec<Pmu>>,
     merges: u32,
@@ -53,7 +55,7 @@ impl<'h> Parser<'h> {
     /// A parser for this machine.
     pub fn new(host: &'h Host) -> Self {
         let (sources, subject) = (probe::Sources::new(host), Subject::default());
-        Self { host, sources, subject, hybrid: None, merges: 0, count: 0 }
+        Self { host, sources, subject, names: Names::new(host), hybrid: None, merges: 0, count: 0 }
     }
 
     /// Tells it whom the events will measure.
@@ -94,7 +96,7 @@ impl<'h> Parser<'h> {
                 }
                 Modifiers::trusted(&letters).add(spec);
             }
-            qualify::qualify(self.host, &mut specs, &group.qualifiers)?;
+            qualify::qualify(self.host, &self.names, &mut specs, &group.qualifiers)?;
             for spec in specs {
                 deal(&mut dealt, spec);
             }
@@ -147,7 +149,7 @@ impl<'h> Parser<'h> {
                 }
             }
         }
-        qualify::qualify(self.host, &mut specs, &event.qualifiers)?;
+        qualify::qualify(self.host, &self.names, &mut specs, &event.qualifiers)?;
         Ok(specs)
     }
 
@@ -298,6 +300,11 @@ impl<'h> Parser<'h> {
         if let Some((class, rest)) = freebsd_aliases::class(word.text) {
             return self.of_class(class, rest, word, event);
         }
+        if let Some(own) = self.names.spelled_freely(word.text).map(str::to_owned)
+            && let Some(specs) = self.of_tables(&own, word, &[], name)
+        {
+            return specs;
+        }
         if impossible {
             return Err(Fault::at(
                 &word.span(),
@@ -314,10 +321,10 @@ impl<'h> Parser<'h> {
             )
             .expected(format!("{0}/EVENT/ or {0}/TERM=VALUE,…/, as in {0}/{example}/", word.text)));
         }
-        Err(did_you_mean::unknown(self.host, word))
+        Err(did_you_mean::unknown(self.host, &self.names, word))
     }
 
-    /// An event that one or several PMUs list in sysfs under this name.
+    /// An event that one or several PMUs list in sysfs under this name, or that the tables have for them.
     fn named_by_pmus(
         &mut self,
         event: &Term<'_>,
@@ -332,14 +339,49 @@ impl<'h> Parser<'h> {
             let Some(pmu) = self.host.pmu(&pmu) else { continue };
             if pmu.event(word).is_some() {
                 let hybrid = pmu.core_cpus().is_some();
-                specs.push(terms::pmu_event(&pmu, &given, name, hybrid)?);
+                specs.push(terms::pmu_event(&self.names, &pmu, &given, name, hybrid)?);
             }
         }
         if specs.is_empty() {
-            return Ok(None);
+            return self.of_tables(word, event.name, more, name).transpose();
         }
         self.number_instances(&mut specs);
         Ok(Some(specs))
+    }
+
+    /// An event that the tables have under `own`; `word`: how it was typed.
+    fn of_tables(
+        &mut self,
+        own: &str,
+        word: Word<'_>,
+        more: &[Term<'_>],
+        name: &str,
+    ) -> Option<Result<Vec<EventSpec>>> {
+        let pmus = match self.names.pmus(own, &word.span())? {
+            Ok(pmus) => pmus,
+            Err(fault) => return Some(Err(fault)),
+        };
+        let mut given = vec![Term { name: Word { text: own, at: word.at }, value: None }];
+        given.extend_from_slice(more);
+        Some(self.on_some(&pmus, &given, name))
+    }
+
+    /// The event on each of these PMUs. Instances may differ; one that has the event is enough.
+    fn on_some(&mut self, pmus: &[Pmu], given: &[Term<'_>], name: &str) -> Result<Vec<EventSpec>> {
+        let hybrid = pmus.iter().any(|pmu| pmu.core_cpus().is_some()) && !self.hybrid().is_empty();
+        let mut specs = Vec::new();
+        let mut first_fault = None;
+        for pmu in pmus {
+            match terms::pmu_event(&self.names, pmu, given, name, hybrid) {
+                Ok(spec) => specs.push(spec),
+                Err(fault) => first_fault = first_fault.or(Some(fault)),
+            }
+        }
+        match first_fault {
+            Some(fault) if specs.is_empty() => return Err(fault),
+            _ => self.number_instances(&mut specs),
+        }
+        Ok(specs)
     }
 
     fn number_instances(&mut self, specs: &mut [EventSpec]) {
@@ -371,29 +413,13 @@ impl<'h> Parser<'h> {
             let fitting = names.iter().filter(|name| glob::fits_pmu(word.text, name));
             pmus = fitting.filter_map(|name| self.host.pmu(name)).collect();
         }
-        let hybrid = pmus.iter().any(|pmu| pmu.core_cpus().is_some()) && !self.hybrid().is_empty();
-        let mut specs = Vec::new();
-        let mut first_fault = None;
-        for pmu in &pmus {
-            // Instances may differ; one that has the event is enough.
-            match terms::pmu_event(pmu, given, name, hybrid) {
-                Ok(spec) => specs.push(spec),
-                Err(fault) => first_fault = first_fault.or(Some(fault)),
-            }
+        if !pmus.is_empty() {
+            return self.on_some(&pmus, given, name);
         }
-        match (specs.is_empty(), first_fault) {
-            (true, Some(fault)) => Err(fault),
-            (true, None) => {
-                if let Some(specs) = self.named_by_pmus(&Term { name: word, value: None }, given, name)? {
-                    return Ok(specs);
-                }
-                Err(did_you_mean::unknown_pmu(self.host, word))
-            }
-            (false, _) => {
-                self.number_instances(&mut specs);
-                Ok(specs)
-            }
+        if let Some(specs) = self.named_by_pmus(&Term { name: word, value: None }, given, name)? {
+            return Ok(specs);
         }
+        Err(did_you_mean::unknown_pmu(self.host, word))
     }
 
     /// `persistent/NAME/`: an event that a holder publishes, this user's before root's; `None` where the
@@ -403,7 +429,7 @@ impl<'h> Parser<'h> {
         let is_name = |term: &&Term<'_>| term.value.is_none() || term.name.text != "name";
         let mut asked = given.iter().filter(is_name);
         let (wanted, more) = (asked.next(), asked.next());
-        let of = |tree: &Pmu| terms::pmu_event(tree, given, name, false).ok();
+        let of = |tree: &Pmu| terms::pmu_event(&self.names, tree, given, name, false).ok();
         if let Some(spec) = trees.iter().filter(|_| wanted.is_some()).find_map(of) {
             return match more {
                 Some(more) => Err(held_as_it_is(&more.span())),
@@ -470,7 +496,7 @@ impl<'h> Parser<'h> {
                     )
                     .expected(format!("{}/{}/", pmu.name, second.text)));
                 }
-                let events = did_you_mean::event_names(self.host);
+                let events = did_you_mean::event_names(self.host, &self.names);
                 let near = crate::text::nearest(first.text, events.iter().map(String::as_str), 1);
                 Err(match near.first() {
                     // A slip in a generic name with wrong modifiers is no tracepoint.
@@ -518,6 +544,11 @@ impl<'h> Parser<'h> {
                 return Ok(specs);
             }
         }
+        if let Some(own) = self.names.spelled_freely(rest).map(str::to_owned)
+            && let Some(specs) = self.of_tables(&own, word, &[], name)
+        {
+            return specs;
+        }
         Err(Fault::at(&word.span(), format!("`{}` is a name of FreeBSD's for {class}", word.text))
             .why("Linux takes the names that its own tables have, and this machine shows none like it")
             .expected("a name of `pmc list`, or the code: cpu/event=0xNN,umask=0xNN/"))
@@ -532,7 +563,7 @@ impl<'h> Parser<'h> {
     ) -> Result<Vec<EventSpec>> {
         let items = syntax::read(alias.means)?;
         let Some(EventItem::Event(event)) = items.first() else {
-            return Err(did_you_mean::unknown(self.host, word));
+            return Err(did_you_mean::unknown(self.host, &self.names, word));
         };
         let mut specs = self.body(event).map_err(|_| {
             Fault::at(

@@ -129,7 +129,7 @@ pub(super) const FLAGS: [&str; 27] = [
 ];
 
 /// Qualifiers that take a value.
-pub(super) const VALUED: [&str; 19] = [
+pub(super) const VALUED: [&str; 24] = [
     "precise",
     "period",
     "freq",
@@ -138,6 +138,11 @@ pub(super) const VALUED: [&str; 19] = [
     "name",
     "cmask",
     "umask",
+    "ldlat",
+    "frontend",
+    "offcore_rsp",
+    "ch_mask",
+    "fc_mask",
     "config",
     "config1",
     "config2",
@@ -150,6 +155,10 @@ pub(super) const VALUED: [&str; 19] = [
     "sig_data",
     "nr",
 ];
+
+/// Qualifiers that are fields of the event's PMU.
+pub(super) const FIELDS: [&str; 10] =
+    ["cmask", "umask", "inv", "edge", "any", "ldlat", "frontend", "offcore_rsp", "ch_mask", "fc_mask"];
 
 /// FreeBSD's qualifiers that name bits of a counter.
 pub(super) const MASKS: [&str; 10] = [

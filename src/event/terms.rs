@@ -11,13 +11,15 @@
 //! Values of one field given twice are OR-ed, as perf does it.
 
 use super::error::{Fault, Result, Span};
+use super::names::{self, Names};
 use super::syntax::{self, Term, number, numbered_word, plain_digits};
+use super::vendor::Event;
 use super::{EventSpec, PersistentEvent, Source};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
 use crate::abi::{Attr, branch_sample_type, sample_type};
 use crate::host::Host;
-use crate::host::pmu::Pmu;
+use crate::host::pmu::{Pmu, PmuEvent};
 
 /// The terms that every event takes, for messages and completion.
 pub(super) const COMMON: &[&str] = &[
@@ -272,13 +274,19 @@ pub(super) fn cpu_list(text: &str, span: &Span) -> Result<crate::host::CpuList> 
 /// An event of this PMU with these terms.
 ///
 /// `hybrid`: other cores of the machine have another PMU, so that a generic event must say which it means.
-pub(super) fn pmu_event(pmu: &Pmu, terms: &[Term<'_>], name: &str, hybrid: bool) -> Result<EventSpec> {
+pub(super) fn pmu_event(
+    names: &Names<'_>,
+    pmu: &Pmu,
+    terms: &[Term<'_>],
+    name: &str,
+    hybrid: bool,
+) -> Result<EventSpec> {
     let mut spec = EventSpec::kernel(name, pmu.kind, 0);
     place(&mut spec, pmu);
     for term in terms.iter().filter(|term| pmu.format(term.name.text).is_none()) {
         syntax::heeded(term)?;
     }
-    for term in expand(pmu, terms, &mut spec)? {
+    for term in expand(names, pmu, terms, &mut spec)? {
         if !set_common(&mut spec, &term)? {
             set(pmu, &mut spec, &term, hybrid)?;
         }
@@ -313,7 +321,7 @@ pub(super) fn is_core(pmu: &Pmu) -> bool {
 }
 
 /// Replaces each term that names an event by what the event stands for.
-fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<TermValue>> {
+fn expand(names: &Names<'_>, pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<TermValue>> {
     let mut settings = Vec::new();
     // Terms of the user that gave a parameter its value.
     let mut used = vec![false; terms.len()];
@@ -327,7 +335,7 @@ fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Ter
             Some(_) => None,
         };
         let event = match named {
-            Some(name) if term.value.is_some() || pmu.format(name).is_none() => find_event(pmu, name),
+            Some(name) if term.value.is_some() || pmu.format(name).is_none() => find_event(names, pmu, name),
             _ => None,
         };
         let Some((event_name, event)) = event else {
@@ -342,11 +350,25 @@ fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Ter
             )
             .expected(format!("{0}/{first}/,{0}/{event_name}/", pmu.name)));
         }
+        described = Some(event_name.clone());
+        let event = match event {
+            Named::InSysfs(event) => event,
+            Named::InTables(event) => {
+                // What the user writes stands in place of what the table has, as in `NAME,cmask=2`.
+                let given = |name: &str| terms.iter().any(|t| t.name.text == name);
+                names::check(pmu, &event, &given, &term.span())?;
+                spec.counters = names.counters(&event);
+                spec.recommended_period = event.period;
+                spec.precise_max |= event.flags.contains('P');
+                let own = |part: &&str| !given(part.split_once('=').map_or(*part, |(name, _)| name));
+                let terms = event.terms.split(',').filter(own).collect::<Vec<_>>().join(",");
+                PmuEvent { terms, scale: 1.0, unit: String::new(), snapshot: false, per_package: false }
+            }
+        };
         spec.scale = event.scale;
         spec.unit = event.unit;
         spec.snapshot = event.snapshot;
         spec.per_package = event.per_package;
-        described = Some(event_name.clone());
         for part in event.terms.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) =
                 part.split_once('=').map_or((part, None), |(n, v)| (n.trim(), Some(v.trim())));
@@ -378,14 +400,24 @@ fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Ter
     Ok(settings)
 }
 
-/// The PMU's event of this name; case does not matter, as with perf.
-fn find_event(pmu: &Pmu, name: &str) -> Option<(String, crate::host::pmu::PmuEvent)> {
+/// Who has an event's name.
+enum Named<'n> {
+    InSysfs(PmuEvent),
+    InTables(Event<'n>),
+}
+
+/// The PMU's event of this name; case does not matter, as with perf. Where the kernel has it too, as on Arm,
+/// the code is the same.
+fn find_event<'n>(names: &'n Names<'_>, pmu: &Pmu, name: &str) -> Option<(String, Named<'n>)> {
     if let Some(event) = pmu.event(name) {
-        return Some((name.to_owned(), event));
+        return Some((name.to_owned(), Named::InSysfs(event)));
     }
-    let name = pmu.events().into_iter().find(|n| n.eq_ignore_ascii_case(name))?;
-    let event = pmu.event(&name)?;
-    Some((name, event))
+    if let Some(name) = pmu.events().into_iter().find(|n| n.eq_ignore_ascii_case(name)) {
+        let event = pmu.event(&name)?;
+        return Some((name, Named::InSysfs(event)));
+    }
+    let event = names.on(pmu, name)?;
+    Some((event.name.to_owned(), Named::InTables(event)))
 }
 
 /// Applies one of the PMU's own terms.

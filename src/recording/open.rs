@@ -40,6 +40,9 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     if plan.events.is_empty() {
         groups = parser.parse("cycles:P")?;
     }
+    if plan.options.rate == Rate::Recommended {
+        have_periods(&groups)?;
+    }
     groups = time_slices::lead(groups);
     if plan.excludes_self {
         filters::exclude_self(&mut groups)?;
@@ -62,6 +65,24 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     let single = cgroups.len() == 1;
     let of = |index: usize| if single { cgroups.first() } else { cgroups.get(index) }.cloned();
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
+}
+
+/// `-c auto`: each event has a period, its maker's or one that its text says.
+fn have_periods(groups: &[EventGroup]) -> Result<()> {
+    let members = |group: &'_ EventGroup| if group.leader_sampling { 1 } else { group.events.len() };
+    let mut sampled = groups.iter().flat_map(|group| group.events.iter().take(members(group)));
+    let without = |spec: &&EventSpec| {
+        spec.recommended_period.is_none() && spec.attr().is_some_and(|attr| attr.period() == 0)
+    };
+    match sampled.find(without) {
+        None => Ok(()),
+        Some(spec) => Err(Error::usage(format!("-c auto: no period is recommended for `{}`", spec.name))
+            .why(
+                "periods come with the names that a CPU's maker gave to its events; generic events have none",
+            )
+            .try_this("-c N, or -F HZ")
+            .try_this("the maker's name of the event: pmc list shows them")),
+    }
 }
 
 /// As with perf, cpu-clock is sampled where the machine has no cycles.

@@ -18,5 +18,6 @@ mod reserve;
 mod stat;
 mod syscall;
 mod usage;
+mod vendor;
 mod vendor_metrics;
 mod view_stat;

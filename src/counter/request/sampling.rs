@@ -28,6 +28,8 @@ pub enum Rate {
     Frequency(u64),
     /// After so many occurrences.
     Period(u64),
+    /// After as many as the event's maker recommends.
+    Recommended,
 }
 
 /// perf's default, in hertz.
@@ -203,7 +205,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     attr.set_wakeup(u32::from(options.wakes_always));
     let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
     let mut reads = read_format::ID | read_format::LOST;
-    rate(options, attr, &mut fields);
+    rate(spec, options, attr, &mut fields);
     if options.no_samples && !leads_slices {
         attr.set_freq(0);
     }
@@ -316,12 +318,17 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
 }
 
 /// The event's text decides; what a tracepoint or breakpoint has by itself (each time) yields to the options.
-fn rate(options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
+fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
     let written = attr.period() != 0 && !each_time;
     if !written {
         match options.rate {
             Rate::Default if each_time => {}
+            Rate::Recommended if each_time => {}
+            Rate::Recommended => match spec.recommended_period {
+                Some(period) => attr.set_period(period),
+                None => attr.set_freq(DEFAULT_FREQUENCY),
+            },
             Rate::Default => attr.set_freq(DEFAULT_FREQUENCY),
             Rate::Frequency(hertz) => attr.set_freq(hertz),
             Rate::Period(count) => attr.set_period(count),
@@ -447,6 +454,11 @@ mod tests {
         assert_eq!(period("cpu-clock/period=7/", Rate::Frequency(99)), (7, false));
         assert_eq!(period("mem:0x1000", Rate::Default), (1, false));
         assert_eq!(period("mem:0x1000", Rate::Period(9)), (9, false));
+        let mut spec = crate::event::parse("cpu-clock", &Host::live()).unwrap()[0].events[0].clone();
+        spec.recommended_period = Some(1009);
+        let recommended = SampleOptions { rate: Rate::Recommended, ..options() };
+        let asked = request(&spec, &recommended, role).unwrap().attr().clone();
+        assert_eq!((asked.period(), asked.get(Flag::Freq)), (1009, false));
     }
 
     #[test]

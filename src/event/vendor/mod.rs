@@ -20,6 +20,9 @@ pub mod table;
 
 pub use model::Model;
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use crate::host::Host;
 use crate::host::cpu::event_table_id;
 
@@ -28,6 +31,9 @@ use crate::host::cpu::event_table_id;
 pub struct Vendor {
     id: Option<String>,
     models: Vec<Model>,
+    /// Of each event's name in small letters: the numbers of its model, of the table there, and of the row's
+    /// first byte.
+    index: OnceLock<HashMap<String, Vec<[usize; 3]>>>,
 }
 
 /// An event of a table; every text as the table has it.
@@ -89,7 +95,7 @@ impl Vendor {
     pub fn of(host: &Host) -> Self {
         let id = event_table_id(host, 0);
         let models = id.as_deref().map(|id| model::models(host, id)).unwrap_or_default();
-        Self { id, models }
+        Self { id, models, index: OnceLock::new() }
     }
 
     /// perf's id of the CPU: `GenuineIntel-6-55-7`, `0x00000000410fd0c0`.
@@ -109,8 +115,26 @@ impl Vendor {
 
     /// The events of this name in any case, one for each PMU that has it.
     pub fn named(&self, name: &str) -> Vec<Event<'_>> {
-        let rows = self.rows(false).filter(|(_, row)| row.name().eq_ignore_ascii_case(name));
-        rows.map(|(model, row)| event(model, row)).collect()
+        let index = self.index.get_or_init(|| {
+            let mut index: HashMap<String, Vec<[usize; 3]>> = HashMap::new();
+            for (number, model) in self.models.iter().enumerate() {
+                for (table, rows) in
+                    model.tables.iter().enumerate().filter(|(_, table)| !table.holds_metrics())
+                {
+                    for (at, row) in rows.rows_at() {
+                        index.entry(row.name().to_ascii_lowercase()).or_default().push([number, table, at]);
+                    }
+                }
+            }
+            index
+        });
+        let of_it = index.get(&name.to_ascii_lowercase()).into_iter().flatten();
+        of_it
+            .filter_map(|&[model, table, at]| {
+                let model = &self.models[model];
+                Some(event(model, model.tables[table].row_at(at)?))
+            })
+            .collect()
     }
 
     /// All metrics, in the order of the tables.
@@ -173,7 +197,7 @@ mod tests {
 
     fn played(id: &str) -> Vendor {
         let models = model::models(&Host::rooted("/nonexistent"), id);
-        Vendor { id: Some(id.to_owned()), models }
+        Vendor { id: Some(id.to_owned()), models, index: OnceLock::new() }
     }
 
     #[test]

@@ -2,7 +2,22 @@
 
 /// The rows of a TSV text.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
-    text.lines().skip(1).map(Row)
+    rows_at(text).map(|(_, row)| row)
+}
+
+/// The same with each one's first byte.
+pub(super) fn rows_at(text: &str) -> impl Iterator<Item = (usize, Row<'_>)> {
+    let mut end = 0;
+    let lines = text.split_inclusive('\n').map(move |line| {
+        end += line.len();
+        (end - line.len(), Row(line.trim_end_matches('\n')))
+    });
+    lines.skip(1)
+}
+
+/// The first line of a text.
+pub(super) fn row(text: &str) -> Option<Row<'_>> {
+    text.lines().next().map(Row)
 }
 
 /// A line of a table.

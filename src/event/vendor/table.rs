@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::arm;
-use super::row::{Row, rows};
+use super::row::{Row, row, rows, rows_at};
 
 /// The tables in this program.
 pub static PACKED: &[u8] = include_bytes!("table.bin");
@@ -80,7 +80,21 @@ impl Table {
 
     /// Its lines, without the first, which names the columns.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        let text = self.text.get_or_init(|| {
+        rows(self.text())
+    }
+
+    /// The same with the place of each.
+    pub(super) fn rows_at(&self) -> impl Iterator<Item = (usize, Row<'_>)> {
+        rows_at(self.text())
+    }
+
+    /// The line that stands there.
+    pub(super) fn row_at(&self, at: usize) -> Option<Row<'_>> {
+        row(self.text().get(at..)?)
+    }
+
+    fn text(&self) -> &str {
+        self.text.get_or_init(|| {
             let text = match &self.folder {
                 Some(folder) => imported(folder, &self.file),
                 None => unpack(PACKED, &self.file),
@@ -92,8 +106,7 @@ impl Table {
                     arm::events_of(core, &text, &unpack(PACKED, "arm/cores.tsv").unwrap_or_default())
                 }
             }
-        });
-        rows(text)
+        })
     }
 }
 
