@@ -137,6 +137,17 @@ impl Vendor {
             .collect()
     }
 
+    /// The cycles from the retirement before to that of an instruction with this event (`NAME:R` in metrics):
+    /// what the maker measured on average, where a table says so.
+    pub fn retire_latency(&self, event: &str) -> Option<f64> {
+        let table = table::unpack(table::PACKED, "intel/retire_latency.tsv")?;
+        let is_it = |[model, name, ..]: &[&str; 4]| {
+            name.eq_ignore_ascii_case(event) && self.models.iter().any(|own| own.name == *model)
+        };
+        let [_, _, _, mean] = row::rows(&table).map(|row| row.columns()).find(is_it)?;
+        mean.parse().ok()
+    }
+
     /// All metrics, in the order of the tables.
     pub fn metrics(&self) -> impl Iterator<Item = Metric<'_>> {
         self.rows(true).map(|(model, row)| {
@@ -221,6 +232,13 @@ mod tests {
         let top: Vec<_> =
             vendor.metrics().filter(|m| m.groups.contains("TopdownL1")).map(|m| m.name).collect();
         assert_eq!(top, ["tma_backend_bound", "tma_bad_speculation", "tma_frontend_bound", "tma_retiring"]);
+    }
+
+    #[test]
+    fn retire_latencies_are_those_of_the_model() {
+        let latency = |id| played(id).retire_latency("mem_load_retired.L2_HIT");
+        assert_eq!(latency("GenuineIntel-6-AD-1"), Some(5.71));
+        assert_eq!(latency("GenuineIntel-6-BD-1"), None);
     }
 
     #[test]

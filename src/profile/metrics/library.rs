@@ -172,7 +172,7 @@ impl<'l, 'a> Binder<'l, 'a> {
             "" => None,
             text => {
                 let expression = grammar::parse(definition.name, text)?;
-                for named in self.named_in(&expression, definition.pmu) {
+                for named in self.named_in(&expression, definition) {
                     self.bound(named)?;
                 }
                 Some(Rc::new(self.bind(definition, &expression, true)?))
@@ -212,8 +212,7 @@ impl<'l, 'a> Binder<'l, 'a> {
                     return Err(in_a_circle(circle.chain([definition.name])));
                 }
                 let expression = grammar::parse(definition.name, definition.expression)?;
-                let mut named = self.named_in(&expression, definition.pmu);
-                named.retain(|named| !std::ptr::eq(*named, definition));
+                let named = self.named_in(&expression, definition);
                 path.push(Open { definition, expression, named });
             }
             let Some(open) = path.last_mut() else { break };
@@ -227,13 +226,14 @@ impl<'l, 'a> Binder<'l, 'a> {
         Ok(Rc::clone(&self.done[&std::ptr::from_ref(wanted)]))
     }
 
-    /// The metrics that an expression names.
-    fn named_in(&self, expression: &Node<Word>, pmu: &str) -> Vec<&'l Definition<'a>> {
+    /// The other metrics that a definition's expression names.
+    fn named_in(&self, expression: &Node<Word>, definition: &Definition<'a>) -> Vec<&'l Definition<'a>> {
         let mut found = Vec::new();
-        expression.leaves(&mut |word| {
-            if let Word::Name(name) = word {
-                found.extend(self.library.meant(name, pmu));
+        expression.leaves(&mut |word| match word {
+            Word::Name(name) if !name.eq_ignore_ascii_case(definition.name) => {
+                found.extend(self.library.meant(name, definition.pmu));
             }
+            _ => {}
         });
         found
     }
@@ -248,10 +248,12 @@ impl<'l, 'a> Binder<'l, 'a> {
         let event = |name: &str| self.event(name, definition.raw);
         let unknown = |what: String| Node::Leaf(Leaf::Unknown(Reason::new(what, "")));
         let node = expression.bind(&mut |word| match word {
+            Word::Name(name) if name.eq_ignore_ascii_case(definition.name) => match is_threshold {
+                true => self.metric(definition),
+                false => event(name),
+            },
             Word::Name(name) => match self.library.meant(name, definition.pmu) {
-                Some(own) if std::ptr::eq(own, definition) && !is_threshold => event(name),
                 Some(metric) => self.metric(metric),
-                None if is_threshold && definition.name.eq_ignore_ascii_case(name) => self.metric(definition),
                 None => event(name),
             },
             Word::Event(name) => event(name),

@@ -272,8 +272,8 @@ impl<'a> Counted<'a> {
         Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }.side_by_side()
     }
 
-    /// Of events that are counted several times, each for another metric, takes those that are in a group with
-    /// most of the others.
+    /// Of events that are counted several times, each for another metric, takes those that are in a group
+    /// with most of the others.
     fn side_by_side(mut self) -> Self {
         let all = &self.counts.events;
         let is_twin = |a: usize, b: usize| all[a].name == all[b].name && all[a].cgroup == all[b].cgroup;
@@ -384,4 +384,48 @@ fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Optio
             })
         })
         .map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::library::{Binder, Definition, Library};
+    use super::literals::Environment;
+    use super::*;
+    use crate::profile::counts::{Event, Row, Value};
+    use crate::units::Count;
+
+    #[test]
+    fn makers_metrics_go_by_counts_others_by_what_is_shown() {
+        let event = Event {
+            name: "power/energy-pkg/".into(),
+            role: None,
+            level: String::new(),
+            scale: 0.25,
+            unit: "Joules".into(),
+            snapshot: false,
+            group: 0,
+            cgroup: None,
+        };
+        let value = Value::Counted { count: Count { value: 80, enabled_ns: 9, running_ns: 9 }, runs: vec![] };
+        let counts = Counts {
+            events: vec![event],
+            rows: vec![Row { place: Default::default(), summed: 1, values: vec![value] }],
+            elapsed_ns: 2_000_000_000,
+            ..Default::default()
+        };
+        let watts = Definition {
+            name: "watts",
+            expression: r"power@energy\-pkg@ / duration_time",
+            threshold: "watts > 20 & missing > 1 | watts > 30",
+            ..Definition::default()
+        };
+        let made = Definition { raw: true, pmu: "cpu", ..watts };
+        let library = Library::new([watts, made]);
+        let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+        let formulas: Vec<_> = library.definitions().map(|one| binder.formula(one).unwrap()).collect();
+        let [row] = &derive(&counts, &formulas)[..] else { panic!() };
+        assert_eq!(row.iter().map(|own| own.value.clone()).collect::<Vec<_>>(), [Ok(10.0), Ok(40.0)]);
+        // The second cannot be told: what it also needs was not counted.
+        assert_eq!(row.iter().map(|own| own.crossed).collect::<Vec<_>>(), [Some(false), None]);
+    }
 }
