@@ -128,6 +128,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;stat' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--pfm-events', '--pfm-events', [CompletionResultType]::ParameterName, 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)')
             [CompletionResult]::new('--perfevent-conf', '--perfevent-conf', [CompletionResultType]::ParameterName, 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
@@ -235,6 +236,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;stat-record' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--pfm-events', '--pfm-events', [CompletionResultType]::ParameterName, 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)')
             [CompletionResult]::new('--perfevent-conf', '--perfevent-conf', [CompletionResultType]::ParameterName, 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
@@ -389,6 +391,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;record' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
+            [CompletionResult]::new('--pfm-events', '--pfm-events', [CompletionResultType]::ParameterName, 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Keep only the records for which this expression holds, of the tracepoints of the -e before it')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
             [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
@@ -649,6 +652,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;top' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
+            [CompletionResult]::new('--pfm-events', '--pfm-events', [CompletionResultType]::ParameterName, 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Keep only the tracepoint''s samples for which this expression holds; the filters belong to the last -e, in order')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
             [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')

@@ -83,6 +83,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --pfm-events 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)'
             cand --perfevent-conf 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)'
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
@@ -189,6 +190,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;stat-record'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --pfm-events 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)'
             cand --perfevent-conf 'Count the events of this configuration of PCP''s agent pmdaperfevent (perfevent.conf)'
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
@@ -341,6 +343,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;record'= {
             cand -e 'Events to sample (repeatable); the default is cycles, as precise as the machine can'
             cand --event 'Events to sample (repeatable); the default is cycles, as precise as the machine can'
+            cand --pfm-events 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)'
             cand --filter 'Keep only the records for which this expression holds, of the tracepoints of the -e before it'
             cand -F 'Samples a second, or `max`'
             cand --freq 'Samples a second, or `max`'
@@ -599,6 +602,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;top'= {
             cand -e 'Events to sample (repeatable); the default is cycles, as precise as the machine can'
             cand --event 'Events to sample (repeatable); the default is cycles, as precise as the machine can'
+            cand --pfm-events 'Events by libpfm4''s names, such as inst_retired:any_p:u (repeatable)'
             cand --filter 'Keep only the tracepoint''s samples for which this expression holds; the filters belong to the last -e, in order'
             cand -F 'Samples a second, or `max`'
             cand --freq 'Samples a second, or `max`'

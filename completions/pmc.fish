@@ -75,6 +75,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'L
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pfm-events -d 'Events by libpfm4\'s names, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l perfevent-conf -d 'Count the events of this configuration of PCP\'s agent pmdaperfevent (perfevent.conf)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
@@ -157,6 +158,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pfm-events -d 'Events by libpfm4\'s names, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l perfevent-conf -d 'Count the events of this configuration of PCP\'s agent pmdaperfevent (perfevent.conf)' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
@@ -272,6 +274,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Wher
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-no-threshold -d 'Count no events for the thresholds of metrics alone'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l pfm-events -d 'Events by libpfm4\'s names, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences; `auto`: as many as the event\'s maker recommends' -r
@@ -479,6 +482,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l pfm-events -d 'Events by libpfm4\'s names, such as inst_retired:any_p:u (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Keep only the tracepoint\'s samples for which this expression holds; the filters belong to the last -e, in order' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Take a sample after so many occurrences; `auto`: as many as the event\'s maker recommends' -r

@@ -24,6 +24,10 @@ pub struct Record {
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
+    /// Events by libpfm4's names, such as inst_retired:any_p:u (repeatable)
+    #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
+    pub pfm_events: Vec<String>,
+
     /// Keep only the records for which this expression holds, of the tracepoints of the -e before it
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,

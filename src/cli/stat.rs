@@ -216,6 +216,10 @@ pub struct Counted {
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
+    /// Events by libpfm4's names, such as inst_retired:any_p:u (repeatable)
+    #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
+    pub pfm_events: Vec<String>,
+
     /// Count the events of this configuration of PCP's agent pmdaperfevent (perfevent.conf)
     #[arg(long, value_name = "FILE")]
     pub perfevent_conf: Option<PathBuf>,

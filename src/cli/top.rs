@@ -24,6 +24,10 @@ pub struct Top {
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
+    /// Events by libpfm4's names, such as inst_retired:any_p:u (repeatable)
+    #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
+    pub pfm_events: Vec<String>,
+
     /// Keep only the tracepoint's samples for which this expression holds; the filters belong to the last -e,
     /// in order
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]

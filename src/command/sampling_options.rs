@@ -9,10 +9,16 @@ use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
 use crate::counter::rings::pages_of;
 use crate::counter::target;
 use crate::error::{Error, Result, Warning};
+use crate::event::libpfm::event_text;
 use crate::host::{CpuList, Host};
 use crate::recording::launch;
 use crate::recording::plan::Scope;
 use crate::sys::page_size;
+
+/// What `--pfm-events` names, as event text.
+pub(super) fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {
+    lists.iter().map(|list| event_text(list))
+}
 
 /// What the options about whom to record say.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! What counts the events of metrics: groups that fit on this machine's counters.
 //!
-//! Receives the event texts that each metric needs; finds them out with the [`Parser`], asks each event what it
-//! needs of its PMU, has [`schedule`] put them together, and hands on groups to open, with what this machine
-//! lacks.
+//! Receives the event texts that each metric needs; finds them out with the [`Parser`], asks each event what
+//! it needs of its PMU, has [`schedule`] put them together, and hands on groups to open, with what this
+//! machine lacks.
 
 use std::collections::HashMap;
 

@@ -11,7 +11,8 @@
 //!                            ├ terms       PMU/TERMS/ through the formats and events of sysfs
 //!                            ├ names       the makers' names, through the tables of vendor
 //!                            ├ probe       mem:, uprobe:, kprobe:, sdt:, tracepoints
-//!                            └ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
+//!                            ├ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
+//!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, told by its two colons
 //! ```
 
 mod did_you_mean;
@@ -19,6 +20,7 @@ mod error;
 mod freebsd_aliases;
 mod freebsd_masks;
 pub mod glob;
+pub mod libpfm;
 pub mod listing;
 mod names;
 pub mod perfevent_conf;

@@ -15,6 +15,7 @@
 
 use std::fmt;
 
+use super::libpfm::uncore_unit;
 use super::{EventGroup, Parser};
 use crate::host::cpu::Topology;
 use crate::host::{CpuList, Host};
@@ -267,14 +268,14 @@ impl<'a> Line<'a> {
         places: &mut Places,
     ) -> Result<Vec<EventGroup>, String> {
         let text = if is_dynamic { self.dynamic(host)? } else { self.fixed()? };
-        let mut groups = parser.parse(&text).map_err(|error| {
+        let mut groups = parser.parse(&text).or_else(|error| {
             let is_of_model = self.event.ends_with(&text) && !text.contains(|c: char| c.is_ascii_lowercase());
-            match is_of_model {
-                true => {
-                    "libpfm4's name of a code of one processor model, which pmc has no table of".to_owned()
-                }
-                false => error.message,
+            if !is_of_model {
+                return Err(error.message);
             }
+            // A name of a code of one processor model.
+            let (pmu, name) = self.event.split_once("::").unwrap_or(("", self.event));
+            parser.parse(&format!("{pmu}::{name}")).map_err(|error| error.message)
         })?;
         let cpus = places.take(self.place)?;
         for event in groups.iter_mut().flat_map(|group| &mut group.events) {
@@ -393,10 +394,7 @@ fn generic_name(name: &str) -> String {
 /// `snbep_unc_imc0` → `uncore_imc_0`.
 fn uncore_pmu(name: &str) -> Option<String> {
     let (_, unit) = name.split_once("_unc_")?;
-    let letters = unit.trim_end_matches(|c: char| c.is_ascii_digit());
-    let number = &unit[letters.len()..];
-    let letters = if letters == "cbo" { "cbox" } else { letters };
-    Some(if number.is_empty() { format!("uncore_{letters}") } else { format!("uncore_{letters}_{number}") })
+    Some(uncore_unit(unit).1)
 }
 
 /// What the kernel calls a family of Intel's cores (`caps/pmu_name`), and how libpfm4's names for it begin.

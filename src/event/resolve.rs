@@ -18,7 +18,8 @@ use super::names::Names;
 use super::qualify::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
 use super::{
-    EventGroup, EventSpec, Source, Subject, Tool, did_you_mean, freebsd_aliases, glob, probe, qualify, terms,
+    EventGroup, EventSpec, Source, Subject, Tool, did_you_mean, freebsd_aliases, glob, libpfm, probe,
+    qualify, terms,
 };
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{self, NoCacheEvent};
@@ -175,6 +176,7 @@ impl<'h> Parser<'h> {
             Body::Marker { path, provider, name: marker } => {
                 self.markers(Some(path), (provider, marker), name)?
             }
+            Body::Libpfm(word) => self.libpfm(word, name)?,
             Body::Kprobe { place, returns } => vec![probe::kprobe(&self.sources, place, returns, name)?],
         };
         for term in event.terms.iter().flatten() {
@@ -194,6 +196,35 @@ impl<'h> Parser<'h> {
             }
         }
         Ok(specs)
+    }
+
+    /// An event by libpfm4's name.
+    fn libpfm(&mut self, word: Word<'_>, name: &str) -> Result<Vec<EventSpec>> {
+        let name = name.strip_prefix("::").unwrap_or(name);
+        let unknown =
+            |why: String| Fault::at(&word.span(), format!("libpfm4's `{name}` means nothing here: {why}"));
+        match libpfm::meaning(word.text, self.host).map_err(unknown)? {
+            libpfm::Meaning::Request(attr) => {
+                let mut spec = EventSpec::kernel(name, attr.kind(), attr.config());
+                spec.levels_chosen = attr.get(Flag::ExcludeUser) || attr.get(Flag::ExcludeKernel);
+                if attr.kind() >= kind::FIRST_DYNAMIC {
+                    let pmus = self.host.pmu_names().into_iter().filter_map(|pmu| self.host.pmu(&pmu));
+                    if let Some(pmu) = pmus.into_iter().find(|pmu| pmu.kind == attr.kind()) {
+                        terms::place(&mut spec, &pmu);
+                    }
+                }
+                spec.source = Source::Kernel(*attr);
+                Ok(vec![spec])
+            }
+            libpfm::Meaning::Text(text) => {
+                let counted = self.count;
+                let groups = self.groups(&text).map_err(|fault| unknown(fault.within(&text).message))?;
+                self.count = counted;
+                let mut specs: Vec<EventSpec> = groups.into_iter().flat_map(|group| group.events).collect();
+                specs.iter_mut().for_each(|spec| name.clone_into(&mut spec.name));
+                Ok(specs)
+            }
+        }
     }
 
     /// A word that means the same on every machine: generic, cache and raw events.

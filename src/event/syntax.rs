@@ -77,6 +77,8 @@ pub(super) enum Body<'a> {
     Kprobe { place: Word<'a>, returns: bool },
     /// `sdt:/usr/lib/libstdc++.so.6:libstdcxx:throw`
     Marker { path: Word<'a>, provider: Word<'a>, name: Word<'a> },
+    /// `skx::MEM_LOAD_RETIRED:L3_MISS:u`, `::INST_RETIRED:ANY_P`
+    Libpfm(Word<'a>),
 }
 
 /// `umask=0x3`, `edge`, `@driver=word`
@@ -242,6 +244,12 @@ fn nothing_to_qualify(qualifier: &Term<'_>) -> Fault {
     let name = qualifier.name.text;
     Fault::at(&qualifier.span(), format!("`{name}` qualifies the event before it, and there is none"))
         .expected("an event first, then its qualifiers, as in cycles,usr")
+}
+
+/// Whether a name of libpfm4 begins here: a PMU of its, or none, before two colons.
+fn is_libpfm(rest: &str) -> bool {
+    let is_pmu = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    rest.trim_start_matches(is_pmu).starts_with("::")
 }
 
 struct Reader<'a> {
@@ -424,6 +432,8 @@ impl<'a> Reader<'a> {
         } else if let Some(keyword) = ["kprobe:", "kretprobe:"].into_iter().find(|w| rest.starts_with(w)) {
             self.at += keyword.len();
             Body::Kprobe { place: self.kprobe(&mut modifiers)?, returns: keyword == "kretprobe:" }
+        } else if is_libpfm(rest) {
+            Body::Libpfm(self.until(&[',', '{', '}']))
         } else {
             self.named(&mut modifiers)?
         };

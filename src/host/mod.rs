@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 
 pub use cpulist::CpuList;
 
+use crate::abi::Attr;
+use crate::sys::pfm::Library;
+
 /// The machine, or a saved picture of one.
 #[derive(Debug)]
 pub struct Host {
@@ -50,6 +53,13 @@ impl Host {
     /// The machine whose `/proc` and `/sys` are below `root`.
     pub fn rooted(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), moved: Vec::new(), data_home: None }
+    }
+
+    /// What libpfm4 makes of the name of an event: a request, or why there is none. `None` where the library
+    /// is not installed, and for a machine that is saved or played: the library sees the one that runs.
+    pub fn libpfm(&self, name: &str) -> Option<Result<Attr, String>> {
+        let is_live = self.moved.is_empty() && self.root == Path::new("/");
+        Some(Library::get().filter(|_| is_live)?.request(name))
     }
 
     /// The folder of the tables of events that the user imported; `None` where nothing says which it is.

@@ -330,8 +330,8 @@ pub struct Derived {
     pub crossed: Option<bool>,
     /// The parts were counted at different times, so that the value is an estimate.
     pub inexact: bool,
-    /// Half the 95 % interval of the value, in its unit, as far as events took turns on counters; `None` where
-    /// all were counted all the time.
+    /// Half the 95 % interval of the value, in its unit, as far as events took turns on counters; `None`
+    /// where all were counted all the time.
     pub error: Option<f64>,
     /// Where it stands in the tree of the top-down analysis.
     pub branch: Option<Branch>,

@@ -16,6 +16,7 @@ pub mod limits;
 pub mod lock;
 pub mod memory;
 pub mod perf;
+pub mod pfm;
 pub mod process;
 pub mod replacement;
 pub mod ring;

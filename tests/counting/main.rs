@@ -8,6 +8,7 @@ mod event;
 mod fields;
 mod generated;
 mod info;
+mod libpfm;
 mod list;
 mod netbsd;
 mod parity;

@@ -32,6 +32,13 @@ pub fn pmc() -> Command {
     command
 }
 
+/// libpfm4, which pmc loads where it is.
+pub fn need_libpfm() -> bool {
+    let listed = Command::new("ldconfig").arg("-p").output();
+    let found = listed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains("libpfm.so.4"));
+    need("libpfm4", found, "libpfm4 is not installed")
+}
+
 /// The saved CPUs of `tests/data/cpus`.
 pub const CPUS: [&str; 8] =
     ["skylake-x", "sapphire-rapids", "alder-lake", "lunar-lake", "zen3", "zen4", "zen5", "neoverse-n1"];

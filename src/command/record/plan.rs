@@ -6,7 +6,9 @@
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
-use crate::command::sampling_options::{Whom, call_graph, overridden, rate, ring_pages, scope, size};
+use crate::command::sampling_options::{
+    Whom, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
+};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
 use crate::error::{Error, Result, Warning};
@@ -33,7 +35,8 @@ pub(in crate::command) struct Plan {
 
 impl Plan {
     /// Makes the plan.
-    pub(in crate::command) fn new(typed: Record, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(mut typed: Record, host: &Host) -> Result<Self> {
+        typed.events.extend(pfm_events(&typed.pfm_events));
         let whom = Whom {
             pids: &typed.pids,
             tids: &typed.tids,

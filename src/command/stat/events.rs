@@ -171,8 +171,8 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// Adds those of the formulas' events that are not there yet. Hands on, for each formula, why it has no value
-    /// on this machine.
+    /// Adds those of the formulas' events that are not there yet. Hands on, for each formula, why it has no
+    /// value on this machine.
     fn add(
         &mut self,
         formulas: &[Formula],

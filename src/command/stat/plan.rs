@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::cli::stat::{Counted, Shown, Stat, StatRecord, StatReport, ToFile};
 use crate::command::plan::{self, delay, duration};
-use crate::command::sampling_options::{self, Whom, overridden};
+use crate::command::sampling_options::{self, Whom, overridden, pfm_events};
 use crate::counter::Levels;
 use crate::counter::metric_events::Grouping;
 use crate::counter::reservation::Policy;
@@ -323,7 +323,7 @@ impl Plan {
                 core_kind: typed.cputype,
                 pmu: typed.pmu_filter,
                 grouping: Grouping { grouped: !typed.metric_no_group, merged: !typed.metric_no_merge },
-                events: typed.events,
+                events: typed.events.into_iter().chain(pfm_events(&typed.pfm_events)).collect(),
                 detailed: typed.detailed,
                 null: typed.null,
                 metrics: Metrics::new(&shown),

@@ -14,7 +14,7 @@ use crate::analysis::request::Pattern;
 use crate::cli::top::Top;
 use crate::command::columns::{Rows, rows};
 use crate::command::plan::{self, duration, listed};
-use crate::command::sampling_options;
+use crate::command::sampling_options::{self, pfm_events};
 use crate::counter::Levels;
 use crate::counter::open;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
@@ -343,7 +343,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         running_time: false,
     };
     Ok(SamplePlan {
-        events: typed.events.clone(),
+        events: typed.events.iter().cloned().chain(pfm_events(&typed.pfm_events)).collect(),
         // A filter is for the last event, as it always was in perf top.
         filters: typed
             .filter

@@ -272,8 +272,8 @@ impl<'a> Counted<'a> {
         Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }.side_by_side()
     }
 
-    /// Of events that are counted several times, each for another metric, takes those that are in a group with
-    /// most of the others.
+    /// Of events that are counted several times, each for another metric, takes those that are in a group
+    /// with most of the others.
     fn side_by_side(mut self) -> Self {
         let all = &self.counts.events;
         let is_twin = |a: usize, b: usize| all[a].name == all[b].name && all[a].cgroup == all[b].cgroup;

@@ -33,8 +33,8 @@ pub fn counters() -> Option<CoreCounters> {
     }
 }
 
-/// The rate of the time stamp counter in Hz: leaf 0x15, crystal ECX times EBX/EAX. `None` where the CPU does not
-/// say.
+/// The rate of the time stamp counter in Hz: leaf 0x15, crystal ECX times EBX/EAX. `None` where the CPU does
+/// not say.
 pub fn time_stamp_rate() -> Option<f64> {
     let CpuidResult { eax, ebx, ecx, .. } = if leaf(0).eax >= 0x15 { leaf(0x15) } else { return None };
     (eax > 0 && ebx > 0 && ecx > 0).then(|| f64::from(ecx) * f64::from(ebx) / f64::from(eax))

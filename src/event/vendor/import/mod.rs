@@ -48,7 +48,7 @@ pub struct Summary {
     pub unread: Vec<(PathBuf, String)>,
 }
 
-/// Reads the tree at `from` and keeps its tables below `into`, for an earlier import of the form.
+/// Reads the tree at `from` and keeps its tables below `into`; an earlier import of its form is gone.
 ///
 /// # Errors
 /// Where the folder is none of the three, nothing in it can be read, or `into` cannot be written.
