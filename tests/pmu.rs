@@ -16,6 +16,8 @@ mod netbsd;
 mod probes;
 #[path = "pmu/sampling.rs"]
 mod sampling;
+#[path = "pmu/vendor.rs"]
+mod vendor;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,6 +117,7 @@ const MACHINES: &[Machine] = &[
     (&["-n"], logs::BATCH),
     (&[], logs::OLDER_BATCH),
     (&[], netbsd::BATCH),
+    (&["-i", "shift=2"], vendor::BATCH),
 ];
 
 /// Commands that only pmc has.
@@ -140,8 +143,9 @@ fn guest(name: &str) -> Option<Ran> {
     {
         return None;
     }
-    let ours =
-        [sampling::BATCH, probes::BATCH, logs::BATCH, logs::OLDER_BATCH, netbsd::BATCH].into_iter().flatten();
+    let batches =
+        [sampling::BATCH, probes::BATCH, logs::BATCH, logs::OLDER_BATCH, netbsd::BATCH, vendor::BATCH];
+    let ours = batches.into_iter().flatten();
     let is_ours = OURS.contains(&name) || ours.map(|(name, _)| name).any(|of| *of == name);
     if tool() != "pmc" && is_ours {
         return None;

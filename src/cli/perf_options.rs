@@ -296,8 +296,12 @@ pub const OPTIONS: &[PerfOption] = &[
     // stat
     row("stat, stat-record", "--affinity", Ignored("counters are opened once, from wherever pmc runs")),
     row("stat, stat-record", "--hybrid-merge", IsSo("both kinds of cores are one row unless --no-merge")),
-    row("stat, stat-record", "--record-tpebs", Ignored("no metric needs latencies of retirement")),
-    row("stat, stat-record", "--tpebs-mode <tpebs-mode>", Ignored("no metric needs latencies of retirement")),
+    row("stat, stat-record", "--record-tpebs", Ignored("latencies of retirement are those of the table")),
+    row(
+        "stat, stat-record",
+        "--tpebs-mode <tpebs-mode>",
+        Ignored("latencies of retirement are those of the table"),
+    ),
     row(
         "stat, stat-record",
         "--percore-show-thread",

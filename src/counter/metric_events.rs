@@ -53,6 +53,10 @@ pub fn find(
     parser: &mut Parser<'_>,
     host: &Host,
 ) -> MetricEvents {
+    if metrics.is_empty() {
+        // No file is read for nothing.
+        return MetricEvents::default();
+    }
     let mut known = Known { texts: Vec::new(), specs: Vec::new(), by_text: HashMap::new() };
     let mut found = MetricEvents::default();
     let mut sets: [Vec<Vec<usize>>; 3] = Default::default();

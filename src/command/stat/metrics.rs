@@ -88,7 +88,7 @@ impl Metrics {
             has_event: &|text| parse(text).is_some(),
             source_count: &specs,
             retire_latency: &|event| vendor.retire_latency(event),
-            is_cpuid: &|id| vendor.id() == Some(id),
+            is_cpuid: &|pattern| vendor.is(pattern),
         };
         let mut binder = Binder::new(&library, &environment);
         found.formulas = chosen.into_iter().map(|one| binder.formula(one)).collect::<Result<_>>()?;

@@ -103,6 +103,11 @@ impl Vendor {
         self.id.as_deref()
     }
 
+    /// Whether the CPU is what a line of `mapfile.tsv` could name so, an extended regular expression.
+    pub fn is(&self, pattern: &str) -> bool {
+        self.id().is_some_and(|id| model::fits(pattern, id))
+    }
+
     /// One for each kind of core, then the uncore's; empty where there is no table for this CPU.
     pub fn models(&self) -> &[Model] {
         &self.models

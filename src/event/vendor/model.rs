@@ -115,7 +115,7 @@ impl Map<'_> {
 
 /// Whether an id is what a line of the map is for: an extended regular expression from the id's start to its
 /// end or a `-`.
-fn fits(pattern: &str, id: &str) -> bool {
+pub(super) fn fits(pattern: &str, id: &str) -> bool {
     // Most lines are told by their first letters, without a regular expression.
     let plain = pattern.find(['[', '(', '.', '\\']).unwrap_or(pattern.len());
     id.starts_with(&pattern[..plain])
