@@ -116,15 +116,15 @@ impl<'a> Mmap2<'a> {
 /// the mark.
 ///
 /// ```text
-/// build-id   size 0 0 0 | the bytes of the build-id, zeros behind them
+/// build-id   size 0 0 0 | the bytes of the build-id
 /// inode      major      | minor, inode, generation            8 0 0 0 | 1 0 0 0 … is the first disk
 /// ```
-fn build_id(bytes: &[u8]) -> Option<&[u8]> {
+pub(super) fn build_id(bytes: &[u8]) -> Option<&[u8]> {
     let (&[size, 0, 0, 0], bytes) = bytes.split_first_chunk()? else { return None };
-    let (id, rest) = bytes.split_at_checked(usize::from(size))?;
-    // A hash with three zeros there is rare; a disk with that many partitions is, too.
-    let is_minor = size < 16 && id.get(1..4) == Some(&[0; 3]);
-    (!id.is_empty() && !is_minor && rest.iter().all(|byte| *byte == 0)).then_some(id)
+    let id = bytes.get(..usize::from(size)).filter(|id| !id.is_empty())?;
+    // A hash with two zeros there is rare; a disk with that many partitions is, too.
+    let is_minor = size < 16 && id.get(2..4) == Some(&[0; 2]);
+    (!is_minor).then_some(id)
 }
 
 /// Records that found the ring full (`LOST`).
@@ -360,7 +360,7 @@ mod tests {
         for size in [8, 16, 20] {
             assert_eq!(build_id(&hash(size)), Some(&vec![7; size.into()][..]), "{size}");
         }
-        for (major, minor) in [(254, 1), (0, 27), (8, 1), (8, 17), (259, 3)] {
+        for (major, minor) in [(254, 1), (0, 27), (8, 1), (8, 17), (65, 300), (8, 0x1ff), (259, 3)] {
             for generation in [0, 0x0e27_e414] {
                 assert_eq!(build_id(&inode(major, minor, 0x69_86a8, generation)), None, "{major}:{minor}");
             }

@@ -13,6 +13,7 @@
 //! ```
 
 use super::decode::BranchFlags;
+use super::kernel::build_id;
 use super::sample_layout::{FRONT, halves_back};
 use super::{HEADER, Layouts, SampleLayout, attr, kind};
 use crate::abi::{branch_sample_type, misc, read_format, sample_type};
@@ -127,7 +128,9 @@ fn trailer(bytes: &mut [u8], layout: &SampleLayout) {
 }
 
 fn turn_body(body: &mut [u8], kind: u32, flags: u16, layouts: &Layouts) -> Option<()> {
-    let (widths, rest) = shape(kind, flags);
+    // A mark alone makes no build-id.
+    let is_by_inode = kind == kind::MMAP2 && body.get(32..56).and_then(build_id).is_none();
+    let (widths, rest) = shape(kind, if is_by_inode { flags & !misc::MMAP_BUILD_ID } else { flags });
     if rest == Rest::Sample {
         let layout = layouts.of_foreign_sample(body)?.clone();
         return sample(&mut Turner::new(body), &layout);
