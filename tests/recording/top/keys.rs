@@ -120,8 +120,10 @@ fn undoing(action: Action) -> Option<&'static [&'static str]> {
         Action::Decay => &["D"],
         Action::Slower => &[")"],
         Action::Faster => &["("],
-        Action::SampleLess | Action::SampleMore => &["j"],
-        Action::Keys | Action::InThread | Action::Quit => return None,
+        // Both say the same.
+        Action::SampleLess | Action::SampleMore | Action::Keys | Action::InThread | Action::Quit => {
+            return None;
+        }
         _ => &[],
     })
 }
