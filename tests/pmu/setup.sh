@@ -6,7 +6,8 @@
 # Products, under $PMURIG (default ~/.cache/pmurig):
 #   vmlinuz        arm64 kernel (Debian generic arm64 flavour)
 #   initrd.cpio    busybox + modules + /init (boots, mounts, runs, powers off)
-#   newest/        the same two of the newest kernel that Debian has (run.sh -n)
+#   arm_spe_timer.ko  a PMU with an AUX area (guest/trace, run.sh -p)
+#   newest/        the same three of the newest kernel that Debian has (run.sh -n)
 #   rootfs.ext4    Debian arm64 userland with perf, perl, strace, binutils
 #   sysroot/       arm64 Rust std (libstd-rust-web-dev:arm64) for cross.sh
 set -euo pipefail
@@ -17,7 +18,7 @@ mkdir -p "$RIG"; cd "$RIG"
 say() { printf '[setup %3ds] %s\n' "$SECONDS" "$*"; }
 
 # ---- 1. host packages --------------------------------------------------
-HOSTPKGS="qemu-system-arm ipxe-qemu gcc-aarch64-linux-gnu libc6-dev-arm64-cross rustc-web cpio kmod e2fsprogs xz-utils"
+HOSTPKGS="qemu-system-arm ipxe-qemu gcc-aarch64-linux-gnu libc6-dev-arm64-cross rustc-web cpio kmod make e2fsprogs xz-utils"
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 missing=
 for p in $HOSTPKGS; do installed "$p" || missing="$missing $p"; done
@@ -56,6 +57,12 @@ mkdir -p debs
 if ! ls debs/"$KPKG"_*_arm64.deb >/dev/null 2>&1; then
     say "downloading $KPKG"
     (cd debs && apt-get download -qq -o APT::Sandbox::User=root "$KPKG:arm64")
+fi
+# What builds modules for it: its headers, and programs for this machine.
+if [ "$(cat headers/.kver 2>/dev/null)" != "$KVER" ] && ! ls debs/linux-headers-"$KVER"_*_arm64.deb >/dev/null 2>&1; then
+    say "downloading linux-headers-$KVER"
+    KBUILD=$(apt-cache depends "linux-headers-$KVER:arm64" | sed -n 's/^ *Depends: \(linux-kbuild-[^:]*\).*/\1/p')
+    (cd debs && apt-get download -qq -o APT::Sandbox::User=root "$KBUILD" "linux-headers-${KVER%-"$FLAVOUR"}-common" "linux-headers-$KVER:arm64")
 fi
 RUSTV=$(dpkg-query -W -f '${Version}' rustc-web)
 if ! ls debs/libstd-rust-web-dev_*_arm64.deb >/dev/null 2>&1; then
@@ -137,23 +144,47 @@ if [ $FORCE = 1 ] || [ ! -e initrd.cpio ] || [ "$HERE/init" -nt initrd.cpio ]; t
     initrd kernel "$KVER" initrd.cpio
 fi
 
+# headers DIR DEB...: a kernel's headers and build programs, below DIR, told where they are.
+headers() {
+    rm -rf "$1"; mkdir -p "$1"
+    for d in "${@:2}"; do dpkg -x "$d" "$1"; done
+    sed -i "s,/usr/src/,$RIG/$1&," "$1"/usr/src/linux-headers-*-arm64/Makefile
+}
+if [ $FORCE = 1 ] || [ "$(cat headers/.kver 2>/dev/null)" != "$KVER" ]; then
+    say "unpacking linux-headers-$KVER"
+    headers headers debs/linux-headers-*.deb debs/linux-kbuild-*.deb
+    rm -f arm_spe_timer.ko
+    echo "$KVER" >headers/.kver
+fi
+
 # The newest kernel that Debian has (its unstable suite), for what this one lacks: inherited groups that samples
 # read (6.13), counts of threads that end (missing from 5.13 to 6.18). apt works with lists of its own.
-if [ $FORCE = 1 ] || [ ! -e newest/initrd.cpio ] || [ "$HERE/init" -nt newest/initrd.cpio ]; then
+if [ $FORCE = 1 ] || [ ! -e newest/initrd.cpio ] || [ ! -e newest/headers ] || [ "$HERE/init" -nt newest/initrd.cpio ]; then
     say "fetching the newest kernel"
     rm -rf newest; mkdir -p newest/{lists/partial,cache/archives/partial,debs,unpacked}
     : >newest/status
     uri=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -1 || true)
+    host=$(dpkg --print-architecture)
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${uri% } sid main" >newest/sources.list
     o=(-o "Dir::Etc::SourceList=$RIG/newest/sources.list" -o Dir::Etc::SourceParts=/dev/null
         -o "Dir::State::Lists=$RIG/newest/lists" -o "Dir::Cache=$RIG/newest/cache" -o "Dir::State::status=$RIG/newest/status"
-        -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Acquire::Languages=none -o APT::Sandbox::User=root)
+        -o APT::Architecture=arm64 -o "APT::Architectures=arm64,$host" -o Acquire::Languages=none
+        -o APT::Sandbox::User=root)
     apt-get "${o[@]}" update -qq
     NEW=$(apt-cache "${o[@]}" depends linux-image-arm64 | sed -n 's/^ *Depends: linux-image-//p' | head -1)
     # Newer packages have the kernel and its modules apart.
     (cd newest/debs && apt-get "${o[@]}" download -qq $(apt-cache "${o[@]}" pkgnames \
         | grep -xE "linux-(image|base|binary|modules)-${NEW//+/\\+}"))
     for d in newest/debs/*.deb; do dpkg -x "$d" newest/unpacked; done
+    # And what builds modules for it. Its programs are for this machine, but for a newer C library.
+    rm newest/debs/*.deb
+    (cd newest/debs && apt-get "${o[@]}" download -qq "linux-headers-$NEW" "linux-headers-${NEW%-arm64}-common" \
+        "linux-kbuild-${NEW%-arm64}:$host" "libc6:$host")
+    headers newest/headers newest/debs/*.deb
+    for p in newest/headers/usr/lib/linux-kbuild-*/scripts/mod/modpost; do
+        ld=$(echo "$RIG"/newest/headers/usr/lib/*-linux-gnu/ld-linux-*.so.*)
+        printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' "$ld" "${ld%/*}" "$RIG/$p.real-lsb-64" >"$p"
+    done
     mkdir -p newest/tree/lib
     mv "$(find newest/unpacked -type d -path "*/modules/$NEW" | head -1 | xargs dirname)" newest/tree/lib/modules
     depmod -b newest/tree "$NEW"
@@ -163,7 +194,24 @@ if [ $FORCE = 1 ] || [ ! -e newest/initrd.cpio ] || [ "$HERE/init" -nt newest/in
     mv newest/initrd.part newest/initrd.cpio
 fi
 
-# ---- 6. Rust std for aarch64 ---------------------------------------------------
+# ---- 6. a PMU with an AUX area -------------------------------------------------
+# module DIR: DIR/arm_spe_timer.ko, with the headers in DIR. The compiler may be older than the kernel's: it is not
+# told what it does not know. Without BTF, which needs pahole.
+module() {
+    if [ $FORCE = 0 ] && [ -e "$1/arm_spe_timer.ko" ] && [ -z "$(find "$HERE/guest/trace" -newer "$1/arm_spe_timer.ko")" ]; then return 0; fi
+    say "building $1/arm_spe_timer.ko"
+    rm -rf "$1"/{module,arm_spe_timer.ko}; cp -r "$HERE/guest/trace" "$1/module"
+    make -C "$(echo "$1"/headers/usr/src/linux-headers-*-arm64)" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- CC=aarch64-linux-gnu-gcc \
+        CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= CONFIG_DEBUG_INFO_BTF_MODULES= KCFLAGS=-Wno-attributes M="$RIG/$1/module" modules >"$1/module/log" 2>&1 \
+        || { tail -40 "$1/module/log"; return 1; }
+    aarch64-linux-gnu-strip -g "$1/module/arm_spe_timer.ko"
+    mv "$1/module/arm_spe_timer.ko" "$1/"
+}
+module .
+# Tomorrow's kernel may need a newer compiler, or have another interface: what needs no trace goes on without.
+module newest || say "WARNING: no arm_spe_timer.ko for the newest kernel"
+
+# ---- 7. Rust std for aarch64 ---------------------------------------------------
 if [ $FORCE = 1 ] || [ "$(cat sysroot/.ver 2>/dev/null)" != "$RUSTV" ]; then
     say "unpacking the arm64 Rust std $RUSTV"
     rm -rf sysroot; mkdir -p sysroot
@@ -171,4 +219,4 @@ if [ $FORCE = 1 ] || [ "$(cat sysroot/.ver 2>/dev/null)" != "$RUSTV" ]; then
     echo "$RUSTV" >sysroot/.ver
 fi
 say "done: $RIG (kernel $KVER)"
-ls -la vmlinuz initrd.cpio newest rootfs.ext4
+ls -la vmlinuz initrd.cpio arm_spe_timer.ko newest rootfs.ext4

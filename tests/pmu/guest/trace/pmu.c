@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * arm_spe_0, a PMU with an AUX area, for machines without one.
+ *
+ *	perf_event_open + mmap ── an hrtimer on the event's CPU, each period ── record.c ──> AUX area ── PERF_RECORD_AUX
+ *
+ * To its users it is the PMU of the kernel's own driver for Arm's Statistical Profiling Extension: its name, its files
+ * in sysfs, its attributes' bits, its records, when it wakes its reader up and when it stops for want of room. But
+ * where hardware counts operations and takes one each `period`, a timer takes the one that it interrupts, each
+ * `period` nanoseconds, which is the same at one operation a nanosecond. Code that runs with interrupts off is found
+ * where they come back on.
+ *
+ * Beyond the driver it has what Intel PT's can: samples with a piece of the trace (attr.aux_sample_size), and being
+ * paused and resumed by another event's samples (attr.aux_action, 6.13).
+ */
+#include <linux/capability.h>
+#include <linux/cpumask.h>
+#include <linux/device.h>
+#include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+#include <linux/vmalloc.h>
+#include <asm/irq_regs.h>
+#include "record.h"
+
+/* Shorter, and the timer's own instructions would leave none for anyone else. */
+#define MIN_INTERVAL 10000
+
+/* What an event may ask for: bits of attr.config, and of config1 the events that event_filter may name. */
+#define CONFIG_TIMESTAMP	BIT_ULL(0)
+#define CONFIG_PHYSICAL_ADDRESS BIT_ULL(1)
+#define CONFIG_PHYSICAL_TIME	BIT_ULL(2)
+#define CONFIG_BRANCHES		BIT_ULL(32)
+#define CONFIG_LOADS		BIT_ULL(33)
+#define CONFIG_STORES		BIT_ULL(34)
+#define CONFIG_CLASSES		(CONFIG_BRANCHES | CONFIG_LOADS | CONFIG_STORES)
+#define KNOWN_EVENTS		GENMASK_ULL(7, 1)
+#define MIN_LATENCY		GENMASK_ULL(11, 0)
+
+/* In event->hw.flags: who opened it may see which thread ran. */
+#define MAY_SEE_CONTEXT 1
+
+/* Older kernels have none of the pausing; nothing passes these flags there. */
+#ifdef PERF_EF_PAUSE
+#define CAPABILITIES	       (PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | PERF_PMU_CAP_AUX_PAUSE)
+#define starts_paused(event)   READ_ONCE((event)->hw.aux_paused)
+#else
+#define CAPABILITIES	       (PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE)
+#define PERF_EF_PAUSE	       0
+#define PERF_EF_RESUME	       0
+#define starts_paused(event)   false
+#endif
+
+/* An AUX area. */
+struct area {
+	u8 *base;
+	size_t size;
+	bool snapshot;	/* is overwritten, and never full */
+};
+
+/*
+ * A CPU's. The event that is on has its area open: perf_get_aux(&handle) is NULL while none is. All of it is
+ * touched with interrupts off, on its own CPU.
+ */
+struct tracer {
+	struct perf_output_handle handle;
+	struct hrtimer timer;
+	size_t position;	/* in the area: where the next record goes */
+	size_t limit;		/* in the area: where to tell the reader */
+};
+static DEFINE_PER_CPU(struct tracer, tracers);
+
+static size_t opened_at(struct tracer *tracer, struct area *area)
+{
+	return tracer->handle.head % area->size;
+}
+
+/*
+ * How far the area may be filled before the reader hears of it; a page's border, since hardware's limit is one, and
+ * the end of the area at the latest. 0 if there is no room.
+ */
+static size_t limit_of(struct perf_output_handle *handle, struct area *area)
+{
+	size_t start = handle->head % area->size;
+	u64 limit = handle->head - start + area->size;
+
+	/* A trace can only be read forwards: of two halves there is always one that is whole. */
+	if (area->snapshot)
+		return start < area->size / 2 ? area->size / 2 : area->size;
+	limit = min_t(u64, limit, round_down(handle->head + handle->size, PAGE_SIZE));
+	limit = min_t(u64, limit, round_up(handle->wakeup, PAGE_SIZE));
+	return limit > handle->head ? start + (limit - handle->head) : 0;
+}
+
+static bool open_area(struct tracer *tracer, struct perf_event *event)
+{
+	struct area *area = perf_aux_output_begin(&tracer->handle, event);
+
+	if (!area)
+		return false; /* No area is mapped, or it is full to the last byte, which disables the event. */
+	tracer->position = opened_at(tracer, area);
+	tracer->limit = limit_of(&tracer->handle, area);
+	if (tracer->limit)
+		return true;
+	/* The reader is woken up, the event disabled until it is enabled anew. */
+	perf_aux_output_flag(&tracer->handle, PERF_AUX_FLAG_TRUNCATED);
+	perf_aux_output_end(&tracer->handle, 0);
+	return false;
+}
+
+static void close_area(struct tracer *tracer)
+{
+	struct area *area = perf_get_aux(&tracer->handle);
+	size_t size = tracer->position - opened_at(tracer, area);
+
+	if (area->snapshot)
+		tracer->handle.head = tracer->position;
+	perf_aux_output_end(&tracer->handle, size);
+}
+
+/* Whether the CPU is where the event asks for, before anything is decoded. */
+static bool wants_level(struct perf_event *event, struct pt_regs *regs)
+{
+	if (user_mode(regs))
+		return !event->attr.exclude_user;
+	/* An idle CPU executes nothing: only our timer woke it up. */
+	return !event->attr.exclude_kernel && !is_idle_task(current);
+}
+
+/* The filters: of one of the classes, with all of the events, and as slow. */
+static bool wants_operation(struct perf_event *event, const struct operation *op)
+{
+	static const u64 classes[] = { [BRANCH] = CONFIG_BRANCHES, [LOAD] = CONFIG_LOADS, [STORE] = CONFIG_STORES };
+	const struct perf_event_attr *attr = &event->attr;
+
+	if (attr->config & CONFIG_CLASSES && !(attr->config & classes[op->class]))
+		return false;
+	return !(attr->config1 & ~op->events) && op->latency >= (attr->config2 & MIN_LATENCY);
+}
+
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	struct tracer *tracer = container_of(timer, struct tracer, timer);
+	struct perf_event *event = tracer->handle.event;
+	struct area *area = perf_get_aux(&tracer->handle);
+	struct pt_regs *regs = get_irq_regs();
+	struct operation op;
+
+	if (!area)
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, ns_to_ktime(event->hw.sample_period));
+	if (!regs || !wants_level(event, regs))
+		return HRTIMER_RESTART;
+	operation_at(&op, regs);
+	if (!wants_operation(event, &op))
+		return HRTIMER_RESTART;
+	record_write(area->base + tracer->position, &op, (struct record_options){
+		.timestamp = event->attr.config & CONFIG_TIMESTAMP,
+		.physical_address = event->attr.config & CONFIG_PHYSICAL_ADDRESS,
+		.context = event->hw.flags & MAY_SEE_CONTEXT,
+	});
+	tracer->position += RECORD_SIZE;
+	if (tracer->position < tracer->limit)
+		return HRTIMER_RESTART;
+	close_area(tracer);
+	if (open_area(tracer, event))
+		return HRTIMER_RESTART;
+	event->hw.state = PERF_HES_STOPPED;
+	return HRTIMER_NORESTART;
+}
+
+static void run_timer(struct tracer *tracer, struct perf_event *event)
+{
+	hrtimer_start(&tracer->timer, ns_to_ktime(event->hw.sample_period), HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void tracer_start(struct perf_event *event, int flags)
+{
+	struct tracer *tracer = this_cpu_ptr(&tracers);
+
+	if (flags & PERF_EF_RESUME) {
+		if (tracer->handle.event == event)
+			run_timer(tracer, event);
+		return;
+	}
+	if (!open_area(tracer, event)) {
+		event->hw.state = PERF_HES_STOPPED;
+		return;
+	}
+	event->hw.state = 0;
+	if (!starts_paused(event))
+		run_timer(tracer, event);
+}
+
+static void tracer_stop(struct perf_event *event, int flags)
+{
+	struct tracer *tracer = this_cpu_ptr(&tracers);
+
+	if (tracer->handle.event != event)
+		return; /* It stopped itself when there was no room. */
+	/* Nothing that interrupts tick() stops an event, so there is nobody to wait for. */
+	hrtimer_try_to_cancel(&tracer->timer);
+	if (flags & PERF_EF_PAUSE)
+		return;
+	close_area(tracer);
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+}
+
+static int tracer_add(struct perf_event *event, int flags)
+{
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	if (flags & PERF_EF_START) {
+		tracer_start(event, PERF_EF_RELOAD);
+		if (event->hw.state & PERF_HES_STOPPED)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void tracer_del(struct perf_event *event, int flags)
+{
+	tracer_stop(event, PERF_EF_UPDATE);
+}
+
+static void tracer_read(struct perf_event *event)
+{
+	/* A trace has no count. */
+}
+
+static int tracer_event_init(struct perf_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	if (attr->type != event->pmu->type)
+		return -ENOENT;
+	if (attr->exclude_idle || attr->config1 & ~KNOWN_EVENTS)
+		return -EOPNOTSUPP;
+	if (attr->freq)
+		return -EINVAL;
+	if (attr->config & (CONFIG_PHYSICAL_ADDRESS | CONFIG_PHYSICAL_TIME) && !perfmon_capable())
+		return -EACCES;
+	if (IS_ENABLED(CONFIG_PID_IN_CONTEXTIDR) && perfmon_capable())
+		event->hw.flags |= MAY_SEE_CONTEXT;
+	event->hw.sample_period = clamp_t(u64, event->hw.sample_period, MIN_INTERVAL, U32_MAX);
+	return 0;
+}
+
+static void *setup_area(struct perf_event *event, void **pages, int count, bool snapshot)
+{
+	struct area *area;
+	struct page **list;
+	int i;
+
+	/* As the driver: a limit before the end, and two halves. */
+	if (count < 2 || (snapshot && count % 2))
+		return NULL;
+	area = kzalloc(sizeof(*area), GFP_KERNEL);
+	list = kcalloc(count, sizeof(*list), GFP_KERNEL);
+	if (area && list) {
+		for (i = 0; i < count; i++)
+			list[i] = virt_to_page(pages[i]);
+		area->base = vmap(list, count, VM_MAP, PAGE_KERNEL);
+		area->size = (size_t)count << PAGE_SHIFT;
+		area->snapshot = snapshot;
+	}
+	kfree(list);
+	if (area && !area->base) {
+		kfree(area);
+		area = NULL;
+	}
+	return area;
+}
+
+static void free_area(void *aux)
+{
+	struct area *area = aux;
+
+	vunmap(area->base);
+	kfree(area);
+}
+
+/* What the driver of Intel PT calls, and modules cannot; NULL if it was not found. */
+static typeof(perf_output_copy_aux) *copy_aux;
+
+static void find_copy_aux(void)
+{
+	struct kprobe probe = { .symbol_name = "perf_output_copy_aux" };
+
+	if (register_kprobe(&probe))
+		return;
+	copy_aux = (typeof(copy_aux))probe.addr;
+	unregister_kprobe(&probe);
+}
+
+/* The last `size` bytes of trace, for another event's sample. */
+static long snapshot_area(struct perf_event *event, struct perf_output_handle *sample, unsigned long size)
+{
+	struct tracer *tracer = this_cpu_ptr(&tracers);
+	struct area *area = perf_get_aux(&tracer->handle);
+
+	if (!area || !area->snapshot || tracer->handle.event != event)
+		return 0;
+	return copy_aux(&tracer->handle, sample, area->size + tracer->position - size, tracer->position);
+}
+
+PMU_FORMAT_ATTR(ts_enable, "config:0");
+PMU_FORMAT_ATTR(pa_enable, "config:1");
+PMU_FORMAT_ATTR(pct_enable, "config:2");
+PMU_FORMAT_ATTR(jitter, "config:16");
+PMU_FORMAT_ATTR(branch_filter, "config:32");
+PMU_FORMAT_ATTR(load_filter, "config:33");
+PMU_FORMAT_ATTR(store_filter, "config:34");
+PMU_FORMAT_ATTR(event_filter, "config1:0-63");
+PMU_FORMAT_ATTR(min_latency, "config2:0-11");
+
+static struct attribute *format_attributes[] = {
+	&format_attr_ts_enable.attr, &format_attr_pa_enable.attr, &format_attr_pct_enable.attr,
+	&format_attr_jitter.attr, &format_attr_branch_filter.attr, &format_attr_load_filter.attr,
+	&format_attr_store_filter.attr, &format_attr_event_filter.attr, &format_attr_min_latency.attr, NULL,
+};
+static const struct attribute_group format_group = { .name = "format", .attrs = format_attributes };
+
+static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%*pbl\n", cpumask_pr_args(cpu_online_mask));
+}
+static DEVICE_ATTR_RO(cpumask);
+static struct attribute *cpumask_attributes[] = { &dev_attr_cpumask.attr, NULL };
+static const struct attribute_group cpumask_group = { .attrs = cpumask_attributes };
+
+#define CAPABILITY(name, value)										\
+	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
+	{												\
+		return sysfs_emit(buf, "%u\n", value);							\
+	}												\
+	static DEVICE_ATTR_RO(name)
+
+CAPABILITY(arch_inst, 1);	/* Instructions are sampled, not parts of them. */
+CAPABILITY(ernd, 0);
+CAPABILITY(count_size, 12);
+CAPABILITY(min_interval, MIN_INTERVAL);
+
+static struct attribute *caps_attributes[] = {
+	&dev_attr_arch_inst.attr, &dev_attr_ernd.attr, &dev_attr_count_size.attr, &dev_attr_min_interval.attr, NULL,
+};
+static const struct attribute_group caps_group = { .name = "caps", .attrs = caps_attributes };
+
+static const struct attribute_group *groups[] = { &cpumask_group, &caps_group, &format_group, NULL };
+
+static struct pmu pmu = {
+	.module = THIS_MODULE,
+	.capabilities = CAPABILITIES,
+	.attr_groups = groups,
+	/* As the driver: the context that a thread's and a CPU's events may both be in. */
+	.task_ctx_nr = perf_sw_context,
+	.event_init = tracer_event_init,
+	.add = tracer_add,
+	.del = tracer_del,
+	.start = tracer_start,
+	.stop = tracer_stop,
+	.read = tracer_read,
+	.setup_aux = setup_area,
+	.free_aux = free_area,
+};
+
+static int __init tracer_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct hrtimer *timer = &per_cpu(tracers, cpu).timer;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+		hrtimer_setup(timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+#else
+		hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+		timer->function = tick;
+#endif
+	}
+	find_copy_aux();
+	if (copy_aux)
+		pmu.snapshot_aux = snapshot_area;
+	return perf_pmu_register(&pmu, "arm_spe_0", -1);
+}
+module_init(tracer_init);
+
+static void __exit tracer_exit(void)
+{
+	perf_pmu_unregister(&pmu);
+}
+module_exit(tracer_exit);
+
+MODULE_DESCRIPTION("A PMU with an AUX area: Arm SPE records from a timer");
+MODULE_LICENSE("GPL");
