@@ -28,7 +28,7 @@
 #include <asm/irq_regs.h>
 #include "record.h"
 
-/* Shorter, and the timer's own instructions would leave none for anyone else. */
+/* The timer's own instructions are some 2500 each time. */
 #define MIN_INTERVAL 10000
 
 /* What an event may ask for: bits of attr.config, and of config1 the events that event_filter may name. */
@@ -143,22 +143,16 @@ static bool wants_operation(struct perf_event *event, const struct operation *op
 	return !(attr->config1 & ~op->events) && op->latency >= (attr->config2 & MIN_LATENCY);
 }
 
-static enum hrtimer_restart tick(struct hrtimer *timer)
+/* Writes the record of what was interrupted, if the event wants it; false if there is no more room. */
+static bool take_sample(struct tracer *tracer, struct perf_event *event, struct area *area, struct pt_regs *regs)
 {
-	struct tracer *tracer = container_of(timer, struct tracer, timer);
-	struct perf_event *event = tracer->handle.event;
-	struct area *area = perf_get_aux(&tracer->handle);
-	struct pt_regs *regs = get_irq_regs();
 	struct operation op;
 
-	if (!area)
-		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, ns_to_ktime(event->hw.sample_period));
 	if (!regs || !wants_level(event, regs))
-		return HRTIMER_RESTART;
+		return true;
 	operation_at(&op, regs);
 	if (!wants_operation(event, &op))
-		return HRTIMER_RESTART;
+		return true;
 	record_write(area->base + tracer->position, &op, (struct record_options){
 		.timestamp = event->attr.config & CONFIG_TIMESTAMP,
 		.physical_address = event->attr.config & CONFIG_PHYSICAL_ADDRESS,
@@ -166,12 +160,26 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	});
 	tracer->position += RECORD_SIZE;
 	if (tracer->position < tracer->limit)
-		return HRTIMER_RESTART;
+		return true;
 	close_area(tracer);
-	if (open_area(tracer, event))
-		return HRTIMER_RESTART;
-	event->hw.state = PERF_HES_STOPPED;
-	return HRTIMER_NORESTART;
+	return open_area(tracer, event);
+}
+
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	struct tracer *tracer = container_of(timer, struct tracer, timer);
+	struct perf_event *event = tracer->handle.event;
+	struct area *area = perf_get_aux(&tracer->handle);
+
+	if (!area)
+		return HRTIMER_NORESTART;
+	if (!take_sample(tracer, event, area, get_irq_regs())) {
+		event->hw.state = PERF_HES_STOPPED;
+		return HRTIMER_NORESTART;
+	}
+	/* From now on: what was done here is not part of the period. */
+	hrtimer_set_expires(timer, ktime_add_ns(hrtimer_cb_get_time(timer), event->hw.sample_period));
+	return HRTIMER_RESTART;
 }
 
 static void run_timer(struct tracer *tracer, struct perf_event *event)

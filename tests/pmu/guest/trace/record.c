@@ -38,7 +38,9 @@
 
 #define MEMORY_STORE		BIT(0)
 #define MEMORY_FLOATING		BIT(2)
-#define MEMORY_ATOMIC		BIT(1)
+#define MEMORY_READ_MODIFY	(BIT(1) | BIT(2))
+#define MEMORY_EXCLUSIVE	(BIT(1) | BIT(3))
+#define MEMORY_ORDERED		(BIT(1) | BIT(4))
 #define BRANCH_CONDITIONAL	BIT(0)
 #define BRANCH_INDIRECT		BIT(1)
 
@@ -85,8 +87,8 @@ static void decode_memory(struct operation *op, u32 insn, struct pt_regs *regs)
 				offset = (s32)offset;
 			offset <<= FIELD(insn, 12, 12) ? size : 0;
 		} else if (FIELD(insn, 11, 10) == 0) {
-			op->subclass = MEMORY_ATOMIC;
-			load = true; /* What a read-modify-write also is. */
+			op->subclass = MEMORY_READ_MODIFY;
+			load = true; /* What it also is. */
 		}
 		break;
 	case 2: /* A pair; bits 24:23 are 1 if the offset is added afterwards. */
@@ -101,8 +103,7 @@ static void decode_memory(struct operation *op, u32 insn, struct pt_regs *regs)
 		}
 		break;
 	case 0: /* Exclusive, acquire and release; of vectors: whole structures. */
-		if (!floating)
-			op->subclass = MEMORY_ATOMIC;
+		op->subclass = FIELD(insn, 23, 23) ? MEMORY_ORDERED : MEMORY_EXCLUSIVE;
 		break;
 	}
 	if (floating)
