@@ -10,8 +10,9 @@
  * `period` nanoseconds, which is the same at one operation a nanosecond. Code that runs with interrupts off is found
  * where they come back on.
  *
- * Beyond the driver it has what Intel PT's can: samples with a piece of the trace (attr.aux_sample_size), and being
- * paused and resumed by another event's samples (attr.aux_action, 6.13).
+ * Beyond the driver it has what Intel PT's can: samples with a piece of the trace (attr.aux_sample_size), being
+ * paused and resumed by another event's samples (attr.aux_action, 6.13), and other events whose samples go into the
+ * trace (attr.aux_output, output.c).
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -23,13 +24,10 @@
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 #include <linux/vmalloc.h>
 #include <asm/irq_regs.h>
-#include "record.h"
+#include "trace.h"
 
-/* The timer's own instructions are some 2500 each time. */
-#define MIN_INTERVAL 10000
 
 /* What an event may ask for: bits of attr.config, and of config1 the events that event_filter may name. */
 #define CONFIG_TIMESTAMP	BIT_ULL(0)
@@ -48,12 +46,12 @@
 /* Older kernels have none of the pausing; nothing passes these flags there. */
 #ifdef PERF_EF_PAUSE
 #define CAPABILITIES	       (PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | PERF_PMU_CAP_AUX_PAUSE)
-#define starts_paused(event)   READ_ONCE((event)->hw.aux_paused)
+#define is_paused(event)       READ_ONCE((event)->hw.aux_paused)
 #else
 #define CAPABILITIES	       (PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE)
 #define PERF_EF_PAUSE	       0
 #define PERF_EF_RESUME	       0
-#define starts_paused(event)   false
+#define is_paused(event)       false
 #endif
 
 /* An AUX area. */
@@ -124,7 +122,7 @@ static void close_area(struct tracer *tracer)
 }
 
 /* Whether the CPU is where the event asks for, before anything is decoded. */
-static bool wants_level(struct perf_event *event, struct pt_regs *regs)
+bool wants_level(struct perf_event *event, struct pt_regs *regs)
 {
 	if (user_mode(regs))
 		return !event->attr.exclude_user;
@@ -143,17 +141,12 @@ static bool wants_operation(struct perf_event *event, const struct operation *op
 	return !(attr->config1 & ~op->events) && op->latency >= (attr->config2 & MIN_LATENCY);
 }
 
-/* Writes the record of what was interrupted, if the event wants it; false if there is no more room. */
-static bool take_sample(struct tracer *tracer, struct perf_event *event, struct area *area, struct pt_regs *regs)
+/* Writes a record; false if that was the last one that there was room for. */
+static bool write_record(struct tracer *tracer, struct perf_event *event, const struct operation *op)
 {
-	struct operation op;
+	struct area *area = perf_get_aux(&tracer->handle);
 
-	if (!regs || !wants_level(event, regs))
-		return true;
-	operation_at(&op, regs);
-	if (!wants_operation(event, &op))
-		return true;
-	record_write(area->base + tracer->position, &op, (struct record_options){
+	record_write(area->base + tracer->position, op, (struct record_options){
 		.timestamp = event->attr.config & CONFIG_TIMESTAMP,
 		.physical_address = event->attr.config & CONFIG_PHYSICAL_ADDRESS,
 		.context = event->hw.flags & MAY_SEE_CONTEXT,
@@ -162,24 +155,38 @@ static bool take_sample(struct tracer *tracer, struct perf_event *event, struct 
 	if (tracer->position < tracer->limit)
 		return true;
 	close_area(tracer);
-	return open_area(tracer, event);
+	if (open_area(tracer, event))
+		return true;
+	event->hw.state = PERF_HES_STOPPED;
+	return false;
 }
 
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
 	struct tracer *tracer = container_of(timer, struct tracer, timer);
 	struct perf_event *event = tracer->handle.event;
-	struct area *area = perf_get_aux(&tracer->handle);
+	struct pt_regs *regs = get_irq_regs();
+	struct operation op;
 
-	if (!area)
+	if (!event)
 		return HRTIMER_NORESTART;
-	if (!take_sample(tracer, event, area, get_irq_regs())) {
-		event->hw.state = PERF_HES_STOPPED;
-		return HRTIMER_NORESTART;
+	if (regs && wants_level(event, regs)) {
+		operation_at(&op, regs);
+		if (wants_operation(event, &op) && !write_record(tracer, event, &op))
+			return HRTIMER_NORESTART;
 	}
 	/* From now on: what was done here is not part of the period. */
-	hrtimer_set_expires(timer, ktime_add_ns(hrtimer_cb_get_time(timer), event->hw.sample_period));
+	rearm(timer, event->hw.sample_period);
 	return HRTIMER_RESTART;
+}
+
+/* What another event of its group sampled; nothing while the traced one is off. */
+void trace_into(struct perf_event *traced, const struct operation *op)
+{
+	struct tracer *tracer = this_cpu_ptr(&tracers);
+
+	if (tracer->handle.event == traced && !is_paused(traced))
+		write_record(tracer, traced, op);
 }
 
 static void run_timer(struct tracer *tracer, struct perf_event *event)
@@ -201,7 +208,7 @@ static void tracer_start(struct perf_event *event, int flags)
 		return;
 	}
 	event->hw.state = 0;
-	if (!starts_paused(event))
+	if (!is_paused(event))
 		run_timer(tracer, event);
 }
 
@@ -292,18 +299,18 @@ static void free_area(void *aux)
 	kfree(area);
 }
 
-/* What the driver of Intel PT calls, and modules cannot; NULL if it was not found. */
-static typeof(perf_output_copy_aux) *copy_aux;
-
-static void find_copy_aux(void)
+/* The address of a function that the kernel's own drivers call, and modules cannot; NULL if there is none. */
+void *unexported(const char *name)
 {
-	struct kprobe probe = { .symbol_name = "perf_output_copy_aux" };
+	struct kprobe probe = { .symbol_name = name };
 
 	if (register_kprobe(&probe))
-		return;
-	copy_aux = (typeof(copy_aux))probe.addr;
+		return NULL;
 	unregister_kprobe(&probe);
+	return probe.addr;
 }
+
+static typeof(perf_output_copy_aux) *copy_aux;
 
 /* The last `size` bytes of trace, for another event's sample. */
 static long snapshot_area(struct perf_event *event, struct perf_output_handle *sample, unsigned long size)
@@ -341,26 +348,27 @@ static DEVICE_ATTR_RO(cpumask);
 static struct attribute *cpumask_attributes[] = { &dev_attr_cpumask.attr, NULL };
 static const struct attribute_group cpumask_group = { .attrs = cpumask_attributes };
 
-#define CAPABILITY(name, value)										\
-	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
+#define CAPABILITY(name, format, value)									\
+	static ssize_t cap_##name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
 	{												\
-		return sysfs_emit(buf, "%u\n", value);							\
+		return sysfs_emit(buf, format "\n", value);						\
 	}												\
-	static DEVICE_ATTR_RO(name)
+	static struct device_attribute cap_##name = __ATTR(name, 0444, cap_##name##_show, NULL)
 
-CAPABILITY(arch_inst, 1);	/* Instructions are sampled, not parts of them. */
-CAPABILITY(ernd, 0);
-CAPABILITY(count_size, 12);
-CAPABILITY(min_interval, MIN_INTERVAL);
+CAPABILITY(arch_inst, "%u", 1);	/* Instructions are sampled, not parts of them. */
+CAPABILITY(ernd, "%u", 0);
+CAPABILITY(count_size, "%u", 12);
+CAPABILITY(min_interval, "%u", MIN_INTERVAL);
+CAPABILITY(event_filter, "0x%llx", KNOWN_EVENTS);
 
 static struct attribute *caps_attributes[] = {
-	&dev_attr_arch_inst.attr, &dev_attr_ernd.attr, &dev_attr_count_size.attr, &dev_attr_min_interval.attr, NULL,
+	&cap_arch_inst.attr, &cap_ernd.attr, &cap_count_size.attr, &cap_min_interval.attr, &cap_event_filter.attr, NULL,
 };
 static const struct attribute_group caps_group = { .name = "caps", .attrs = caps_attributes };
 
 static const struct attribute_group *groups[] = { &cpumask_group, &caps_group, &format_group, NULL };
 
-static struct pmu pmu = {
+struct pmu arm_spe = {
 	.module = THIS_MODULE,
 	.capabilities = CAPABILITIES,
 	.attr_groups = groups,
@@ -378,28 +386,27 @@ static struct pmu pmu = {
 
 static int __init tracer_init(void)
 {
-	int cpu;
+	int cpu, error;
 
-	for_each_possible_cpu(cpu) {
-		struct hrtimer *timer = &per_cpu(tracers, cpu).timer;
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-		hrtimer_setup(timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-#else
-		hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-		timer->function = tick;
-#endif
-	}
-	find_copy_aux();
+	for_each_possible_cpu(cpu)
+		setup_timer(&per_cpu(tracers, cpu).timer, tick);
+	copy_aux = unexported("perf_output_copy_aux");
 	if (copy_aux)
-		pmu.snapshot_aux = snapshot_area;
-	return perf_pmu_register(&pmu, "arm_spe_0", -1);
+		arm_spe.snapshot_aux = snapshot_area;
+	error = perf_pmu_register(&arm_spe, "arm_spe_0", -1);
+	if (error)
+		return error;
+	error = register_output();
+	if (error)
+		perf_pmu_unregister(&arm_spe);
+	return error;
 }
 module_init(tracer_init);
 
 static void __exit tracer_exit(void)
 {
-	perf_pmu_unregister(&pmu);
+	unregister_output();
+	perf_pmu_unregister(&arm_spe);
 }
 module_exit(tracer_exit);
 

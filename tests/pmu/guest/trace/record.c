@@ -14,7 +14,7 @@
 #include <linux/uaccess.h>
 #include <asm/barrier.h>
 #include <asm/sysreg.h>
-#include "record.h"
+#include "trace.h"
 
 /* Headers: the architecture's numbers. */
 #define PACKET_END		0x01
