@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timer_into_aux, a PMU whose samples go into the trace of arm_spe_0, as those of Intel's PEBS into that of Intel PT.
+ * timer_into_aux, a PMU whose samples go into the trace of arm_spe_0, as Intel's PEBS' into that of PT.
  *
  *	an hrtimer, each period ── record.c, marked ── pmu.c ──> the AUX area of the group's leader
  *
- * An event of it is opened with attr.aux_output in a group that arm_spe_0 leads; it has no samples otherwise. Its
- * records are valid SPE records with one of four event bits that the architecture leaves to the implementation. Which one, a
- * PERF_RECORD_AUX_OUTPUT_HW_ID says when the event gets onto a CPU.
+ * An event of it is opened with attr.aux_output in a group that arm_spe_0 leads; it has no samples otherwise.
+ * Its records are valid SPE records with one of four event bits that the architecture leaves to the
+ * implementation. Which one, a PERF_RECORD_AUX_OUTPUT_HW_ID says when the event gets onto a CPU.
  */
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -37,7 +37,7 @@ static enum hrtimer_restart output_tick(struct hrtimer *timer)
 		op.events |= BIT(EVENT_OUTPUT + output->mark);
 		trace_into(event->aux_event, &op);
 	}
-	rearm(timer, event->hw.sample_period);
+	rearm(timer, event);
 	return HRTIMER_RESTART;
 }
 
@@ -46,7 +46,7 @@ static void output_start(struct perf_event *event, int flags)
 	struct output *output = event->pmu_private;
 
 	event->hw.state = 0;
-	hrtimer_start(&output->timer, ns_to_ktime(event->hw.sample_period), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&output->timer, period_of(event), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static void output_stop(struct perf_event *event, int flags)
@@ -103,7 +103,6 @@ static int output_event_init(struct perf_event *event)
 		return -EOPNOTSUPP;
 	if (event->attr.freq)
 		return -EINVAL;
-	event->hw.sample_period = clamp_t(u64, event->hw.sample_period, MIN_INTERVAL, U32_MAX);
 	output = kzalloc(sizeof(*output), GFP_KERNEL);
 	if (!output)
 		return -ENOMEM;

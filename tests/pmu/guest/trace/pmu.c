@@ -2,17 +2,17 @@
 /*
  * arm_spe_0, a PMU with an AUX area, for machines without one.
  *
- *	perf_event_open + mmap ── an hrtimer on the event's CPU, each period ── record.c ──> AUX area ── PERF_RECORD_AUX
+ *	perf_event_open, mmap ── a timer on the event's CPU ── record.c ──> AUX area ── PERF_RECORD_AUX
  *
- * To its users it is the PMU of the kernel's own driver for Arm's Statistical Profiling Extension: its name, its files
- * in sysfs, its attributes' bits, its records, when it wakes its reader up and when it stops for want of room. But
- * where hardware counts operations and takes one each `period`, a timer takes the one that it interrupts, each
- * `period` nanoseconds, which is the same at one operation a nanosecond. Code that runs with interrupts off is found
- * where they come back on.
+ * To its users it is the PMU of the kernel's own driver for Arm's Statistical Profiling Extension: its name,
+ * its files in sysfs, its attributes' bits, its records, when it wakes its reader up and when it stops for
+ * want of room. But where hardware counts operations and takes one each `period`, a timer takes the one that
+ * it interrupts, each `period` nanoseconds, which is the same at one operation a nanosecond. Code that runs
+ * with interrupts off is found where they come back on.
  *
- * Beyond the driver it has what Intel PT's can: samples with a piece of the trace (attr.aux_sample_size), being
- * paused and resumed by another event's samples (attr.aux_action, 6.13), and other events whose samples go into the
- * trace (attr.aux_output, output.c).
+ * Beyond the driver it has what Intel PT's can: samples with a piece of the trace (attr.aux_sample_size),
+ * being paused and resumed by another event's samples (attr.aux_action, from 6.13 on), and other events whose
+ * samples go into the trace (attr.aux_output, output.c).
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -23,16 +23,17 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <asm/irq_regs.h>
 #include "trace.h"
 
-
-/* What an event may ask for: bits of attr.config, and of config1 the events that event_filter may name. */
+/* What an event may ask for: bits of attr.config, the events of config1, the number in config2. */
 #define CONFIG_TIMESTAMP	BIT_ULL(0)
 #define CONFIG_PHYSICAL_ADDRESS BIT_ULL(1)
 #define CONFIG_PHYSICAL_TIME	BIT_ULL(2)
+#define CONFIG_JITTER		BIT_ULL(16)
 #define CONFIG_BRANCHES		BIT_ULL(32)
 #define CONFIG_LOADS		BIT_ULL(33)
 #define CONFIG_STORES		BIT_ULL(34)
@@ -79,8 +80,8 @@ static size_t opened_at(struct tracer *tracer, struct area *area)
 }
 
 /*
- * How far the area may be filled before the reader hears of it; a page's border, since hardware's limit is one, and
- * the end of the area at the latest. 0 if there is no room.
+ * How far the area may be filled before the reader hears of it: to a page's border, since hardware's limit is
+ * one, and to the end of the area at the latest. 0 if there is no room.
  */
 static size_t limit_of(struct perf_output_handle *handle, struct area *area)
 {
@@ -100,7 +101,7 @@ static bool open_area(struct tracer *tracer, struct perf_event *event)
 	struct area *area = perf_aux_output_begin(&tracer->handle, event);
 
 	if (!area)
-		return false; /* No area is mapped, or it is full to the last byte, which disables the event. */
+		return false; /* No area is mapped, or it is full to the last byte. */
 	tracer->position = opened_at(tracer, area);
 	tracer->limit = limit_of(&tracer->handle, area);
 	if (tracer->limit)
@@ -133,7 +134,9 @@ bool wants_level(struct perf_event *event, struct pt_regs *regs)
 /* The filters: of one of the classes, with all of the events, and as slow. */
 static bool wants_operation(struct perf_event *event, const struct operation *op)
 {
-	static const u64 classes[] = { [BRANCH] = CONFIG_BRANCHES, [LOAD] = CONFIG_LOADS, [STORE] = CONFIG_STORES };
+	static const u64 classes[] = {
+		[BRANCH] = CONFIG_BRANCHES, [LOAD] = CONFIG_LOADS, [STORE] = CONFIG_STORES,
+	};
 	const struct perf_event_attr *attr = &event->attr;
 
 	if (attr->config & CONFIG_CLASSES && !(attr->config & classes[op->class]))
@@ -176,7 +179,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 			return HRTIMER_NORESTART;
 	}
 	/* From now on: what was done here is not part of the period. */
-	rearm(timer, event->hw.sample_period);
+	rearm(timer, event);
 	return HRTIMER_RESTART;
 }
 
@@ -189,9 +192,19 @@ void trace_into(struct perf_event *traced, const struct operation *op)
 		write_record(tracer, traced, op);
 }
 
+ktime_t period_of(struct perf_event *event)
+{
+	/* Bounded at each use: PERF_EVENT_IOC_PERIOD changes it. */
+	u64 period = clamp_t(u64, event->hw.sample_period, MIN_INTERVAL, U32_MAX);
+
+	if (event->pmu == &arm_spe && event->attr.config & CONFIG_JITTER)
+		period += get_random_u32() % 256;
+	return ns_to_ktime(period);
+}
+
 static void run_timer(struct tracer *tracer, struct perf_event *event)
 {
-	hrtimer_start(&tracer->timer, ns_to_ktime(event->hw.sample_period), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&tracer->timer, period_of(event), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static void tracer_start(struct perf_event *event, int flags)
@@ -261,7 +274,6 @@ static int tracer_event_init(struct perf_event *event)
 		return -EACCES;
 	if (IS_ENABLED(CONFIG_PID_IN_CONTEXTIDR) && perfmon_capable())
 		event->hw.flags |= MAY_SEE_CONTEXT;
-	event->hw.sample_period = clamp_t(u64, event->hw.sample_period, MIN_INTERVAL, U32_MAX);
 	return 0;
 }
 
@@ -362,7 +374,8 @@ CAPABILITY(min_interval, "%u", MIN_INTERVAL);
 CAPABILITY(event_filter, "0x%llx", KNOWN_EVENTS);
 
 static struct attribute *caps_attributes[] = {
-	&cap_arch_inst.attr, &cap_ernd.attr, &cap_count_size.attr, &cap_min_interval.attr, &cap_event_filter.attr, NULL,
+	&cap_arch_inst.attr, &cap_ernd.attr, &cap_count_size.attr,
+	&cap_min_interval.attr, &cap_event_filter.attr, NULL,
 };
 static const struct attribute_group caps_group = { .name = "caps", .attrs = caps_attributes };
 

@@ -5,9 +5,9 @@
  *	registers ── the instruction at PC, decoded ──> struct operation ── packets ──> 64 bytes
  *
  * The CPU was about to execute the instruction, so its registers still give the address that it loads from or
- * stores to, and whether it will branch. Only what no register tells is made up: latencies, and that every access
- * hits. See "Arm Architecture Reference Manual for A-profile", chapters "Statistical Profiling Extension Sample Record
- * Specification" for packets and "A64 Instruction Set Encoding" for instructions.
+ * stores to, and whether it will branch. Only what no register tells is made up: latencies, and that every
+ * access hits. See the "Arm Architecture Reference Manual for A-profile": "Statistical Profiling Extension
+ * Sample Record Specification" for packets, "A64 Instruction Set Encoding" for instructions.
  */
 #include <linux/bitops.h>
 #include <linux/sched.h>
@@ -62,10 +62,9 @@ static void decode_memory(struct operation *op, u32 insn, struct pt_regs *regs)
 	bool load = FIELD(insn, 22, 22);
 	s64 offset = 0;
 
-	op->has_target = true;
 	op->target = address_register(regs, FIELD(insn, 9, 5));
 	switch (FIELD(insn, 29, 28)) {
-	case 3: /* One register. Bits 23:22 are the kind: store, load, and sign-extending loads or 16-byte ones. */
+	case 3: /* One register. Bits 23:22: store, load, sign-extending loads; with bit 26, 16 bytes. */
 		load = FIELD(insn, 23, 22);
 		if (floating) {
 			load = FIELD(insn, 22, 22);
@@ -129,7 +128,6 @@ static void decode_branch(struct operation *op, u32 insn, struct pt_regs *regs)
 	bool negated = FIELD(insn, 24, 24);
 	bool taken = true;
 
-	op->has_target = true;
 	op->target = op->pc;
 	if ((insn & 0x7c000000) == 0x14000000) {		/* b, bl */
 		op->target += SIGNED(insn, 25, 0) * 4;
@@ -145,11 +143,10 @@ static void decode_branch(struct operation *op, u32 insn, struct pt_regs *regs)
 		op->subclass = BRANCH_CONDITIONAL;
 		op->target += SIGNED(insn, 18, 5) * 4;
 		taken = value & BIT_ULL(FIELD(insn, 31, 31) << 5 | FIELD(insn, 23, 19)) ? negated : !negated;
-	} else if ((insn & 0xff9ffc1f) == 0xd61f0000) {		/* br, blr, ret; not those that authenticate */
+	} else if ((insn & 0xff9ffc1f) == 0xd61f0000) { /* br, blr, ret; none that authenticates */
 		op->subclass = BRANCH_INDIRECT;
 		op->target = pt_regs_read_reg(regs, FIELD(insn, 9, 5));
 	} else {						/* System calls, barriers, hints ... */
-		op->has_target = false;
 		return;
 	}
 	op->class = BRANCH;
@@ -169,7 +166,7 @@ void operation_at(struct operation *op, struct pt_regs *regs)
 		.class = OTHER, .el0 = user_mode(regs), .pc = instruction_pointer(regs),
 		.events = EVENT_RETIRED, .latency = 1,
 	};
-	/* An instruction that cannot be read (AArch32's, a page just gone) is an operation of no known kind. */
+	/* An instruction that cannot be read (a page just gone) is an operation of no known kind. */
 	if (compat_user_mode(regs) ||
 	    (op->el0 ? copy_from_user_nofault(&word, (void __user *)op->pc, sizeof(word))
 		     : copy_from_kernel_nofault(&word, (void *)op->pc, sizeof(word))))

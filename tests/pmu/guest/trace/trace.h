@@ -30,7 +30,6 @@ struct operation {
 	enum operation_class class;
 	u8 subclass;		/* what the operation type packet says besides load or store */
 	bool el0;
-	bool has_target;
 	u64 pc;
 	u64 target;		/* BRANCH: where to; LOAD, STORE: the data's address */
 	u16 events;		/* EVENT_ */
@@ -51,6 +50,7 @@ void record_write(u8 *to, const struct operation *op, struct record_options opti
 /* pmu.c */
 extern struct pmu arm_spe;
 bool wants_level(struct perf_event *event, struct pt_regs *regs);
+ktime_t period_of(struct perf_event *event);
 void trace_into(struct perf_event *traced, const struct operation *op);
 void *unexported(const char *name);
 
@@ -64,10 +64,10 @@ static inline void setup_timer(struct hrtimer *timer, enum hrtimer_restart (*exp
 #endif
 }
 
-/* Once a timer has done its work: again after this. */
-static inline void rearm(struct hrtimer *timer, u64 period)
+/* Once a timer has done its work: again a period after this. */
+static inline void rearm(struct hrtimer *timer, struct perf_event *event)
 {
-	hrtimer_set_expires(timer, ktime_add_ns(hrtimer_cb_get_time(timer), period));
+	hrtimer_set_expires(timer, ktime_add(hrtimer_cb_get_time(timer), period_of(event)));
 }
 
 /* output.c */
