@@ -62,8 +62,10 @@ fi
 if [ "$(cat headers/.kver 2>/dev/null)" != "$KVER" ] && ! ls debs/linux-headers-"$KVER"_*_arm64.deb >/dev/null 2>&1; then
     say "downloading linux-headers-$KVER"
     KBUILD=$(apt-cache depends "linux-headers-$KVER:arm64" | sed -n 's/^ *Depends: \(linux-kbuild-[^:]*\).*/\1/p')
-    rm -f debs/linux-{headers,kbuild}-*
-    (cd debs && apt-get download -qq -o APT::Sandbox::User=root "$KBUILD" "linux-headers-${KVER%-"$FLAVOUR"}-common" "linux-headers-$KVER:arm64")
+    rm -rf debs/linux-{headers,kbuild}-* debs/part; mkdir debs/part
+    (cd debs/part && apt-get download -qq -o APT::Sandbox::User=root "linux-headers-$KVER:arm64" \
+        "linux-headers-${KVER%-"$FLAVOUR"}-common" "$KBUILD")
+    mv debs/part/* debs/ # All of them, or none.
 fi
 RUSTV=$(dpkg-query -W -f '${Version}' rustc-web)
 if ! ls debs/libstd-rust-web-dev_*_arm64.deb >/dev/null 2>&1; then
