@@ -53,13 +53,12 @@ impl Wanted {
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     let What { events, detailed, null, metrics, .. } = &plan.what;
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
-    let groups = filters::events(&mut parser, events, &plan.what.filters)?;
-    let mut chosen = Chosen { groups };
+    let mut chosen = filters::events(&mut parser, events, &plan.what.filters)?;
     let mut sums = Vec::new();
     let mut left_out = Vec::new();
     if let Some(path) = &plan.what.perfevent_conf {
         let conf = perfevent_conf(path, host, &mut parser)?;
-        chosen.groups.extend(conf.groups);
+        chosen.extend(conf.groups);
         sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
         left_out.extend(conf.left_out.into_iter().map(|LeftOut { line, entry, why }| Warning::LineLeftOut {
             line: format!("{}:{line}", path.display()),
@@ -76,27 +75,27 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
         // Clocks have no levels.
         for text in set.skip(usize::from(plan.aggregation == Aggregation::Levels)) {
-            chosen.groups.extend(parser.parse(text)?);
+            chosen.extend(parser.parse(text)?);
         }
     } else if *detailed > 0 && !null {
         for text in DETAILED.iter().take(usize::from(*detailed)) {
-            chosen.groups.extend(parser.parse(text)?);
+            chosen.extend(parser.parse(text)?);
         }
     }
     let mut metrics = Metrics::new(metrics, Some(&plan.scope), host)?;
-    let found = chosen.add(&metrics.formulas, &plan.what, &mut parser, host);
-    if chosen.groups.is_empty() && metrics.shares.is_none() && !null {
+    let found = add(&mut chosen, &metrics.formulas, &plan.what, &mut parser, host);
+    if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
     }
     // What the formulas of --perfevent-conf need is there.
     metrics.lacking = sums.iter().map(|_| None).chain(found).collect();
     metrics.formulas.splice(..0, sums);
     if let Some(set) = metrics.shares {
-        chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
+        chosen.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
-    narrow(&mut chosen.groups, &plan.what)?;
-    chosen.groups = parts::split(chosen.groups, plan.aggregation)?;
-    Ok(Wanted { groups: bind(chosen.groups, &plan.cgroups, host)?, metrics, left_out, no_hardware })
+    narrow(&mut chosen, &plan.what)?;
+    let chosen = parts::split(chosen, plan.aggregation)?;
+    Ok(Wanted { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
 
 /// What a configuration of PCP's agent comes to on this machine.
@@ -122,8 +121,9 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<P
 }
 
 /// A derived event as a metric. Metrics go by the values that are shown, its factors by occurrences.
-fn derived(sum: &Sum, chosen: &Chosen) -> Formula {
-    let quantity = |name: &str| chosen.events().find(|event| event.name == name).map_or((1.0, ""), quantity);
+fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
+    let quantity =
+        |name: &str| of_groups(chosen).find(|event| event.name == name).map_or((1.0, ""), quantity);
     let unit = match sum.terms.iter().all(|(_, factor)| factor.is_none()) {
         true => quantity(&sum.terms[0].0).1,
         false => "",
@@ -166,47 +166,38 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What) -> Result<()> {
     Ok(())
 }
 
-struct Chosen {
-    groups: Vec<EventGroup>,
+/// Adds those of the formulas' events that are not there yet. Hands on, for each formula, why it has no value
+/// on this machine.
+fn add(
+    groups: &mut Vec<EventGroup>,
+    formulas: &[Formula],
+    what: &What,
+    parser: &mut Parser<'_>,
+    host: &Host,
+) -> Vec<Option<Reason>> {
+    fn names(operands: &[Operand]) -> Vec<&str> {
+        operands.iter().map(|operand| operand.name.as_str()).collect()
+    }
+    let wanted = |formula| {
+        let more =
+            if what.metrics.thresholds { names(Formula::threshold_operands(formula)) } else { Vec::new() };
+        // The tree's shares are worth more than the mark at one of them.
+        let (threshold, optional) =
+            if what.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
+        metric_events::Wanted { value: names(Formula::operands(formula)), threshold, optional }
+    };
+    let wanted: Vec<_> = formulas.iter().map(wanted).collect();
+    let is_counted = |name: &str| of_groups(groups).any(|event| event.name.eq_ignore_ascii_case(name));
+    let found = metric_events::find(&wanted, what.grouping, is_counted, parser, host);
+    groups.extend(found.groups);
+    let reason = |(event, error): (String, Box<ParseError>)| {
+        Reason::new(format!("this machine does not count {event}: {}", error.message), "")
+    };
+    found.lacking.into_iter().map(|lack| lack.map(reason)).collect()
 }
 
-impl Chosen {
-    /// Adds those of the formulas' events that are not there yet. Hands on, for each formula, why it has no
-    /// value on this machine.
-    fn add(
-        &mut self,
-        formulas: &[Formula],
-        what: &What,
-        parser: &mut Parser<'_>,
-        host: &Host,
-    ) -> Vec<Option<Reason>> {
-        fn names(operands: &[Operand]) -> Vec<&str> {
-            operands.iter().map(|operand| operand.name.as_str()).collect()
-        }
-        let wanted = |formula| {
-            let more = if what.metrics.thresholds {
-                names(Formula::threshold_operands(formula))
-            } else {
-                Vec::new()
-            };
-            // The tree's shares are worth more than the mark at one of them.
-            let (threshold, optional) =
-                if what.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
-            metric_events::Wanted { value: names(Formula::operands(formula)), threshold, optional }
-        };
-        let wanted: Vec<_> = formulas.iter().map(wanted).collect();
-        let is_counted = |name: &str| self.events().any(|event| event.name.eq_ignore_ascii_case(name));
-        let found = metric_events::find(&wanted, what.grouping, is_counted, parser, host);
-        self.groups.extend(found.groups);
-        let reason = |(event, error): (String, Box<ParseError>)| {
-            Reason::new(format!("this machine does not count {event}: {}", error.message), "")
-        };
-        found.lacking.into_iter().map(|lack| lack.map(reason)).collect()
-    }
-
-    fn events(&self) -> impl Iterator<Item = &EventSpec> {
-        self.groups.iter().flat_map(|group| &group.events)
-    }
+fn of_groups(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
+    groups.iter().flat_map(|group| &group.events)
 }
 
 /// Refuses metrics of which none can be computed, and nothing else is to be counted.
