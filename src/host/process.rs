@@ -78,9 +78,21 @@ impl Host {
 
     /// The process that began this one; `None` if there is no such process.
     pub fn parent(&self, pid: u32) -> Option<u32> {
+        self.stat_field(pid, 4)
+    }
+
+    /// Whether a process is about to end, or has ended and is still to be waited for, or is gone.
+    pub fn is_ending(&self, pid: u32) -> bool {
+        /// `PF_EXITING` in the kernel's `include/linux/sched.h`.
+        const EXITING: u32 = 4;
+        self.stat_field(pid, 9).is_none_or(|flags: u32| flags & EXITING != 0)
+    }
+
+    /// A field of `/proc/PID/stat` behind the name, by its number in proc_pid_stat(5).
+    fn stat_field<T: std::str::FromStr>(&self, pid: u32, number: usize) -> Option<T> {
         let stat = self.bytes(format!("/proc/{pid}/stat"))?;
-        // `PID (COMM) STATE PPID …`, where the name may hold anything.
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+        // `PID (COMM) STATE …`, where the name may hold anything.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok()
     }
 
     /// The number of a user given by name or number (`/etc/passwd`).

@@ -135,8 +135,13 @@ pub(crate) fn processes<E>(
     Ok(())
 }
 
-/// Threads of a process and what it has mapped.
+/// Threads of a process and what it has mapped. One that has nothing mapped any more since it is ending is not
+/// told of: what was told of it before is better.
 fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
+    let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
+    if text.is_empty() && host.is_ending(pid) {
+        return;
+    }
     let parent = host.parent(pid).unwrap_or(0) as i32;
     let main = Thread { pid: pid as i32, tid: pid as i32 };
     for thread in threads.iter().filter(|_| extent.what.tasks) {
@@ -148,7 +153,6 @@ fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut E
         }
         out.comm(this, thread.comm.as_bytes());
     }
-    let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
     for map in mappings(&text) {
         let is_data = map.prot & 4 == 0;
         // Without a name it is memory of the process itself, which matters where code is (a JIT's).

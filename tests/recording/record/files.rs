@@ -331,6 +331,31 @@ void spin(void) { for (clock_t end = clock() + 8000; clock() < end;); }
 
 /// Build-ids of hundreds of files, whose names are of all lengths, come among the records: the newest perf refuses a file
 /// with a record that is no whole number of words.
+/// Who has ended and is not waited for has nothing mapped; told of once more, it would be taken for a copy of its parent.
+#[test]
+fn who_has_ended_is_not_told_of() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let mut ended = std::process::Command::new("true").spawn().expect("it starts");
+    let pid = ended.id();
+    let is_zombie = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is still there");
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+    };
+    while !is_zombie() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let file = lab.path("ended.data");
+    record(&file, &["-e", "cpu-clock", "-a"], &["true"]).expect(0);
+    let told = perf(&["script", "--show-task-events", "-F", "comm,tid,event,ip"], &file);
+    let own = format!("({}:{})", std::process::id(), std::process::id());
+    assert!(told.contains(&own), "the test itself is told of: {told}");
+    assert!(!told.contains(&format!("({pid}:{pid})")), "{told}");
+    ended.wait().expect("it has ended");
+}
+
 #[test]
 fn recordings_of_hundreds_of_modules_are_read_by_both_perfs() {
     if !ready() || !crate::kit::need_program("gcc") {
