@@ -288,7 +288,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -d 'Record t
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two); AREA: of what a trace goes into' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so; 10-20,30-40: only in these ranges of time, after which it ends' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
@@ -296,6 +296,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Record the registers at the interrupt: all, or those of a list; `?` lists them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the registers of the process: all, or those of a list; `?` lists them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s k -l clockid -d 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end; of a trace, so many bytes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -d 'Samples of events whose group a trace leads carry the newest bytes of it (4K where not said)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output-event -d 'Start another file when one of these events happens, which are not recorded themselves' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
@@ -320,7 +322,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
@@ -357,7 +358,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l namespaces -d 'Record
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-cgroups -d 'Record cgroups'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-user -d 'Record in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-kernel -d 'Record in the kernel only'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l backlog -d 'Of persistent events, begin with the records that are held already, not with those from now on'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'

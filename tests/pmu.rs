@@ -16,6 +16,8 @@ mod netbsd;
 mod probes;
 #[path = "pmu/sampling.rs"]
 mod sampling;
+#[path = "pmu/traces.rs"]
+mod traces;
 #[path = "pmu/vendor.rs"]
 mod vendor;
 
@@ -118,6 +120,8 @@ const MACHINES: &[Machine] = &[
     (&[], logs::OLDER_BATCH),
     (&[], netbsd::BATCH),
     (&["-i", "shift=2"], vendor::BATCH),
+    (&["-p"], traces::BATCH),
+    (&["-n", "-p"], traces::NEWEST_BATCH),
 ];
 
 /// Commands that only pmc has.
@@ -137,14 +141,23 @@ fn tool() -> String {
 #[track_caller]
 fn guest(name: &str) -> Option<Ran> {
     let built =
-        ["rootfs.ext4", "initrd.cpio", "newest/initrd.cpio"].iter().all(|file| rig().join(file).exists());
+        ["rootfs.ext4", "initrd.cpio", "arm_spe_timer.ko", "newest/initrd.cpio", "newest/arm_spe_timer.ko"];
+    let built = built.iter().all(|file| rig().join(file).exists());
     if !kit::need("pmurig", built, "tests/pmu/setup.sh has not built the emulated machine")
         || !kit::need_program("aarch64-linux-gnu-gcc")
     {
         return None;
     }
-    let batches =
-        [sampling::BATCH, probes::BATCH, logs::BATCH, logs::OLDER_BATCH, netbsd::BATCH, vendor::BATCH];
+    let batches = [
+        sampling::BATCH,
+        probes::BATCH,
+        logs::BATCH,
+        logs::OLDER_BATCH,
+        netbsd::BATCH,
+        vendor::BATCH,
+        traces::BATCH,
+        traces::NEWEST_BATCH,
+    ];
     let ours = batches.into_iter().flatten();
     let is_ours = OURS.contains(&name) || ours.map(|(name, _)| name).any(|of| *of == name);
     if tool() != "pmc" && is_ours {

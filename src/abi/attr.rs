@@ -119,6 +119,13 @@ pub mod kind {
     pub const FIRST_DYNAMIC: u32 = 6;
 }
 
+/// What `aux_action` may say (Linux 6.13), by perf's words: the event that traces waits for the first
+/// `resume`; another of its group pauses or resumes the trace when it overflows.
+pub const AUX_ACTIONS: [(&str, u32); 3] = [("start-paused", 1), ("pause", 2), ("resume", 4)];
+
+/// Bytes of a trace in one sample, beside which the other fields have room: perf's `MAX_AUX_SAMPLE_SIZE`.
+pub const LARGEST_AUX_SAMPLE: u32 = 60 << 10;
+
 /// Bytes of a stack that one sample may ask for: a multiple of 8 below `USHRT_MAX` (`perf_copy_attr` in the
 /// kernel's `kernel/events/core.c`).
 pub const LARGEST_STACK_COPY: u32 = 65_528;
@@ -301,6 +308,31 @@ impl Attr {
     /// Sets `sample_max_stack`.
     pub fn set_sample_max_stack(&mut self, frames: u16) {
         self.words[13] = self.words[13] & !(0xffff << 32) | u64::from(frames) << 32;
+    }
+
+    /// `aux_watermark`: bytes of trace after which who waits is woken.
+    pub fn aux_watermark(&self) -> u32 {
+        self.words[13] as u32
+    }
+    /// Sets `aux_watermark`; 0: half of the AUX area.
+    pub fn set_aux_watermark(&mut self, bytes: u32) {
+        self.set_low(13, bytes);
+    }
+    /// `aux_sample_size`: the newest bytes of its group's trace in a sample.
+    pub fn aux_sample_size(&self) -> u32 {
+        self.words[14] as u32
+    }
+    /// Sets `aux_sample_size`.
+    pub fn set_aux_sample_size(&mut self, bytes: u32) {
+        self.set_low(14, bytes);
+    }
+    /// `aux_action`, bits of [`AUX_ACTIONS`].
+    pub fn aux_action(&self) -> u32 {
+        (self.words[14] >> 32) as u32
+    }
+    /// Sets `aux_action`.
+    pub fn set_aux_action(&mut self, bits: u32) {
+        self.set_high(14, bits);
     }
 
     /// Bytes to hand to the kernel: the smallest published size that holds every word in use.

@@ -7,6 +7,7 @@
 //! `host`; the records are laid out in `record`.
 
 pub mod attr;
+pub mod aux_flag;
 pub mod branch_sample_type;
 pub mod context;
 pub mod generic;

@@ -249,7 +249,6 @@ pub const OPTIONS: &[PerfOption] = &[
         Ignored("symbols are looked for when a report is made"),
     ),
     row("record", "--timestamp-boundary", IsSo("the first and last time are always in the file")),
-    row("record", "--aux-sample[=<opts>]", NO_TRACES),
     row("record", "--off-cpu", NO_OFF_CPU),
     row("record", "--off-cpu-thresh <ms>", NO_OFF_CPU),
     row(

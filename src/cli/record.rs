@@ -124,8 +124,8 @@ pub struct Record {
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub output: PathBuf,
 
-    /// Size of a ring: pages, or bytes with B, K, M or G (a power of two)
-    #[arg(short = 'm', long, value_name = "SIZE")]
+    /// Size of a ring: pages, or bytes with B, K, M or G (a power of two); AREA: of what a trace goes into
+    #[arg(short = 'm', long, value_name = "SIZE[,AREA]")]
     pub mmap_pages: Option<String>,
 
     /// Take each record out of its ring at once
@@ -249,9 +249,14 @@ pub struct Record {
     #[arg(short = 'k', long, value_name = "CLOCK")]
     pub clockid: Option<String>,
 
-    /// Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end
-    #[arg(short = 'S', long)]
-    pub snapshot: bool,
+    /// Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end; of a
+    /// trace, so many bytes
+    #[arg(short = 'S', long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub snapshot: Option<String>,
+
+    /// Samples of events whose group a trace leads carry the newest bytes of it (4K where not said)
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub aux_sample: Option<String>,
 
     /// Keep the newest records in memory and write them at the end
     #[arg(long)]

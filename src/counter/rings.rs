@@ -14,7 +14,9 @@
 
 mod adopted;
 mod records;
+mod traces;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,6 +24,7 @@ use std::rc::Rc;
 
 pub use self::adopted::OpenEvents;
 pub use self::records::CopiedRing;
+pub use self::traces::{AuxOptions, TracePiece};
 
 use super::change::Change;
 use super::filters;
@@ -59,6 +62,8 @@ struct SampledSlot {
     id: u64,
     /// Index of its ring.
     ring: usize,
+    /// It was told to stop, and not to go on since then.
+    is_off: Cell<bool>,
 }
 
 /// A ring, and who it is mapped on.
@@ -106,15 +111,6 @@ pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> 
     counts
 }
 
-impl MappedRing {
-    /// Maps it. `keeps`: what the kernel does not publish shall be found, too.
-    fn map(&mut self, open: &[SampledSlot], pages: usize, keeps: bool) -> io::Result<()> {
-        let ring = Ring::map(&open[self.open].fd, pages, self.direction)?;
-        self.ring = Some(if keeps { ring.keeping() } else { ring });
-        Ok(())
-    }
-}
-
 /// Sampling events and their rings.
 #[derive(Debug, Default)]
 pub struct Rings {
@@ -128,6 +124,7 @@ pub struct Rings {
     tracks_apart: bool,
     keeps_contexts: bool,
     per_thread: bool,
+    aux: Option<AuxOptions>,
     /// See [`RingOptions::keeps_contexts`].
     guards: Vec<(u32, EventFd)>,
     /// Dropped after the events.
@@ -155,6 +152,8 @@ pub struct RingOptions {
     /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents
     /// it; before Linux 6.2, where events of hardware have a context of their own, one of each sort.
     pub keeps_contexts: bool,
+    /// Where hardware traces.
+    pub aux: Option<AuxOptions>,
 }
 
 impl Rings {
@@ -181,6 +180,7 @@ impl Rings {
             tracks_apart: setting.tracker && setting.tracks_apart,
             keeps_contexts: setting.keeps_contexts,
             per_thread: setting.per_thread,
+            aux: setting.aux,
             guards: Vec::new(),
             probes: Vec::new(),
         };
@@ -263,7 +263,8 @@ impl Rings {
                 match self.events[event].open(slot, lead) {
                     Ok((fd, id)) => {
                         leader = leader.or(Some(self.open.len()));
-                        self.open.push(SampledSlot { event, slot, fd, id, ring: usize::MAX });
+                        let is_off = Cell::new(false);
+                        self.open.push(SampledSlot { event, slot, fd, id, ring: usize::MAX, is_off });
                     }
                     Err(refusal) if refusal.is_gone() => {
                         self.open.truncate(before);
@@ -335,7 +336,13 @@ impl Rings {
                     && (slot.cpu.is_some() || mapped.slot.tid == slot.tid)
             };
             let ring = match self.rings.iter().rposition(same) {
-                Some(ring) => ring,
+                Some(ring) => {
+                    let mapped = &self.rings[ring];
+                    if mapped.ring.is_none() && self.traces(at) && !self.traces(mapped.open) {
+                        self.rings[ring].open = at;
+                    }
+                    ring
+                }
                 None => {
                     self.rings.push(MappedRing { open: at, slot, direction, ring: None, watched: at });
                     self.rings.len() - 1
@@ -376,8 +383,10 @@ impl Rings {
     /// Leads the events from `first` on into the rings that there are, or into new ones.
     fn join(&mut self, first: usize, pages: usize) -> io::Result<()> {
         self.assign(first);
-        for mapped in self.rings.iter_mut().filter(|mapped| mapped.ring.is_none()) {
-            mapped.map(&self.open, pages, self.keeps_contexts)?;
+        for ring in 0..self.rings.len() {
+            if self.rings[ring].ring.is_none() {
+                self.rings[ring].ring = Some(self.map_one(ring, pages)?);
+            }
         }
         self.lead(first)
     }
@@ -389,10 +398,18 @@ impl Rings {
 
     fn map_all(&mut self, pages: usize) -> io::Result<()> {
         self.rings.iter_mut().for_each(|mapped| mapped.ring = None);
-        for mapped in &mut self.rings {
-            mapped.map(&self.open, pages, self.keeps_contexts)?;
+        for ring in 0..self.rings.len() {
+            self.rings[ring].ring = Some(self.map_one(ring, pages)?);
         }
         Ok(())
+    }
+
+    fn map_one(&self, ring: usize, pages: usize) -> io::Result<Ring> {
+        let MappedRing { open, direction, .. } = &self.rings[ring];
+        let mut ring = Ring::map(&self.open[*open].fd, pages, *direction)?;
+        self.map_aux(&mut ring, *open)?;
+        // What the kernel does not publish shall be found, too.
+        Ok(if self.keeps_contexts { ring.keeping() } else { ring })
     }
 
     /// How many rings are assigned.
@@ -443,6 +460,7 @@ impl Rings {
     }
 
     fn switch_one(&self, open: &SampledSlot, on: bool) -> io::Result<()> {
+        open.is_off.set(!on);
         match self.most_samples(open) {
             Some(most) if on => open.fd.refresh(most),
             _ => open.fd.switch(on),

@@ -54,6 +54,7 @@ pub enum Warning {
     CopiesKept { samples: String },
     StacksCut { percent: f64, are_largest: bool },
     RecordsLost,
+    TraceCutOff,
     RecordsTorn,
     FilesNotKept { why: String },
     SettingLeftOut { what: String },
@@ -78,6 +79,7 @@ impl Warning {
             | Self::NoSamples { .. }
             | Self::TargetOverridden { .. }
             | Self::RecordsLost
+            | Self::TraceCutOff
             | Self::RecordsTorn
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::CountersLeftAlone
@@ -173,6 +175,9 @@ impl Warning {
                 format!("{percent:.1}% of the stacks are cut off where their copy ends")
             }
             Self::RecordsLost => "records were lost since the rings were full".to_owned(),
+            Self::TraceCutOff => {
+                "parts of the trace are missing: it came faster than it was taken".to_owned()
+            }
             Self::RecordsTorn => {
                 "counts of some threads are missing: threads that ended at once on several CPUs \
                  wrote over each other, which the kernel does not prevent"
@@ -220,6 +225,9 @@ impl Warning {
             Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null does without settings",
             Self::FilesNotKept { .. } => "-N keeps none; pmc --buildid-dir DIR record keeps them elsewhere",
             Self::RecordsTorn => "taskset -c 0 pmc …, where it happens often: on one CPU it cannot",
+            Self::TraceCutOff => {
+                "a larger area (-m RING,AREA), a longer interval (-c, where it samples), or -S"
+            }
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",
             _ => "",

@@ -37,6 +37,7 @@ use crate::abi::Attr;
 use crate::abi::attr::kind;
 use crate::abi::generic::CPU_CLOCK;
 use crate::host::CpuList;
+use crate::host::tracer::Tracer;
 
 pub use error::{ParseError, Span};
 pub use probe::{FindProgram, Subject};
@@ -99,6 +100,8 @@ pub struct EventSpec {
     pub counters: Option<Counters>,
     /// The period at which its maker samples it.
     pub recommended_period: Option<u64>,
+    /// It counts nothing, but has hardware write a trace.
+    pub trace: Option<Trace>,
     /// What else the qualifiers asked for.
     pub qualifiers: Qualifiers,
 }
@@ -129,6 +132,19 @@ impl Counters {
         }
         Some(counters)
     }
+}
+
+/// What a recorder of a trace asks for besides its text, as perf does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Who traces.
+    pub tracer: Tracer,
+    /// `sample_period` where nothing is said.
+    pub period: u64,
+    /// Bits of words of the request, for fields that the text does not name.
+    pub defaults: Vec<(usize, u64)>,
+    /// Bits of `sample_type`: not samples, but what the decoder goes by.
+    pub fields: u64,
 }
 
 /// Where an event's numbers come from.
@@ -237,6 +253,7 @@ impl EventSpec {
             filter: None,
             counters: None,
             recommended_period: None,
+            trace: None,
             qualifiers: Qualifiers::default(),
         }
     }

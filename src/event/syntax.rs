@@ -98,7 +98,7 @@ impl Term<'_> {
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.
-pub(super) const FLAGS: [&str; 27] = [
+pub(super) const FLAGS: [&str; 28] = [
     "usr",
     "os",
     "hv",
@@ -126,10 +126,11 @@ pub(super) const FLAGS: [&str; 27] = [
     "remove_on_exec",
     "sigtrap",
     "stream_id",
+    "aux-output",
 ];
 
 /// Qualifiers that take a value.
-pub(super) const VALUED: [&str; 24] = [
+pub(super) const VALUED: [&str; 27] = [
     "precise",
     "period",
     "freq",
@@ -154,6 +155,9 @@ pub(super) const VALUED: [&str; 24] = [
     "branch_type",
     "sig_data",
     "nr",
+    "aux-action",
+    "aux-sample-size",
+    "aux_watermark",
 ];
 
 /// Qualifiers that are fields of the event's PMU.
@@ -175,19 +179,14 @@ pub(super) const MASKS: [&str; 10] = [
 ];
 
 /// Words that perf or FreeBSD have, and that nothing here would heed: why, and what does the job today.
-const NOT_YET: [(&str, &str, &str); 6] = [
+const NOT_YET: [(&str, &str, &str); 2] = [
     (
         "kgmon",
         "FreeBSD has never had its PMC_F_KGMON either: no kernel profiles itself by it",
         "pmc record -a -e EVENT:k",
     ),
     ("percore", "no event is summed over the threads of a core by itself", "pmc stat -a --per-core sums all"),
-    ("aux-output", AUX, ""),
-    ("aux-sample-size", AUX, ""),
-    ("aux-action", AUX, ""),
-    ("aux_watermark", AUX, ""),
 ];
-const AUX: &str = "pmc does not record the AUX area of Intel PT, CoreSight or SPE";
 
 fn is_not_yet(name: &str) -> bool {
     NOT_YET.iter().any(|(word, ..)| *word == name)

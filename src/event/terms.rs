@@ -14,12 +14,13 @@ use super::error::{Fault, Result, Span};
 use super::names::{self, Names};
 use super::syntax::{self, Term, number, numbered_word, plain_digits};
 use super::vendor::Event;
-use super::{EventSpec, PersistentEvent, Source};
-use crate::abi::attr::{Flag, kind};
+use super::{EventSpec, PersistentEvent, Source, Trace};
+use crate::abi::attr::{AUX_ACTIONS, Flag, LARGEST_AUX_SAMPLE, kind};
 use crate::abi::generic;
 use crate::abi::{Attr, branch_sample_type, sample_type};
 use crate::host::Host;
-use crate::host::pmu::{Pmu, PmuEvent};
+use crate::host::pmu::{Format, Pmu, PmuEvent};
+use crate::host::tracer::Tracer;
 
 /// The terms that every event takes, for messages and completion.
 pub(super) const COMMON: &[&str] = &[
@@ -47,6 +48,10 @@ pub(super) const COMMON: &[&str] = &[
     "sigtrap",
     "sig_data",
     "stream_id",
+    "aux-output",
+    "aux-action",
+    "aux-sample-size",
+    "aux_watermark",
     "metric-id",
     "cpu",
 ];
@@ -181,6 +186,27 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
             }
             told.most_samples = Some(most);
         }
+        "aux-output" => {
+            let on = term.flag()?;
+            request(spec, term)?.set(Flag::AuxOutput, on);
+        }
+        "aux-action" => {
+            let word = term.word()?;
+            let known = AUX_ACTIONS.iter().find(|(name, _)| *name == word);
+            let (_, bit) = known.ok_or_else(|| {
+                Fault::at(&term.span, format!("no trace can `{word}`"))
+                    .expected(AUX_ACTIONS.map(|(name, _)| name).join(", "))
+            })?;
+            request(spec, term)?.set_aux_action(*bit);
+        }
+        "aux-sample-size" => {
+            let bytes = term.needed(u64::from(LARGEST_AUX_SAMPLE))? as u32;
+            request(spec, term)?.set_aux_sample_size(bytes);
+        }
+        "aux_watermark" => {
+            let bytes = term.needed(u64::from(u32::MAX))? as u32;
+            request(spec, term)?.set_aux_watermark(bytes);
+        }
         "stream_id" => {
             let on = term.flag()?;
             let attr = request(spec, term)?;
@@ -291,10 +317,30 @@ pub(super) fn pmu_event(
             set(pmu, &mut spec, &term, hybrid)?;
         }
     }
+    spec.trace = trace(&spec, pmu, terms);
     if let (Some(folder), Source::Kernel(attr)) = (pmu.run_directory(), &spec.source) {
         spec.source = Source::Held(PersistentEvent { run_directory: folder.to_owned(), id: attr.config() });
     }
     Ok(spec)
+}
+
+/// What a recorder adds to an event that traces. Who writes the whole `config` has said all.
+fn trace(spec: &EventSpec, pmu: &Pmu, terms: &[Term<'_>]) -> Option<Trace> {
+    let tracer = Tracer::of_pmu(&pmu.name)?;
+    let is_named = |field: &str| terms.iter().any(|term| [field, "config"].contains(&term.name.text));
+    let unnamed = tracer.defaults(pmu).into_iter().filter(|(field, _)| !is_named(field));
+    let defaults = unnamed.filter_map(|(field, value)| {
+        let format = pmu.format(field)?.ok()?;
+        Some((format.word, format.place(value)))
+    });
+    let mut fields = 0;
+    if tracer == Tracer::ArmSpe {
+        fields |= sample_type::DATA_SRC;
+        let physical = pmu.format("pa_enable").and_then(std::result::Result::ok);
+        let is_on = |format: Format| spec.attr()?.word(format.word).map(|word| word & format.mask != 0);
+        fields |= if physical.and_then(is_on) == Some(true) { sample_type::PHYS_ADDR } else { 0 };
+    }
+    Some(Trace { tracer, period: tracer.period(pmu), defaults: defaults.collect(), fields })
 }
 
 /// Applies a term that the event's own PMU describes; `false` if it does not.

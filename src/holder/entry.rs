@@ -21,7 +21,7 @@ use crate::host::{CpuList, Host};
 use crate::persistent::message::{Counts, CpuCounts, Handover, RingCopy, Snapshot};
 use crate::persistent::{Definition, Entry, RingMode, Share};
 use crate::recording::plan::{SamplePlan, Scope};
-use crate::recording::{handover, open, targets};
+use crate::recording::{handover, open, targets, trace};
 use crate::sys::page_size;
 use crate::sys::process;
 use crate::sys::ring::Direction;
@@ -65,6 +65,7 @@ impl HeldEvent {
             ..SamplePlan::on(scope.clone(), options)
         };
         let groups = open::groups(&plan, host)?;
+        trace::refuse(&groups, "a holder keeps records")?;
         let specs: Vec<_> = groups.iter().flat_map(|(group, _)| &group.events).collect();
         if specs.iter().any(|spec| spec.attr().is_none()) {
             return Err(Error::usage(format!("{}: no event of the kernel's", definition.event))

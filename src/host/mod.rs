@@ -15,6 +15,7 @@ pub mod pmu;
 pub mod process;
 pub mod settings;
 pub mod tracepoint;
+pub mod tracer;
 pub mod tracing;
 
 use std::path::{Path, PathBuf};

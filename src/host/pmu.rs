@@ -201,6 +201,11 @@ impl Pmu {
         self.entry("caps", name)
     }
 
+    /// A file of its own folder that is none of the common ones, such as Intel PT's `max_nonturbo_ratio`.
+    pub fn attribute(&self, name: &str) -> Option<String> {
+        self.entry("", name)
+    }
+
     /// The names of its capabilities (`caps/*`), sorted.
     pub fn capabilities(&self) -> Vec<String> {
         names_in(&self.dir.join("caps"))

@@ -198,7 +198,7 @@ impl std::fmt::Display for Note {
             Self::Aux { bytes } => {
                 write!(
                     f,
-                    "{} of AUX data (hardware trace) skipped: pmc does not decode it",
+                    "{} of AUX data (hardware trace) skipped: perf script --itrace decodes it, pmc does not",
                     units::bytes(*bytes)
                 )
             }

@@ -79,6 +79,8 @@ pub struct Writer {
     /// Where the file lies until it takes its place.
     place: Option<PathBuf>,
     whole: bool,
+    /// Where `AUXTRACE` records lie in the file, and their sizes.
+    traces: Vec<[u64; 2]>,
 }
 
 impl Writer {
@@ -139,7 +141,7 @@ impl Writer {
         let hold = options.hold.then_some(place).flatten();
         let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
         (writer.all_attrs, writer.place) = (all_attrs, hold);
-        writer.write(&[&header], 0)?;
+        writer.write(&[&header], 0, whole_records)?;
         // The sections come at the end, which a killed recorder never reaches.
         let mut known = Vec::new();
         push_features(features, &mut known);
@@ -171,7 +173,7 @@ impl Writer {
             header.extend(&tracing.0);
             header.resize(header.len() + padded - tracing.0.len(), 0);
         }
-        writer.write(&[&header], 0)?;
+        writer.write(&[&header], 0, whole_records)?;
         writer.announce_compression()?;
         Ok(writer)
     }
@@ -194,6 +196,7 @@ impl Writer {
             all_attrs: 0,
             place: None,
             whole: options.whole,
+            traces: Vec::new(),
         })
     }
 
@@ -279,6 +282,28 @@ impl Writer {
         self.tick()
     }
 
+    /// Appends an `AUXTRACE` record with the piece of a trace that it tells of behind it. Neither is
+    /// compressed.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); the file then ends before this record.
+    pub fn append_trace(&mut self, record: &[u8], trace: &[&[u8]]) -> Result<(), Error> {
+        let at = self.data + self.len;
+        let slices: Vec<&[u8]> = std::iter::once(record).chain(trace.iter().copied()).collect();
+        // A piece that is not whole cannot be told from records.
+        self.write(&slices, at, |_, _| 0)?;
+        self.len += slices.iter().map(|s| s.len() as u64).sum::<u64>();
+        self.traces.push([at, record.len() as u64]);
+        self.tick()
+    }
+
+    /// The section that says where traces lie (`auxtrace_index` in perf's `util/auxtrace.c`).
+    fn trace_index(&self) -> Option<Vec<u8>> {
+        let count = self.traces.len() as u64;
+        let words = std::iter::once(&count).chain(self.traces.as_flattened());
+        (count > 0).then(|| words.flat_map(|word| word.to_ne_bytes()).collect())
+    }
+
     /// Renews the data size in the header if it lags behind for too long. To be called when there is nothing
     /// to append.
     ///
@@ -315,21 +340,26 @@ impl Writer {
 
     fn write_records(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
         let at = self.data + self.len;
-        self.write(slices, at)?;
+        self.write(slices, at, whole_records)?;
         self.len += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         Ok(())
     }
 
-    /// Writes the slices at the file's end, which is at `at`. On failure cuts the file behind the last whole
-    /// record.
-    fn write(&mut self, slices: &[&[u8]], at: u64) -> Result<(), Error> {
+    /// Writes the slices at the file's end, which is at `at`. On failure cuts the file behind what is `whole`
+    /// among their first bytes.
+    fn write(
+        &mut self,
+        slices: &[&[u8]],
+        at: u64,
+        whole: impl Fn(&[&[u8]], u64) -> u64,
+    ) -> Result<(), Error> {
         let stopped = || io::Error::from(io::ErrorKind::StorageFull);
         let result = if self.is_stopped { Err((stopped(), 0)) } else { write_all(&mut self.file, slices) };
         let Err((error, written)) = result else { return Ok(()) };
         if !self.is_stopped && self.form == Form::File {
             self.is_stopped = true;
             if at >= self.data {
-                self.len += whole_records(slices, written);
+                self.len += whole(slices, written);
             }
             // They free or reuse blocks, so a full disk does not stop them. The sections are written here.
             let _ = self.file.set_len(self.data + self.len);
@@ -369,6 +399,7 @@ impl Writer {
                     (Feature::COMPRESSED, Some(mine)) => {
                         Features { compressed: Some(mine.clone()), ..Features::default() }.section(feature)
                     }
+                    (Feature::AUXTRACE, _) => self.trace_index().or_else(|| features.section(feature)),
                     _ => features.section(feature),
                 };
                 Some((feature, section?))

@@ -8,7 +8,9 @@
 //! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
 //! ```
 
-use super::{FileId, HEADER, Mmap2, Namespaces, Stat, StatRound, Task, Thread, Throttle, kind};
+use super::{
+    Auxtrace, FileId, HEADER, Mmap2, Namespaces, Stat, StatRound, Task, Thread, Throttle, TimeConv, kind,
+};
 use crate::abi::misc;
 
 /// The longest text that leaves room for everything else in a record.
@@ -295,6 +297,34 @@ impl Encoder {
         self.begin(kind::STAT_ROUND, 0);
         self.word(round.is_final.into());
         self.word(round.time);
+        self.end(false);
+    }
+
+    /// How the CPU's clock and perf's times relate.
+    pub fn time_conv(&mut self, times: &TimeConv) {
+        let more = times.more.unwrap_or_default();
+        self.begin(kind::TIME_CONV, 0);
+        [times.shift, times.mult, times.zero, more.cycles, more.mask]
+            .into_iter()
+            .for_each(|word| self.word(word));
+        self.out.extend([u8::from(more.has_zero), u8::from(more.is_short), 0, 0, 0, 0, 0, 0]);
+        self.end(false);
+    }
+
+    /// What the decoder of this number must know of the traces that follow.
+    pub fn auxtrace_info(&mut self, decoder: u32, private: &[u64]) {
+        self.begin(kind::AUXTRACE_INFO, 0);
+        self.half(decoder);
+        self.half(0);
+        private.iter().for_each(|&word| self.word(word));
+        self.end(false);
+    }
+
+    /// A piece of a trace follows, `trace.size` bytes of it behind the record.
+    pub fn auxtrace(&mut self, trace: &Auxtrace) {
+        self.begin(kind::AUXTRACE, 0);
+        [trace.size, trace.offset, trace.reference].into_iter().for_each(|word| self.word(word));
+        [trace.idx, trace.tid, trace.cpu, 0].into_iter().for_each(|half| self.half(half));
         self.end(false);
     }
 

@@ -319,17 +319,39 @@ impl<'a> EventUpdate<'a> {
 }
 
 /// How TSC and perf's time relate (`TIME_CONV`): `time = zero + (tsc * mult >> shift)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
 pub struct TimeConv {
     pub shift: u64,
     pub mult: u64,
     pub zero: u64,
+    /// Since perf 5.11.
+    pub more: Option<MoreTimeConv>,
+}
+
+/// What a `TIME_CONV` says of a counter that is narrower than 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
+pub struct MoreTimeConv {
+    pub cycles: u64,
+    pub mask: u64,
+    /// `cap_user_time_zero`: `zero` is to be used.
+    pub has_zero: bool,
+    /// `cap_user_time_short`: `cycles` and `mask` are.
+    pub is_short: bool,
 }
 
 impl TimeConv {
     pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
-        Some(Self { shift: c.u64()?, mult: c.u64()?, zero: c.u64()? })
+        let (shift, mult, zero) = (c.u64()?, c.u64()?, c.u64()?);
+        Some(Self { shift, mult, zero, more: MoreTimeConv::parse(c) })
+    }
+}
+
+impl MoreTimeConv {
+    fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        let (cycles, mask) = (c.u64()?, c.u64()?);
+        Some(Self { cycles, mask, has_zero: c.u8()? != 0, is_short: c.u8()? != 0 })
     }
 }
 

@@ -25,7 +25,7 @@ use super::plan::{SamplePlan, Scope, Synthesis};
 use super::reservation::{Activity, EventChoice, EventSwitch, reserve};
 use super::sources::{self, Sources};
 use super::synthesize::{self, Extent};
-use super::{launch, open};
+use super::{launch, open, trace};
 use crate::abi::Attr;
 use crate::counter::change::Change;
 use crate::counter::reservation::Prepared;
@@ -173,6 +173,7 @@ impl<'a> Sampling<'a> {
         follower: Follower,
     ) -> Result<(Self, Prepared)> {
         let groups = open::groups(&plan.sample, host)?;
+        trace::refuse(&groups, "top shows samples")?;
         let events = || groups.iter().flat_map(|(group, _)| &group.events);
         if let Some(spec) = events().find(|spec| spec.qualifiers.logs()) {
             return Err(Error::usage(format!(

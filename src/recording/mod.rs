@@ -38,4 +38,5 @@ pub(crate) mod sources;
 pub(crate) mod synthesize;
 pub(crate) mod targets;
 pub(crate) mod time_slices;
+pub(crate) mod trace;
 mod unwinding;

@@ -13,7 +13,7 @@ use crate::units::{S, duration, thousands};
 /// The likely reason; `None` where there are samples, or none were to be. `lost`: records that found no room.
 pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, lost: u64) -> Option<Warning> {
     let none = run.totals.samples + run.totals.unwritten + lost == 0;
-    if !none || plan.options.no_samples || run.failed.is_some() {
+    if !none || plan.options.no_samples || run.totals.traced > 0 || run.failed.is_some() {
         return None;
     }
     let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });

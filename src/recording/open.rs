@@ -33,8 +33,11 @@ use crate::sys::page_size;
 use crate::sys::process::{self, Held};
 use crate::units;
 
+/// Events in groups, each with its cgroup.
+pub(crate) type Groups = Vec<(EventGroup, Option<Rc<Cgroup>>)>;
+
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
-pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
+pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
     if plan.events.is_empty() {
@@ -143,7 +146,7 @@ pub(super) fn none() -> Result<Rings> {
 pub(crate) fn open(
     plan: &SamplePlan,
     host: &Host,
-    mut groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+    mut groups: Groups,
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
     let mut threads = threads(&plan.scope, host)?;
@@ -156,12 +159,14 @@ pub(crate) fn open(
     let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,
-        // A command that is sampled from its first moment needs no help; everything else is there before.
-        tracker: !on_exec || plan.options.backward,
+        // A command that is sampled from its first moment needs no help; everything else is there before, and
+        // a trace's decoder wants to be told apart.
+        tracker: !on_exec || plan.options.backward || plan.trace.is_some(),
         tracks_apart: plan.tracks_apart,
         with_id: plan.with_id || unwinds(plan, &groups),
         keeps_contexts: plan.options.stat || events().any(|spec| spec.qualifiers.logs()),
         per_thread: plan.per_thread,
+        aux: plan.trace.as_ref().map(|trace| trace.area),
     };
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let probes = inheritable_probes(&mut groups, plan.options.inherit, &plan.scope, host);

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 use crate::counter::request::sampling::SampleOptions;
 use crate::counter::reservation::Policy;
+use crate::counter::rings::AuxOptions;
 use crate::host::CpuList;
+use crate::host::tracer::Tracer;
 
 /// Whom to measure.
 #[derive(Debug, Clone)]
@@ -111,6 +113,12 @@ pub(crate) struct SamplePlan {
     pub(crate) backlog: bool,
     /// Pages of a ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
+    /// Pages of the area beside each ring into which hardware traces; `None`: as many as perf has.
+    pub(crate) aux_pages: Option<usize>,
+    /// Samples of events whose group a trace leads carry so many bytes of it.
+    pub(crate) aux_sample: Option<u32>,
+    /// What is traced, once the events are known.
+    pub(crate) trace: Option<TracePlan>,
     /// What to do about other people's use of the hardware counters.
     pub(crate) reserve: Policy,
     /// When.
@@ -140,11 +148,27 @@ impl SamplePlan {
             tracks_apart: false,
             backlog: false,
             ring_pages: None,
+            aux_pages: None,
+            aux_sample: None,
+            trace: None,
             reserve: Policy::default(),
             course: Course::default(),
             verbose: false,
         }
     }
+}
+
+/// What is traced, and into what.
+#[derive(Debug, Clone)]
+pub(crate) struct TracePlan {
+    /// By whom.
+    pub(crate) tracer: Tracer,
+    /// The PMU, as sysfs names it.
+    pub(crate) pmu: String,
+    /// The areas beside the rings.
+    pub(crate) area: AuxOptions,
+    /// The trace goes into samples, and nowhere else.
+    pub(crate) in_samples: bool,
 }
 
 /// What begins another file.

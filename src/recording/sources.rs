@@ -7,9 +7,8 @@
 //! Receives a plan and its events; hands on one list of events, of instances and of rings, and the records,
 //! whoever has them open. Leaves opening to [`open`](super::open), asking holders to [`relay`](super::relay).
 
-use std::rc::Rc;
-
 use super::held_counts::HeldCounts;
+use super::open::Groups;
 use super::plan::{SamplePlan, Scope};
 use super::relay::Relay;
 use super::reservation::EventChoice;
@@ -17,18 +16,14 @@ use super::{open, synthesize};
 use crate::abi::{Attr, sample_type};
 use crate::counter::request::sampling::Rate;
 use crate::counter::rings::{Instance, Reading, Rings};
-use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
-use crate::event::{EventGroup, EventSpec, Source};
+use crate::event::{EventSpec, Source};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::perfdata::RecordedEvent;
 use crate::persistent::directory::RunDirectory;
 use crate::record::encode::Encoder;
 use crate::sys::process::Held;
-
-/// Events in groups, each with its cgroup.
-type Groups = Vec<(EventGroup, Option<Rc<Cgroup>>)>;
 
 /// Rings of our own, and of holders.
 pub(crate) struct Sources {

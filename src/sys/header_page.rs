@@ -7,6 +7,7 @@
 //! ```text
 //! offset  0 version    8 lock (odd: the kernel is writing)    12 index (0: not on a counter)
 //!        24 time_enabled   32 time_running   40 capabilities   48 pmc_width (bits)
+//!        50 time_shift   52 time_mult   64 time_zero   80 time_cycles   88 time_mask
 //! ```
 //! Source: `struct perf_event_mmap_page` in `include/uapi/linux/perf_event.h`.
 
@@ -38,6 +39,19 @@ pub struct Header {
     pub user_readable: bool,
     /// Bits of the counter; 0 where the kernel does not say.
     pub width: u16,
+}
+
+/// How the CPU's clock and the kernel's relate: see [`HeaderPage::clock_conversion`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
+pub struct ClockConversion {
+    pub shift: u16,
+    pub mult: u32,
+    pub zero: u64,
+    pub cycles: u64,
+    pub mask: u64,
+    pub has_zero: bool,
+    pub is_short: bool,
 }
 
 /// Times that a reader tries again while the kernel is writing.
@@ -74,35 +88,67 @@ impl HeaderPage {
         self.bytes as u64
     }
 
-    /// Reads the fields so that they belong together.
+    /// What it says of the event's counter.
     pub fn read(&self) -> Header {
+        self.together(|page| {
+            let capabilities = capabilities(page);
+            // SAFETY: `together` hands on a page that is mapped.
+            let (index, width) = unsafe {
+                ((&raw const (*page).index).read_volatile(), (&raw const (*page).pmc_width).read_volatile())
+            };
+            Header { on_counter: index != 0, user_readable: capabilities >> 2 & 1 == 1, width }
+        })
+    }
+
+    /// How the CPU's clock and the kernel's relate: `time = zero + (clock * mult >> shift)`, where `clock` is
+    /// a counter of so many bits (`mask`) that stood at `cycles`. `None` where the kernel does not say.
+    pub fn clock_conversion(&self) -> Option<ClockConversion> {
+        let conversion = self.together(|page| {
+            let capabilities = capabilities(page);
+            // SAFETY: as in `read`.
+            unsafe {
+                ClockConversion {
+                    shift: (&raw const (*page).time_shift).read_volatile(),
+                    mult: (&raw const (*page).time_mult).read_volatile(),
+                    zero: (&raw const (*page).time_zero).read_volatile(),
+                    cycles: (&raw const (*page).time_cycles).read_volatile(),
+                    mask: (&raw const (*page).time_mask).read_volatile(),
+                    has_zero: capabilities >> 4 & 1 == 1,
+                    is_short: capabilities >> 5 & 1 == 1,
+                }
+            }
+        });
+        Some(conversion).filter(|conversion| conversion.has_zero)
+    }
+
+    /// Reads fields so that they belong together.
+    fn together<T: Default>(&self, fields: impl Fn(*const perf_event_mmap_page) -> T) -> T {
         let page = self.start.cast::<perf_event_mmap_page>().as_ptr();
         // SAFETY: the mapping is at least a page, longer than the struct, and lives as long as `self`; the
         // kernel only ever writes this word whole, so an atomic may look at it.
         let lock = unsafe { AtomicU32::from_ptr(&raw mut (*page).lock) };
-        let mut header = Header::default();
+        let mut read = T::default();
         for _ in 0..PATIENCE {
             // ORDERING: pairs with the kernel's barriers in perf_event_update_userpage: it makes `lock` odd,
             // writes, makes it even.
             let before = lock.load(Ordering::Acquire);
-            // SAFETY: as above; volatile, since the kernel may write meanwhile: then `lock` has changed and
-            // the values are dropped.
-            header = unsafe {
-                let capabilities = (&raw const (*page).__bindgen_anon_1).cast::<u64>().read_volatile();
-                Header {
-                    on_counter: (&raw const (*page).index).read_volatile() != 0,
-                    user_readable: capabilities >> 2 & 1 == 1,
-                    width: (&raw const (*page).pmc_width).read_volatile(),
-                }
-            };
+            // Volatile, all of them, since the kernel may write meanwhile: then `lock` has changed and the
+            // values are dropped.
+            read = fields(page);
             fence(Ordering::Acquire);
             if before & 1 == 0 && lock.load(Ordering::Relaxed) == before {
                 break;
             }
             std::hint::spin_loop();
         }
-        header
+        read
     }
+}
+
+/// The capability bits.
+fn capabilities(page: *const perf_event_mmap_page) -> u64 {
+    // SAFETY: whoever has the page from `HeaderPage::together` has it mapped.
+    unsafe { (&raw const (*page).__bindgen_anon_1).cast::<u64>().read_volatile() }
 }
 
 impl Drop for HeaderPage {

@@ -17,6 +17,8 @@
 //! ```
 //! Source: `struct perf_event_mmap_page` in `include/uapi/linux/perf_event.h`; `kernel/events/ring_buffer.c`.
 
+mod aux_area;
+
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -27,6 +29,8 @@ use std::time::{Duration, Instant};
 use perf_event_open_sys::bindings::{PERF_RECORD_MAX, perf_event_mmap_page};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use self::aux_area::AuxArea;
+pub use self::aux_area::AuxMode;
 use super::page_size;
 use super::perf::{EventFd, Paused};
 
@@ -56,6 +60,7 @@ pub struct Ring {
     read: Option<Box<[u8]>>,
     /// Bytes that stood behind the head without being published, and since when.
     unpublished: Option<(u64, Instant)>,
+    aux: Option<AuxArea>,
 }
 
 /// A writer has long finished a record that stands behind the head for so long.
@@ -93,6 +98,7 @@ impl Ring {
             tail: 0,
             read: None,
             unpublished: None,
+            aux: None,
         })
     }
 
@@ -361,9 +367,9 @@ impl Ring {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: both offsets lie in the header page, which is mapped as long as `self`, and are multiples
-        // of 8; the kernel reads and writes these words whole. `data_tail` is stored to only in forward
-        // rings, whose page is writable.
+        // SAFETY: these offsets lie in the header page, which is mapped as long as `self`, and are multiples
+        // of 8; the kernel reads and writes these words whole. They are stored to only in forward rings,
+        // whose page is writable.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(offset).cast::<u64>()) }
     }
 }

@@ -23,9 +23,10 @@ use crate::recording::counting::{CountPlan, Observer};
 use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{self, Recording, Run};
+use crate::recording::plan::BuildIdChoice;
 use crate::recording::reservation::reserve;
 use crate::recording::sources::{self, Sources};
-use crate::recording::{launch, no_samples, open, targets};
+use crate::recording::{launch, no_samples, open, targets, trace};
 use crate::sys::process::Streams;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
@@ -41,7 +42,12 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     }
     plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
-    let groups = open::groups(&plan.sample, &host)?;
+    let mut groups = open::groups(&plan.sample, &host)?;
+    trace::settle(&mut plan.sample, &mut groups, &host)?;
+    if plan.sample.trace.is_some() && plan.file.build_ids == BuildIdChoice::Hit {
+        // Which files a trace goes through, only its decoder knows.
+        plan.file.build_ids = BuildIdChoice::All;
+    }
     sources::settle(&mut plan.sample, &groups)?;
     targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
@@ -80,6 +86,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         control: control.as_mut(),
         watcher: prepared.watcher.as_mut(),
         status: &mut status,
+        // Taken apart, since what observes lives longer than this.
         counted: match counted {
             Some((counted, observer)) => Some((counted, observer)),
             None => None,
@@ -128,6 +135,9 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     }
     if lost > 0 {
         say::warn(&Warning::RecordsLost);
+    }
+    if run.totals.truncated > 0 {
+        say::warn(&Warning::TraceCutOff);
     }
     // The recording is whole by now, whatever becomes of this.
     if run.failed.is_none() && !run.identified.is_empty() {

@@ -3,6 +3,7 @@
 //! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap.
 //! Opens nothing; everything refused here is a usage error (status 2).
 
+use crate::abi::attr::LARGEST_AUX_SAMPLE;
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
@@ -65,7 +66,7 @@ impl Plan {
             return Err(Error::usage("--per-thread needs threads, not CPUs").try_this("-p PID or -t TID"));
         }
         let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.control.is_some())?;
-        let backward = typed.overwrite || typed.snapshot;
+        let backward = typed.overwrite || typed.snapshot.is_some();
         // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always
         // pays.
         let inherit = !typed.no_inherit && !typed.per_thread && !matches!(scope, Scope::Threads(_));
@@ -111,7 +112,16 @@ impl Plan {
             backward,
             wakes_always: typed.no_buffering,
             time: true,
+            aux_watermark: 0,
         };
+        let (ring, area) = match typed.mmap_pages.as_deref().map(|text| text.split_once(',').ok_or(text)) {
+            None => (None, None),
+            Some(Err(ring)) => (Some(ring), None),
+            Some(Ok((ring, area))) => (Some(ring), Some(area)),
+        };
+        // perf's `e`, at the end too, is always so.
+        let kept = typed.snapshot.as_deref().map(|text| text.trim_start_matches('e'));
+        let area = area.or(kept.filter(|text| !text.is_empty()));
         let is_stream = typed.output.as_os_str() == "-";
         let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
         let rotation = rotation.or(typed.switch_output_event.is_some().then_some(Rotation::Signal));
@@ -150,7 +160,9 @@ impl Plan {
             per_thread: typed.per_thread,
             tracks_apart: false,
             backlog: typed.backlog,
-            ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
+            ring_pages: ring.filter(|text| !text.is_empty()).map(ring_pages).transpose()?,
+            aux_pages: area.map(ring_pages).transpose()?,
+            aux_sample: typed.aux_sample.as_deref().map(aux_sample).transpose()?,
             reserve: typed.reserve.parse()?,
             course: Course {
                 command: typed.command,
@@ -170,7 +182,7 @@ impl Plan {
             rotates_at: typed.switch_output_event,
             most_files: typed.switch_max_files,
             max_size: typed.max_size.as_deref().map(|text| size("--max-size", text)).transpose()?,
-            snapshots: typed.snapshot,
+            snapshots: typed.snapshot.is_some(),
             build_ids: match (typed.no_buildid, typed.buildid_all) {
                 (true, _) => BuildIdChoice::None,
                 (_, true) => BuildIdChoice::All,
@@ -190,6 +202,19 @@ impl Plan {
             json: typed.json,
         })
     }
+}
+
+/// `--aux-sample`: bytes.
+fn aux_sample(text: &str) -> Result<u32> {
+    const USUAL: u32 = 4 << 10;
+    if text.is_empty() {
+        return Ok(USUAL);
+    }
+    let bytes = size("--aux-sample", text)?;
+    u32::try_from(bytes).ok().filter(|&bytes| bytes <= LARGEST_AUX_SAMPLE).ok_or_else(|| {
+        Error::usage(format!("--aux-sample={text}: a sample has no room for so much of a trace"))
+            .try_this("at most 60K")
+    })
 }
 
 /// `--switch-output`. A bare number is bytes, as perf has it.

@@ -86,7 +86,7 @@ pub(super) fn document(
         "files": run.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         "samples": totals.samples, "unwritten": totals.unwritten, "lost": lost(totals, &run.readings),
         "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
-        "own_cpu_ns": own_cpu_ns, "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
+        "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns, "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
         "copies_kept": run.kept, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
         "stacks_joined": run.ends.joined,
         "ended_by": ended_by, "status": exit.code(), "no_samples": reason.map(Warning::what),
@@ -122,12 +122,20 @@ pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading], cpu_ns: u64
         0 => String::new(),
         times => format!(", throttled {} times", units::thousands(times)),
     };
+    let traced = match totals.traced {
+        0 => String::new(),
+        bytes => format!(", {} of trace", units::bytes(bytes)),
+    };
+    let truncated = match totals.truncated {
+        0 => String::new(),
+        times => format!(", trace cut off {} times", units::thousands(times)),
+    };
     let each = match totals.samples {
         0 => format!("{} of CPU", units::duration(cpu_ns as f64)),
         samples => format!("{} of CPU a sample", units::duration(cpu_ns as f64 / samples as f64)),
     };
     format!(
-        "{to}: {} samples{unwritten}, {losses}{throttled}, {}; {each}",
+        "{to}: {} samples{unwritten}{traced}, {losses}{truncated}{throttled}, {}; {each}",
         units::thousands(totals.samples),
         units::bytes(totals.bytes)
     )

@@ -340,6 +340,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         backward: false,
         wakes_always: false,
         time: true,
+        aux_watermark: 0,
         running_time: false,
     };
     Ok(SamplePlan {

@@ -162,7 +162,6 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     const OUT: &str = "leave these bits of attr5 out";
     let last = Flag::ALL.iter().map(|&flag| flag as u32).max().unwrap_or_default();
     let unknown = attr.word(FLAGS).unwrap_or_default() >> (last + 1);
-    let aux_action = attr.word(AUX).unwrap_or_default() >> 32;
     let has = |flag| attr.get(flag);
     let (cause, remedy) = if has(Flag::RemoveOnExec) && has(Flag::EnableOnExec) {
         let cause = "remove_on_exec takes the event away at the exec that is to start it";
@@ -174,17 +173,27 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
         ("inherit_thread needs inherit".to_owned(), "leave out --no-inherit (-i), or inherit_thread")
     } else if unknown != 0 {
         (format!("bits {:#x} of attr5 mean nothing to this kernel", unknown << (last + 1)), OUT)
-    } else if aux_action != 0 {
+    } else if let Some(field) = of_a_trace(attr) {
         let cause = format!(
-            "aux_action {aux_action:#x} (upper half of attr14) is about a trace in an AUX area, and there is none"
+            "{field} is about the trace that leads the event's group: none does, or it cannot do that \
+             (aux_action: Linux 6.13)"
         );
-        (cause, "leave it out: pmc records no traces of instructions")
+        (cause, "'{arm_spe_0//,EVENT/aux-action=pause/}' or the like, with pmc record; or leave it out")
     } else {
         return None;
     };
     Some((cause, remedy))
 }
 
-/// The words of the flag bits, and of `aux_sample_size` with `aux_action`.
+/// The field that only a trace in an AUX area gives a meaning.
+fn of_a_trace(attr: &Attr) -> Option<String> {
+    match (attr.aux_action(), attr.aux_sample_size()) {
+        (0, 0) if attr.get(Flag::AuxOutput) => Some("aux_output".to_owned()),
+        (0, 0) => None,
+        (0, size) => Some(format!("aux_sample_size {size}")),
+        (action, _) => Some(format!("aux_action {action:#x}")),
+    }
+}
+
+/// The word of the flag bits.
 const FLAGS: usize = 5;
-const AUX: usize = 14;

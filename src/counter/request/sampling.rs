@@ -16,7 +16,8 @@ use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::DUMMY;
 use crate::abi::{Attr, branch_sample_type, read_format, sample_type};
 use crate::counter::refusal::Refusal;
-use crate::event::{EventSpec, Source};
+use crate::event::{EventSpec, Source, Trace};
+use crate::host::tracer::Tracer;
 use crate::sys::arch;
 
 /// How often a sample is taken, for events whose text does not say.
@@ -122,6 +123,8 @@ pub struct SampleOptions {
     pub wakes_always: bool,
     /// Timestamps; perf leaves them out only where there is one ring a thread.
     pub time: bool,
+    /// Bytes of trace after which the recorder is woken; 0: half of the AUX area.
+    pub aux_watermark: u32,
 }
 
 /// perf's own: four thousand samples a second with their times, of children too, without stacks.
@@ -152,6 +155,7 @@ impl Default for SampleOptions {
             backward: false,
             wakes_always: false,
             time: true,
+            aux_watermark: 0,
         }
     }
 }
@@ -181,7 +185,9 @@ pub struct SampleRole {
 /// As [`allocate`]: what is no event of the kernel's cannot be sampled.
 pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> Result<Request, Box<Refusal>> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
-    let stacks = stacks(spec, options);
+    let trace = spec.trace.as_ref();
+    // A trace has no samples.
+    let stacks = if trace.is_some() { None } else { stacks(spec, options) };
     let leads_slices = spec.qualifiers.leads_slices;
     let flags = Flags {
         descendants: options.inherit,
@@ -205,8 +211,11 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     attr.set_wakeup(u32::from(options.wakes_always));
     let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
     let mut reads = read_format::ID | read_format::LOST;
-    rate(spec, options, attr, &mut fields);
-    if options.no_samples && !leads_slices {
+    match trace {
+        Some(trace) => self::trace(trace, options, attr),
+        None => rate(spec, options, attr, &mut fields),
+    }
+    if options.no_samples && !leads_slices && trace.is_none() {
         attr.set_freq(0);
     }
     if role.system {
@@ -256,6 +265,14 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     }
     set_levels(attr, options.levels);
     attr.set(Flag::WriteBackward, spec.qualifiers.overwrite.unwrap_or(options.backward));
+    if let Some(trace) = trace {
+        fields |= trace.fields;
+        // What tells where the trace is must not be written over: its own area keeps the newest.
+        attr.set(Flag::WriteBackward, false);
+    }
+    if attr.aux_sample_size() != 0 {
+        fields |= sample_type::AUX;
+    }
     match options.period {
         Some(true) => fields |= sample_type::PERIOD,
         Some(false) => fields &= !sample_type::PERIOD,
@@ -285,7 +302,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
     let plain = SampleOptions {
         rate: Rate::Default,
         call_graph: None,
-        fields: 0,
+        fields: options.fields & sample_type::CPU,
         period: Some(false),
         branches: None,
         intr_regs: None,
@@ -295,6 +312,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
         no_samples: false,
         backward: false,
         levels: Levels::AsWritten,
+        aux_watermark: 0,
         ..options.clone()
     };
     // Data mappings belong to stacks that are copied, whichever event copies them.
@@ -336,6 +354,21 @@ fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut
     }
     if attr.get(Flag::Freq) {
         *fields |= sample_type::PERIOD;
+    }
+}
+
+/// How much is traced, and what perf adds. A trace takes no frequency, and only SPE leaves anything out.
+fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr) {
+    match (trace.tracer, options.rate) {
+        (Tracer::ArmSpe, _) if attr.period() != 0 && !attr.get(Flag::Freq) => {}
+        (Tracer::ArmSpe, Rate::Period(count)) => attr.set_period(count),
+        _ => attr.set_period(trace.period),
+    }
+    trace.defaults.iter().for_each(|&(word, bits)| {
+        attr.or_word(word, bits);
+    });
+    if attr.aux_watermark() == 0 {
+        attr.set_aux_watermark(options.aux_watermark);
     }
 }
 

@@ -3,6 +3,7 @@
 //! Receives what the former owner knew of them ([`OpenEvents`]); hands on [`Rings`] that go on where he
 //! stopped reading.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -48,7 +49,7 @@ impl Rings {
             if event >= count || ring >= rings.len() || fd.id()? != id {
                 return Err(wrong());
             }
-            Ok(SampledSlot { event, slot, fd, id, ring })
+            Ok(SampledSlot { event, slot, fd, id, ring, is_off: Cell::new(false) })
         };
         let mut adopted = Self {
             events: events.into_iter().map(adopt).collect(),
@@ -60,10 +61,11 @@ impl Rings {
         for at in rings {
             let Some(slot) = adopted.open.get(at) else { return Err(wrong()) };
             let direction = adopted.events[slot.event].direction();
-            let mut ring = MappedRing { open: at, slot: slot.slot, direction, ring: None, watched: at };
-            ring.map(&adopted.open, pages, false)?;
-            ring.ring.iter_mut().for_each(crate::sys::ring::Ring::read_on);
-            adopted.rings.push(ring);
+            adopted.rings.push(MappedRing { open: at, slot: slot.slot, direction, ring: None, watched: at });
+            let last = adopted.rings.len() - 1;
+            let mut ring = adopted.map_one(last, pages)?;
+            ring.read_on();
+            adopted.rings[last].ring = Some(ring);
         }
         Ok(adopted)
     }

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashSet;
 
 use super::{features, rotation};
-use crate::abi::sample_type;
+use crate::abi::{aux_flag, sample_type};
+use crate::counter::rings::TracePiece;
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Features, Options, RecordTally, RecordedEvent, Writer};
 use crate::record::encode::Encoder;
 use crate::record::layouts::twin_id;
 use crate::record::unwound::{Lost, write_without_padding};
-use crate::record::{Layouts, kind, walk};
+use crate::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
 use crate::recording::misattributed_samples;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
 use crate::recording::unwinding::{Done, Ends, Unwinding};
@@ -75,6 +76,9 @@ pub(crate) struct Output<'a> {
     taken: Layouts,
     /// Strangers that were left out before they were unwound.
     left_out: u64,
+    /// Bytes of traces in all files, and times that they were cut off.
+    traced: u64,
+    truncated: u64,
     /// Samples of this file that keep their copies, and those of all files.
     kept: (u64, u64),
     /// How chains end that were made here.
@@ -99,6 +103,10 @@ pub(crate) struct Totals {
     pub(crate) unwritten: u64,
     pub(crate) lost: u64,
     pub(crate) throttled: u64,
+    /// Bytes of traces.
+    pub(crate) traced: u64,
+    /// Times that a trace found no room.
+    pub(crate) truncated: u64,
     pub(crate) bytes: u64,
 }
 
@@ -109,6 +117,12 @@ const LONGEST: u16 = 127;
 fn samples_in(path: &Path) -> u64 {
     let index = perfdata::Reader::open(path).and_then(|reader| reader.scan(|_| {}));
     index.map_or(0, |index| index.count(kind::SAMPLE))
+}
+
+/// Whether a record says that a trace was cut off for want of room.
+fn is_cut_trace(record: &RawRecord<'_>) -> bool {
+    let is_cut = |aux: Aux| aux.flags & aux_flag::TRUNCATED != 0 && aux.flags & aux_flag::OVERWRITE == 0;
+    record.kind == kind::AUX && matches!(record.parse(), Some(Record::Aux(aux)) if is_cut(aux))
 }
 
 fn layouts(events: &[RecordedEvent]) -> Layouts {
@@ -149,6 +163,8 @@ impl<'a> Output<'a> {
             unwinding,
             taken,
             left_out: 0,
+            traced: 0,
+            truncated: 0,
             kept: (0, 0),
             ends: Ends::default(),
             next_note: Instant::now() + FIRST_NOTE,
@@ -197,7 +213,7 @@ impl<'a> Output<'a> {
     pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
-            let Self { taken, joint, left_out, .. } = self;
+            let Self { taken, joint, left_out, truncated, .. } = self;
             let out = unwinding.round();
             out.reserve(slices.iter().map(|slice| slice.len()).sum());
             walk(slices, joint, |record| match taken.sample(record) {
@@ -205,13 +221,19 @@ impl<'a> Output<'a> {
                 None if misattributed_samples::is_one(record, taken) => {
                     *left_out += u64::from(!misattributed_samples::mend(record, owner, out));
                 }
-                None => out.extend_from_slice(record.bytes),
+                None => {
+                    *truncated += u64::from(is_cut_trace(record));
+                    out.extend_from_slice(record.bytes);
+                }
             });
             return Ok(());
         }
         let before = self.tally.strangers;
-        let Self { tally, layouts, joint, writer, .. } = self;
-        walk(slices, joint, |record| tally.note(record, layouts));
+        let Self { tally, layouts, joint, writer, truncated, .. } = self;
+        walk(slices, joint, |record| {
+            *truncated += u64::from(is_cut_trace(record));
+            tally.note(record, layouts);
+        });
         let Some(writer) = writer else { return Ok(()) };
         let strangers = tally.strangers - before;
         if strangers == 0 {
@@ -227,6 +249,28 @@ impl<'a> Output<'a> {
             }
         });
         writer.append(&[&mended])
+    }
+
+    /// Takes a piece of a trace, in one slice or two.
+    pub(crate) fn take_trace(&mut self, piece: TracePiece, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+        let len: u64 = slices.iter().map(|slice| slice.len() as u64).sum();
+        let padding = [0; 8];
+        let padding = &padding[..(len.next_multiple_of(8) - len) as usize];
+        let any = |number: Option<u32>| number.unwrap_or(u32::MAX);
+        let mut record = Encoder::new(0);
+        record.auxtrace(&Auxtrace {
+            size: len + padding.len() as u64,
+            offset: piece.offset,
+            // Only has to be another for each piece of a ring.
+            reference: piece.offset,
+            idx: piece.ring as u32,
+            // Decoders take the CPU's trace to be this thread's until they learn more.
+            tid: any(piece.slot.tid),
+            cpu: any(piece.slot.cpu),
+        });
+        self.traced += len;
+        let pieces = [slices, &[padding]].concat();
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.append_trace(record.bytes(), &pieces))
     }
 
     /// Whether every ring must be read a second time before the round ends.
@@ -356,6 +400,8 @@ impl<'a> Output<'a> {
             unwritten: self.before.unwritten,
             lost: self.before.lost + self.tally.lost + self.left_out,
             throttled: self.before.throttled + self.tally.throttled,
+            traced: self.traced,
+            truncated: self.truncated,
             bytes: self.before.bytes + self.bytes(),
         }
     }

@@ -388,9 +388,14 @@ impl Recorder<'_> {
     fn drain(&mut self) -> Result<()> {
         self.write_gaps()?;
         let Self { sources, output, .. } = self;
+        let truncated = output.totals().truncated;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         if bytes > 0 && output.begin_second_pass() {
             sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        }
+        sources.rings.drain_traces(|piece, slices| output.take_trace(piece, slices))?;
+        if output.totals().truncated > truncated {
+            sources.rings.restart_traces()?;
         }
         // What a backward ring keeps is older than what the others have brought: then there are no rounds.
         if bytes > 0 && !sources.rings.has_backward() {
@@ -421,8 +426,19 @@ impl Recorder<'_> {
             say::warn(&Warning::RecordsTorn);
         }
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
-        output.end_round()?;
-        output.settle(true)
+        self.take_traces()?;
+        self.output.end_round()?;
+        self.output.settle(true)
+    }
+
+    /// Takes what was traced since the last time, and what of it is kept until it is asked for.
+    fn take_traces(&mut self) -> Result<()> {
+        let Self { sources, output, plan, .. } = self;
+        sources.rings.drain_traces(|piece, slices| output.take_trace(piece, slices))?;
+        if plan.trace.as_ref().is_some_and(|trace| !trace.in_samples) {
+            sources.rings.copy_traces(|piece, slices| output.take_trace(piece, slices))?;
+        }
+        Ok(())
     }
 
     /// Hands the events over to this user's holder, which goes on where the file ends.
@@ -431,6 +447,7 @@ impl Recorder<'_> {
         match &self.plan.scope {
             Scope::Command => return refuse("they are a command's, which would end with the recording"),
             _ if !self.sources.are_own() => return refuse("some of them are a holder's already"),
+            _ if self.plan.trace.is_some() => return refuse("a holder keeps no traces"),
             _ => {}
         }
         let Some(directory) = self.host.own_run_directory().map(RunDirectory::at) else {
@@ -558,10 +575,11 @@ impl Recorder<'_> {
         self.drain()?;
         let Self { sources, output, .. } = self;
         sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
-        output.end_round()?;
-        output.switch()?;
+        self.take_traces()?;
+        self.output.end_round()?;
+        self.output.switch()?;
         out.clear();
-        self.synthesize_machine(&mut out);
+        self.synthesize_machine(&mut out)?;
         self.output.take(&[out.bytes(), &early])?;
         out.clear();
         let output = &mut self.output;
@@ -574,7 +592,7 @@ impl Recorder<'_> {
 
     fn synthesize(&mut self) -> Result<()> {
         let mut out = Encoder::new(self.output.trailer());
-        self.synthesize_machine(&mut out);
+        self.synthesize_machine(&mut out)?;
         let pids = match (&self.plan.scope, self.command) {
             (Scope::Cpus(cpus), _) => {
                 if self.plan.synthesis.tasks {
@@ -602,10 +620,14 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    fn synthesize_machine(&self, out: &mut Encoder) {
+    fn synthesize_machine(&self, out: &mut Encoder) -> Result<()> {
         // Which ring an id's records come from: readers of group values need it.
         self.sources.id_index(out);
+        if let Some(trace) = &self.plan.trace {
+            trace.tell(self.plan, self.sources.rings(), self.host, out)?;
+        }
         synthesize::machine(self.host, self.plan.options.cgroups && self.plan.synthesis.cgroups, out);
+        Ok(())
     }
 
     fn extent(&self) -> Extent {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use crate::abi::aux_flag;
 use crate::abi::misc;
 use crate::record::{CpuMap, FileId, Record, Update, kind};
 use crate::text::clean;
@@ -115,7 +116,13 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
         Record::Aux(aux) => {
             let (offset, size, flags) = (hex(aux.offset), hex(aux.size), hex(aux.flags));
             let mark = |bit: u64, letter: &'static str| if aux.flags & bit != 0 { letter } else { "" };
-            let marks = [mark(1, "T"), mark(2, "O"), mark(4, "P"), mark(8, "C")].concat();
+            let marks = [
+                mark(aux_flag::TRUNCATED, "T"),
+                mark(aux_flag::OVERWRITE, "O"),
+                mark(aux_flag::PARTIAL, "P"),
+                mark(aux_flag::COLLISION, "C"),
+            ];
+            let marks = marks.concat();
             writeln!(out, " offset: {offset} size: {size} flags: {flags} [{marks}]")
         }
         Record::ItraceStart(thread) => writeln!(out, " pid: {} tid: {}", thread.pid, thread.tid),
@@ -201,6 +208,13 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
             writeln!(
                 out,
                 "\n... Time Shift      {shift}\n... Time Muliplier  {mult}\n... Time Zero       {zero}"
+            )?;
+            let Some(more) = conv.more else { return Ok(()) };
+            let (has_zero, is_short) = (u8::from(more.has_zero), u8::from(more.is_short));
+            writeln!(
+                out,
+                "... Time Cycles     {}\n... Time Mask       {:#x}\n... Cap Time Zero   {has_zero}\n... Cap Time Short  {is_short}",
+                more.cycles, more.mask
             )
         }
         Record::BpfMetadata(metadata) => {
