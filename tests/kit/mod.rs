@@ -8,6 +8,7 @@ pub mod lab;
 pub mod oracle;
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -237,6 +238,30 @@ pub fn need_program(program: &str) -> bool {
 #[track_caller]
 pub fn need_root() -> bool {
     need("root", rustix::process::geteuid().is_root(), "this user is not root")
+}
+
+/// Runs pmc as nobody, who may see user mode alone, with a run directory of his own; `None` where that cannot be.
+#[track_caller]
+pub fn as_nobody(args: &[&str]) -> Option<Ran> {
+    if !need_perf_events() || !need_root() || !need_program("setpriv") {
+        return None;
+    }
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").expect("a level");
+    let level: i32 = paranoid.trim().parse().expect("a number");
+    if !need("paranoid", level >= 2, "kernel.perf_event_paranoid is below 2") {
+        return None;
+    }
+    // nobody may not be able to walk to the build directory.
+    let dir =
+        tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().expect("a folder");
+    let (pmc, run) = (dir.path().join("pmc"), dir.path().join("run"));
+    std::fs::copy(binary(), &pmc).expect("a copy");
+    std::fs::create_dir(&run).expect("ours");
+    std::os::unix::fs::chown(&run, Some(65534), Some(65534)).expect("root may");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&pmc).args(args);
+    command.env("LC_ALL", "C").env("PMC_PERSISTENT_DIR", &run).current_dir(&run).stdin(Stdio::null());
+    Some(command.output().expect("setpriv starts").into())
 }
 
 /// Needs `perf_event_open(2)` to work at all for our own process.
