@@ -128,12 +128,13 @@ pub struct Rename {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The recording ends, its file whole; its events go on in the holder, with their rings, and nothing between is missing.
+A command that it has started goes on, too.
 kill -USR1 PID does the same; they are called record-PID then.")]
 pub struct Adopt {
     /// What to call them: letters, digits, `_`, `-`, `.`
     pub name: String,
 
-    /// The process id of a `pmc record` of processes or CPUs
+    /// The process id of a `pmc record`
     #[arg(long, value_name = "PID")]
     pub from: u32,
 }

@@ -153,7 +153,7 @@ impl HeldEvent {
     pub(super) fn hand_over(&self) -> Result<(Handover, Vec<OwnedFd>)> {
         let failed = |error| Error::io(format!("handing {} over", self.entry.definition.name), error);
         let descriptors: io::Result<Vec<OwnedFd>> =
-            self.rings.descriptors_of_instances().map(|fd| fd.try_clone_to_owned()).collect();
+            self.rings.all_descriptors().map(|fd| fd.try_clone_to_owned()).collect();
         Ok((handover::describe(&self.rings, &self.scope), descriptors.map_err(failed)?))
     }
 

@@ -13,7 +13,7 @@ use super::held_counts::HeldCounts;
 use super::plan::{SamplePlan, Scope};
 use super::relay::Relay;
 use super::reservation::EventChoice;
-use super::{open, synthesize};
+use super::{handover, open, synthesize};
 use crate::abi::{Attr, sample_type};
 use crate::counter::request::sampling::Rate;
 use crate::counter::rings::{Instance, Reading, Rings};
@@ -185,8 +185,7 @@ impl Sources {
                     synthesize::idle(&cpus, out);
                     pids = host.processes();
                 }
-                Scope::Processes(of) => pids.extend(of),
-                _ => {}
+                scope => pids.extend(synthesize::pids(&handover::threads(&scope, host))),
             }
         }
         pids.sort_unstable();

@@ -128,11 +128,15 @@ struct Worker {
 
 impl Worker {
     fn start(run: &Run) -> Self {
+        Self::by(run, Command::new("env"))
+    }
+
+    /// The same, started by this command.
+    fn by(run: &Run, mut command: Command) -> Self {
         let done = run.path("done");
         let script = format!("while read line; do /bin/true; echo >> {}; done", done.display());
-        let child =
-            Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().expect("sh starts");
-        Self { child, done, lines: 0 }
+        command.args(["sh", "-c", &script]).stdin(Stdio::piped());
+        Self { child: command.spawn().expect("it starts"), done, lines: 0 }
     }
 
     fn pid(&self) -> String {

@@ -98,7 +98,7 @@ pub(super) fn attach(plan: &Attach, host: &Host) -> Result<Exit> {
         file: &file,
         sources,
         triggers: None,
-        threads: Vec::new(),
+        threads: handover::threads(&sample.scope, host),
         output,
         held,
         signals: &signals,

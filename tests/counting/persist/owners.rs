@@ -54,6 +54,48 @@ fn the_events_of_a_recording_outlive_it() {
     }
 }
 
+/// A command's events go from the recording that started it; it goes on, and whoever attaches to them knows it.
+#[test]
+fn a_command_goes_on_without_its_recording() {
+    if !ready() {
+        return;
+    }
+    let run = Run::new();
+    let [first, second, said] = ["first.data", "second.data", "said"].map(|name| run.file(name));
+    let mut record = run.command(&["record", "-s", "-e", EXEC, "-o", &first, "--"]);
+    // The command holds what it has of its recorder: no pipe of ours.
+    record.stderr(fs::File::create(&said).expect("a file"));
+    let mut worker = Worker::by(&run, record);
+    worker.work(3);
+    let from = worker.pid();
+    run.pmc(&["persist", "adopt", "execs", "--from", &from]).expect(0).says(&["execs is held", EXEC]);
+    let mut status = None;
+    kit::wait_for("the recorder's end", || {
+        status = worker.child.try_wait().expect("a child of ours");
+        status.is_some()
+    });
+    let said = fs::read_to_string(&said).expect("it said something");
+    assert!(
+        status.is_some_and(|status| status.success()) && said.contains("sh goes on as process"),
+        "{said}"
+    );
+    worker.work(4);
+    // The shell's own is one more.
+    assert_eq!(run.count("execs"), 8);
+    assert_eq!(run.lines(&first, "filename=/bin/true"), 3);
+    let attached = run.start(&["persist", "attach", "execs"], &second);
+    worker.work(2);
+    // With the command this recording ends, too.
+    drop(worker);
+    ended(attached).expect(0).says(&["6 samples, none lost"]);
+    assert_eq!(run.lines(&second, "filename=/bin/true"), 6);
+    let told = run.pmc(&["script", "--show-mmap-events", "-i", &second]).expect(0).stdout;
+    assert!(
+        told.contains("PERF_RECORD_MMAP2") && told.lines().any(|line| line.trim().starts_with("sh ")),
+        "{told}"
+    );
+}
+
 #[test]
 fn what_was_added_is_recorded_by_a_new_owner() {
     if !ready() {
@@ -89,16 +131,16 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     adopt("7up", &worker.pid()).expect(2).says(&["begins with no letter"]);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
     adopt("execs", &worker.pid()).expect(2).says(&["held already"]);
-    // A command's end with it; those of a holder are held.
-    let (command, held) = (run.file("command.data"), run.file("held.data"));
-    let of_command = run.read(&["record", "-e", EXEC, "-o", &command], "command");
+    // Those that are off would stay so; those of a holder are held.
+    let (off, held) = (run.file("off.data"), run.file("held.data"));
+    let that_is_off = run.read(&["record", "-D", "600000", "-e", EXEC, "-o", &off], "off");
     let of_holder = run.start(&["record", "-e", "persistent/execs/"], &held);
-    for recorder in [&of_command, &of_holder] {
+    for recorder in [&that_is_off, &of_holder] {
         kill_process(Pid::from_child(recorder), Signal::USR1).expect("it is there");
     }
     worker.work(2);
     run.let_go();
-    ended(of_command).expect(0).says(&["the events stay here", "a command's"]);
+    ended(that_is_off).expect(0).says(&["the events stay here", "they are off (-D, --control)"]);
     kill_process(Pid::from_child(&of_holder), Signal::INT).expect("it is there");
     ended(of_holder).expect(0).says(&["the events stay here", "a holder's already", "2 samples"]);
 }
