@@ -18,6 +18,7 @@ use crate::counter::request::sampling::CallGraph;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::RecordedEvent;
+use crate::recording::attached::Attached;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Observer};
 use crate::recording::file::features;
@@ -41,7 +42,11 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     }
     plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
-    let groups = open::groups(&plan.sample, &host)?;
+    let attached = plan.attached.take();
+    let attached = attached
+        .map(|(directory, entry)| Attached::ask(directory, entry, &mut plan.sample, &plan.file))
+        .transpose()?;
+    let groups = if attached.is_some() { Vec::new() } else { open::groups(&plan.sample, &host)? };
     sources::settle(&mut plan.sample, &groups)?;
     targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
@@ -51,7 +56,10 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&plan.sample.course, streams)?;
-    let (sources, threads) = Sources::open(&plan.sample, &host, groups, held.as_ref())?;
+    let (sources, threads) = match attached {
+        Some(attached) => attached.take(&plan.sample.scope, &host)?,
+        None => Sources::open(&plan.sample, &host, groups, held.as_ref())?,
+    };
     let triggers = plan.file.rotates_at.as_deref();
     let triggers =
         triggers.map(|text| open::open_triggers(text, &plan.sample, &host, held.as_ref())).transpose()?;

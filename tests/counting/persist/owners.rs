@@ -117,6 +117,65 @@ fn what_was_added_is_recorded_by_a_new_owner() {
     }
 }
 
+/// What becomes of records is the new owner's to say; what is recorded was said when the events were opened.
+#[test]
+fn a_new_owner_has_the_options_of_record() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    let [first, packed] = ["first.data", "packed.data"].map(|name| run.file(name));
+    let line = ["record", "--call-graph", "dwarf", "-c", "1", "-e", "page-faults:u", "-p", &worker.pid()];
+    let recorder = run.start(&line, &first);
+    let from = recorder.id().to_string();
+    run.pmc(&["persist", "adopt", "faults", "--from", &from]).expect(0);
+    ended(recorder).expect(0);
+    for (option, words) in [
+        ("-F99", "recorded as they were opened"),
+        ("-g", "recorded as they were opened"),
+        ("--all-cpus", "recorded as they were opened"),
+        ("-S", "keep the oldest records"),
+        ("--nonsense", "has no option --nonsense"),
+    ] {
+        run.pmc(&["persist", "attach", "faults", option]).expect(2).says(&[words]);
+    }
+    // Copies of stacks are unwound, as record does it, and records are packed.
+    worker.work(3);
+    let mut attach =
+        run.command(&["persist", "attach", "faults", "-z", "--json", "-o", &packed, "--", "true"]);
+    let ran: kit::Ran = attach.output().expect("pmc starts").into();
+    let document: serde_json::Value = serde_json::from_str(&ran.expect(0).stdout).expect("JSON");
+    let samples = document["samples"].as_u64().expect("a number");
+    assert!(samples > 0 && document["stacks_unwound"].as_u64() == Some(samples), "{document}");
+    assert_eq!((&document["ended_by"], &document["lost"]), (&"command".into(), &0.into()));
+    let shown = run.pmc(&["evlist", "-v", "-i", &packed]).expect(0).stdout;
+    assert!(shown.contains("CALLCHAIN") && !shown.contains("STACK_USER"), "{shown}");
+    run.pmc(&["info", &packed]).expect(0).prints(&["Zstd"]);
+    for perf in oracle::perfs() {
+        let script = oracle::says(&perf, &["script", "-G", "-F", "event", "-i", &packed]);
+        assert_eq!(script.matches("page-faults:u").count() as u64, samples, "{}", perf.display());
+    }
+    // One file after the other; what the rings held comes into the first.
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--normal"]).expect(0);
+    worker.work(3);
+    let row = run.file("row.data");
+    let attached = run.read(&["persist", "attach", "execs", "--switch-output", "-o", &row], "row");
+    let files = || -> Vec<String> {
+        let all = fs::read_dir(run.path("")).expect("a folder").map(|file| file.expect("a file").path());
+        all.filter_map(|path| Some(path.to_str()?.to_owned()).filter(|path| path.contains("row.data.")))
+            .collect()
+    };
+    kill_process(Pid::from_child(&attached), Signal::USR2).expect("it is there");
+    kit::wait_for("the first file", || !files().is_empty());
+    worker.work(2);
+    run.let_go();
+    ended(attached).expect(0).says(&["5 samples, none lost"]);
+    let mut lines: Vec<usize> = files().iter().map(|file| run.lines(file, "filename=/bin/true")).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [2, 3]);
+}
+
 #[test]
 fn what_cannot_be_handed_over_stays_where_it_is() {
     if !ready() {
