@@ -70,6 +70,10 @@ impl HeldEvent {
             return Err(Error::usage(format!("{}: no event of the kernel's", definition.event))
                 .why("only what the kernel counts can be held"));
         }
+        if !definition.pids.is_empty() && specs.iter().any(|spec| spec.qualifiers.system) {
+            return Err(Error::usage(format!("{}: -p is of processes, `system` of CPUs", definition.event))
+                .try_this("one of them"));
+        }
         // Halves of one event, on cores that differ, stay together.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))

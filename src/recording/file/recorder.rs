@@ -24,8 +24,8 @@ use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Reading, Rings, by_thread};
 use crate::error::{Error, Exit, Result, Warning, say};
-use crate::host::Host;
 use crate::host::process::Thread as Alive;
+use crate::host::{CpuList, Host};
 use crate::persistent::client::hand_over;
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{MOST_DESCRIPTORS, Request};
@@ -440,6 +440,11 @@ impl Recorder<'_> {
         if !self.sources.are_own() {
             return refuse("some of them are a holder's already");
         }
+        if self.sources.rings.is_mixed() {
+            return refuse(
+                "some of them are of whole CPUs and others of processes, and an entry is of one kind",
+            );
+        }
         if !is_on {
             return refuse("they are off (-D, --control), and nobody would switch them on");
         }
@@ -586,12 +591,8 @@ impl Recorder<'_> {
         let mut out = Encoder::new(self.output.trailer());
         self.synthesize_machine(&mut out);
         let pids = match (&self.plan.scope, self.command) {
-            (Scope::Cpus(cpus), _) => {
-                if self.plan.synthesis.tasks {
-                    synthesize::idle(cpus, &mut out);
-                }
-                self.host.processes()
-            }
+            (Scope::Cpus(cpus), _) => self.synthesize_cpus(cpus, &mut out),
+            _ if self.sources.rings.is_mixed() => self.synthesize_cpus(&self.host.online_cpus(), &mut out),
             (Scope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
             (Scope::Command, Some(command)) => {
                 // What it maps, the kernel tells from its exec on.
@@ -610,6 +611,14 @@ impl Recorder<'_> {
         out.finished_init();
         output.tell(out.bytes())?;
         Ok(())
+    }
+
+    /// Whoever runs may be on these CPUs, nobody too.
+    fn synthesize_cpus(&self, cpus: &CpuList, out: &mut Encoder) -> Vec<u32> {
+        if self.plan.synthesis.tasks {
+            synthesize::idle(cpus, out);
+        }
+        self.host.processes()
     }
 
     fn synthesize_machine(&self, out: &mut Encoder) {
