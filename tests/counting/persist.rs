@@ -376,7 +376,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     let theirs = Run::new();
     // The built binary may lie where only root looks.
     let binary = theirs.path("pmc");
-    fs::copy(kit::binary(), &binary).expect("a copy");
+    kit::copy_program(kit::binary(), &binary);
     let user = |run: &Run, words: &[&str]| -> Ran {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&binary).args(words);

@@ -100,7 +100,7 @@ fn processes_are_found_by_name() {
     }
     let place = Place::new();
     let napper = place.file("pmc-napper");
-    std::fs::copy("/bin/sleep", &napper).unwrap();
+    kit::copy_program("/bin/sleep", &napper);
     let mut asleep = Command::new(&napper).arg("1000").spawn().unwrap();
     kit::wait_until_idle(asleep.id());
     // The manual's: pmcstat -t '^emacs$' -p instructions
@@ -182,7 +182,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
     }
     let place = Place::new();
     let busy = place.file("pmc-busy");
-    std::fs::copy(kit::on_path("sh").expect("a shell"), &busy).unwrap();
+    kit::copy_program(kit::on_path("sh").expect("a shell"), &busy);
     let busy =
         Command::new("taskset").args(["-c", "0"]).arg(busy).args(["-c", "while :; do :; done"]).spawn();
     let mut busy = busy.unwrap();

@@ -228,6 +228,14 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
 }
 
+/// Copies what is to be executed. Another process writes it: whatever other tests start in the meantime would have a
+/// descriptor of ours for a moment, and the kernel executes nothing that anybody may write to (ETXTBSY).
+#[track_caller]
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp").args([from.as_ref(), to.as_ref()]).status();
+    assert!(copied.expect("cp starts").success(), "{} is copied", from.as_ref().display());
+}
+
 /// Needs a program of this name (also the name of the need).
 #[track_caller]
 pub fn need_program(program: &str) -> bool {
@@ -255,7 +263,7 @@ pub fn as_nobody(args: &[&str]) -> Option<Ran> {
     let dir =
         tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().expect("a folder");
     let (pmc, run) = (dir.path().join("pmc"), dir.path().join("run"));
-    std::fs::copy(binary(), &pmc).expect("a copy");
+    copy_program(binary(), &pmc);
     std::fs::create_dir(&run).expect("ours");
     std::os::unix::fs::chown(&run, Some(65534), Some(65534)).expect("root may");
     let mut command = Command::new("setpriv");

@@ -36,10 +36,12 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     sent.map_err(|error| Error::io(format!("asking process {pid}"), error))?;
     let (given, begun) = (handover::name(pid), Instant::now());
     let (directory, entry) = loop {
+        // In this order: one that has ended has published what it was going to.
+        let is_there = hears(host, pid);
         if let Ok(found) = find(&given, host) {
             break found;
         }
-        if begun.elapsed() > PATIENCE || !hears(host, pid) {
+        if begun.elapsed() > PATIENCE || !is_there {
             return Err(refused("it has said why, or it publishes where we do not look"));
         }
         sleep(Duration::from_millis(10));

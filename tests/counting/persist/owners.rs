@@ -150,7 +150,7 @@ fn a_new_owner_has_the_options_of_record() {
     let [unwound, kept] =
         ["stacks_unwound", "copies_kept"].map(|of| document[of].as_u64().expect("a number"));
     // One that is not unwound in time keeps its copy.
-    assert!(unwound > 0 && unwound + kept == samples, "{document}");
+    assert!(samples > 0 && unwound + kept == samples, "{document}");
     assert_eq!((&document["ended_by"], &document["lost"]), (&"command".into(), &0.into()));
     let shown = run.pmc(&["evlist", "-v", "-i", &packed]).expect(0).stdout;
     let shown = shown.lines().next().unwrap_or_default();

@@ -214,7 +214,7 @@ fn a_hostile_name_is_harmless() {
     }
     let dir = tempfile::tempdir().unwrap();
     let name = dir.path().join("a\u{1b}[31m\u{202e}\nb");
-    std::fs::copy("/bin/true", &name).unwrap();
+    kit::copy_program("/bin/true", &name);
     let name = name.to_str().unwrap();
     for form in [&[][..], &["-x,"], &["-j"], &["--json=2"], &["-v"], &["--openmetrics"]] {
         let args = [&["stat"], form, &["-e", "task-clock", "--", name]].concat();
