@@ -45,8 +45,7 @@ impl Attached {
         let events: Vec<Attr> = open.events.iter().map(recorded).map(|event| event.attr).collect();
         let all = |is_so: fn(&Attr) -> bool| events.iter().take(open.sampled).all(is_so);
         let any = |flag: Flag| events.iter().any(|attr| attr.get(flag));
-        let keeps_newest = any(Flag::WriteBackward);
-        if file.snapshots && !keeps_newest {
+        if file.snapshots && !all(|attr| attr.get(Flag::WriteBackward)) {
             return Err(Error::usage(format!(
                 "-S: the rings of {} keep the oldest records",
                 entry.definition.name
@@ -54,9 +53,10 @@ impl Attached {
             .why("a snapshot is of the newest, and rings are what they were made")
             .try_this("pmc persist add … --overwrite, or pmc record --overwrite and adopt"));
         }
-        // Who copies stacks must say whose they are: what keeps its copy belongs to another event.
-        let can_unwind = all(|attr| attr.sample_type() & sample_type::IDENTIFIER != 0) && !keeps_newest;
-        plan.unwinds &= can_unwind;
+        // Who copies stacks must say whose they are: what keeps its copy belongs to another event. And what
+        // is mapped must be known in time, which a ring that keeps the newest tells in the end.
+        let tells_whose = all(|attr| attr.sample_type() & sample_type::IDENTIFIER != 0);
+        plan.unwinds &= tells_whose && !any(Flag::WriteBackward);
         let copied = events.iter().map(Attr::sample_stack_user).max().unwrap_or(0);
         let has_chains = events.iter().any(|attr| attr.sample_type() & sample_type::CALLCHAIN != 0);
         plan.scope = scope(&open)?;
@@ -70,21 +70,27 @@ impl Attached {
             namespaces: any(Flag::Namespaces),
             cgroups: any(Flag::Cgroup),
             clock: events.iter().find(|attr| attr.get(Flag::UseClockid)).map(Attr::clockid),
-            backward: keeps_newest,
+            backward: any(Flag::WriteBackward),
             ..held_options()
         };
         Ok(Self { directory, entry, open: *open, descriptors })
     }
 
-    /// Takes them over, from where the holder has stopped reading; the entry is held no more. With the
-    /// threads that are recorded.
+    /// Takes them over, from where the holder has stopped reading. With the threads that are recorded.
     ///
     /// # Errors
-    /// As [`take`]; the holder's.
-    pub(crate) fn take(self, scope: &Scope, host: &Host) -> Result<(Sources, Vec<Alive>)> {
-        let sources = Sources::of(take(&self.open, self.descriptors)?);
-        // The rings are ours as well, and keep what they hold.
-        ask(&self.directory, &Request::Remove { entry: self.entry.id.to_string() })?;
+    /// As [`take`].
+    pub(crate) fn take(&mut self, scope: &Scope, host: &Host) -> Result<(Sources, Vec<Alive>)> {
+        let sources = Sources::of(take(&self.open, std::mem::take(&mut self.descriptors))?);
         Ok((sources, threads(scope, host)))
+    }
+
+    /// All is there that the recording needs: they are held no more. The rings, which are ours as well, keep
+    /// what they hold.
+    ///
+    /// # Errors
+    /// The holder's.
+    pub(crate) fn settle(self) -> Result<()> {
+        ask(&self.directory, &Request::Remove { entry: self.entry.id.to_string() }).map(drop)
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
     let attached = plan.attached.take();
-    let attached = attached
+    let mut attached = attached
         .map(|(directory, entry)| Attached::ask(directory, entry, &mut plan.sample, &plan.file))
         .transpose()?;
     let groups = if attached.is_some() { Vec::new() } else { open::groups(&plan.sample, &host)? };
@@ -56,7 +56,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&plan.sample.course, streams)?;
-    let (sources, threads) = match attached {
+    let (sources, threads) = match &mut attached {
         Some(attached) => attached.take(&plan.sample.scope, &host)?,
         None => Sources::open(&plan.sample, &host, groups, held.as_ref())?,
     };
@@ -74,6 +74,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
     // The command, its gate passed, and the thread that unwinds run as they would.
     open::run_in_real_time(plan.realtime)?;
+    attached.map_or(Ok(()), Attached::settle)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
         host: &host,

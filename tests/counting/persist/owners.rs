@@ -163,6 +163,9 @@ fn a_new_owner_has_the_options_of_record() {
     // One file after the other; what the rings held comes into the first.
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--normal"]).expect(0);
     worker.work(3);
+    run.pmc(&["persist", "attach", "execs", "-S"]).expect(2).says(&["keep the oldest records"]);
+    // Who cannot write has taken nothing away.
+    run.pmc(&["persist", "attach", "execs", "-o", "/nowhere/at/all"]).expect(1).says(&["/nowhere/at/all"]);
     let row = run.file("row.data");
     let attached = run.read(&["persist", "attach", "execs", "--switch-output", "-o", &row], "row");
     // With the time that each was ended behind their names, which is no number of a process.
