@@ -25,6 +25,7 @@ pub mod persist;
 pub mod pmcstat;
 pub mod profile;
 pub mod record;
+pub mod recording_options;
 pub mod report;
 pub mod reserve;
 pub mod sample_filter;
@@ -119,6 +120,18 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
         Some(about) => filled.about(about).long_about(None::<&str>),
         None => filled,
     }
+}
+
+/// Whether an option as it is typed, `-F` or `--freq`, is one of these.
+pub fn has_option<A: Args>(typed: &str) -> bool {
+    let command = A::augment_args(clap::Command::new("pmc"));
+    let is_it = |arg: &clap::Arg| match typed.strip_prefix("--") {
+        Some(long) => arg.get_long_and_visible_aliases().is_some_and(|all| all.contains(&long)),
+        None => {
+            arg.get_short().is_some_and(|short| typed.strip_prefix('-') == Some(short.to_string().as_str()))
+        }
+    };
+    command.get_arguments().any(is_it)
 }
 
 /// What these words mean to a command.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::recording_options::RecordingOptions;
+
 /// Keep events running with nobody looking, for whoever comes later.
 #[derive(Debug, Args)]
 pub struct Persist {
@@ -16,6 +18,16 @@ pub struct Persist {
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub enum PersistCommand {
+    /// With what is held.
+    #[command(flatten)]
+    Holding(Holding),
+    /// Record what an entry holds and what comes, until the end; the entry goes
+    Attach(Box<Attach>),
+}
+
+/// What can be done with what is held.
+#[derive(Debug, Subcommand)]
+pub enum Holding {
     /// Open an event and keep it: it counts and records from now on, until it is removed
     Add(Add),
     /// List what is held, and what was lost with a holder that has ended
@@ -30,8 +42,6 @@ pub enum PersistCommand {
     Rename(Rename),
     /// Keep the events of a running `pmc record`, which ends; they go on
     Adopt(Adopt),
-    /// Record what an entry holds and what comes, until the end; the entry goes
-    Attach(Attach),
     /// Close entries; forget those that were lost
     Rm(Remove),
     /// Run the holder in the foreground, as a service does
@@ -128,27 +138,33 @@ pub struct Rename {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The recording ends, its file whole; its events go on in the holder, with their rings, and nothing between is missing.
+A command that it has started goes on, too.
 kill -USR1 PID does the same; they are called record-PID then.")]
 pub struct Adopt {
     /// What to call them: letters, digits, `_`, `-`, `.`
     pub name: String,
 
-    /// The process id of a `pmc record` of processes or CPUs
+    /// The process id of a `pmc record`
     #[arg(long, value_name = "PID")]
     pub from: u32,
 }
 
 /// Record what an entry holds and what comes.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc persist attach execs -o execs.data                until the processes have ended, or SIGINT
+  pmc persist attach execs --switch-output=1m -z -- make
+What is sampled, on whom, how often and with which call chains was said when the events were opened.")]
 pub struct Attach {
     /// Its name or number
     pub name: String,
 
-    /// The file
-    #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
-    pub output: PathBuf,
+    /// What becomes of the records.
+    #[command(flatten)]
+    pub recording: RecordingOptions,
 
-    /// Ends the recording with its end; without one, a signal does
+    /// Ends the recording with its end; without one, the processes' end or a signal does
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -1,8 +1,8 @@
 //! `pmc record`: what can be typed.
 
-use std::path::PathBuf;
-
 use clap::{ArgAction, Args};
+
+use super::recording_options::RecordingOptions;
 
 /// Sample a command, running processes, or whole CPUs into a file that `pmc report` and `perf report` read.
 #[derive(Debug, Args)]
@@ -66,16 +66,6 @@ pub struct Record {
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
-    /// With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf
-    /// does, to be unwound when the file is read
-    #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
-    pub unwind: String,
-
-    /// With live, leave stacks cut where their copy ends: join them with nothing seen before of the same
-    /// thread
-    #[arg(long)]
-    pub no_join: bool,
-
     /// Greatest number of frames in a call chain
     #[arg(long, value_name = "N")]
     pub max_stack: Option<u16>,
@@ -120,9 +110,9 @@ pub struct Record {
     #[arg(long, conflicts_with_all = ["all_cpus", "cpus"])]
     pub per_thread: bool,
 
-    /// Write to this file; `-`: to standard output, as a stream
-    #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
-    pub output: PathBuf,
+    /// When it ends, and what becomes of the records.
+    #[command(flatten)]
+    pub recording: RecordingOptions,
 
     /// Size of a ring: pages, or bytes with B, K, M or G (a power of two); AREA: of what a trace goes into
     #[arg(short = 'm', long, value_name = "SIZE[,AREA]")]
@@ -132,18 +122,10 @@ pub struct Record {
     #[arg(long)]
     pub no_buffering: bool,
 
-    /// Record with this real-time priority (SCHED_FIFO)
-    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(1..=99))]
-    pub realtime: Option<i32>,
-
     /// Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control
     /// says so; 10-20,30-40: only in these ranges of time, after which it ends
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
-
-    /// End recording after this time: milliseconds, or with a unit (10s, 2m)
-    #[arg(long, visible_alias = "duration", value_name = "TIME")]
-    pub timeout: Option<String>,
 
     /// Record no samples, only what is mapped and started
     #[arg(short = 'n', long)]
@@ -249,11 +231,6 @@ pub struct Record {
     #[arg(short = 'k', long, value_name = "CLOCK")]
     pub clockid: Option<String>,
 
-    /// Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end; of a
-    /// trace, so many bytes
-    #[arg(short = 'S', long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub snapshot: Option<String>,
-
     /// Samples of events whose group a trace leads carry the newest bytes of it (4K where not said)
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub aux_sample: Option<String>,
@@ -266,52 +243,9 @@ pub struct Record {
     #[arg(long)]
     pub backlog: bool,
 
-    /// Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "signal")]
-    pub switch_output: Option<String>,
-
-    /// Start another file when one of these events happens, which are not recorded themselves
-    #[arg(long, value_name = "EVENTS")]
-    pub switch_output_event: Option<String>,
-
-    /// With --switch-output: keep only the newest N files
-    #[arg(long, value_name = "N")]
-    pub switch_max_files: Option<usize>,
-
-    /// End the recording when the file is so large, such as 100M
-    #[arg(long, value_name = "SIZE")]
-    pub max_size: Option<String>,
-
-    /// Compress (zstd, level 1 to 22)
-    #[arg(short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "1",
-          value_parser = clap::value_parser!(i32).range(0..=22))]
-    pub compression_level: Option<i32>,
-
-    /// What is told of those who run already: task, mmap (and task), cgroup, all, no
-    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', default_value = "all",
-          value_parser = ["no", "all", "task", "mmap", "cgroup"])]
-    pub synth: Vec<String>,
-
-    /// Do not look for the build-ids of files
-    #[arg(short = 'B', long)]
-    pub no_buildid: bool,
-
-    /// Do not keep the files that samples lie in (see pmc buildid-cache)
-    #[arg(short = 'N', long)]
-    pub no_buildid_cache: bool,
-
-    /// Build-ids of all mapped files, not only of those with samples
-    #[arg(long)]
-    pub buildid_all: bool,
-
     /// As -N: mappings carry their build-id anyway, wherever the kernel can tell it
     #[arg(long)]
     pub buildid_mmap: bool,
-
-    /// Take orders (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO:
-    /// fd:CTL[,ACK] or fifo:CTL[,ACK]
-    #[arg(long, value_name = "fd:…|fifo:…")]
-    pub control: Option<String>,
 
     /// Put all events into one group of the kernel
     #[arg(long)]
@@ -325,10 +259,6 @@ pub struct Record {
     #[arg(long)]
     pub sample_identifier: bool,
 
-    /// Put date and time behind the file's name
-    #[arg(long)]
-    pub timestamp_filename: bool,
-
     /// What to do about a hardware reservation: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
     pub reserve: String,
@@ -336,18 +266,6 @@ pub struct Record {
     /// Open everything, record nothing
     #[arg(long)]
     pub dry_run: bool,
-
-    /// Say more: what was opened, and how
-    #[arg(short = 'v', long, action = ArgAction::Count)]
-    pub verbose: u8,
-
-    /// In the end print on standard output what the recording came to, as a JSON object
-    #[arg(long)]
-    pub json: bool,
-
-    /// Say nothing but errors
-    #[arg(short = 'q', long)]
-    pub quiet: bool,
 
     /// Variables that the command has besides ours: nobody types them.
     #[arg(skip)]

@@ -46,7 +46,9 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
 
 use crate::cli::perf_only::PERF_ONLY;
 use crate::cli::perf_options::{self, Answer};
-use crate::cli::{Cli, Command};
+use crate::cli::persist::PersistCommand;
+use crate::cli::record::Record;
+use crate::cli::{Cli, Command, has_option};
 use crate::config::{Config, Place};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
@@ -104,7 +106,7 @@ fn show(answer: &clap::Error) -> Exit {
         let _ = answer.print();
         return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
     }
-    say::error(&usage::error(answer, PERF_ONLY));
+    say::error(&usage::error(answer, PERF_ONLY, has_option::<Record>));
     Exit::Usage
 }
 
@@ -167,7 +169,8 @@ fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
 /// When one asks for something that pmc does not do.
 fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     let Some((command, typed)) = matches.subcommand() else { return Ok(()) };
-    say::be_quiet(matches!(typed.try_get_one("quiet"), Ok(Some(true))));
+    let innermost = typed.subcommand().map_or(typed, |(_, typed)| typed);
+    say::be_quiet(matches!(innermost.try_get_one("quiet"), Ok(Some(true))));
     for option in perf_options::typed(command, typed) {
         match option.answer {
             Answer::IsSo(_) => {}
@@ -273,7 +276,12 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Resul
         Command::Config(typed) => config::run(&config::Plan::new(&typed)?),
         Command::Help(typed) => Ok(help(&typed.command)),
         Command::Version(typed) => version::run(typed.build_options),
-        Command::Persist(typed) => persist::run(persist::Plan::new(typed.command, &Host::live())?),
+        Command::Persist(typed) => match typed.command {
+            PersistCommand::Holding(typed) => persist::run(persist::Plan::new(typed, &Host::live())?),
+            PersistCommand::Attach(typed) => {
+                record::run(record::Plan::attaching(*typed, &Host::live())?, None)
+            }
+        },
         Command::Start(typed) => persist::run(persist::Plan::start(typed)),
         Command::Stop(typed) => persist::run(persist::Plan::stop(typed)),
         Command::Reserve(typed) => reserve::run(typed),

@@ -10,8 +10,16 @@ use crate::error::Error;
 /// Names of commands that only perf has, what they are for, and what of pmc comes nearest.
 type PerfOnly = (&'static [&'static str], &'static str, &'static str);
 
-/// A complaint of clap's as an error. `perf_only`: commands that pmc has not.
-pub(super) fn error(complaint: &clap::Error, perf_only: &[PerfOnly]) -> Error {
+/// Who records events that are open already.
+const ATTACH: &str = "pmc persist attach";
+
+/// A complaint of clap's as an error. `perf_only`: commands that pmc has not; `is_of_record`: whether an
+/// option is one of `pmc record`.
+pub(super) fn error(
+    complaint: &clap::Error,
+    perf_only: &[PerfOnly],
+    is_of_record: impl FnOnce(&str) -> bool,
+) -> Error {
     let texts = |kind| match complaint.get(kind) {
         Some(ContextValue::String(text)) => vec![text.as_str()],
         Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
@@ -27,6 +35,11 @@ pub(super) fn error(complaint: &clap::Error, perf_only: &[PerfOnly]) -> Error {
             }
             None => Error::usage(format!("pmc has no command {name}")),
         },
+        (_, [name]) if command == ATTACH && is_of_record(name) => {
+            return Error::usage(format!("{command} has no option {name}"))
+                .why("the events are open, and are recorded as they were opened")
+                .try_this(format!("pmc record {name} first, then pmc persist adopt; or pmc persist add"));
+        }
         (_, [name]) if complaint.kind() == ErrorKind::UnknownArgument => {
             Error::usage(format!("{command} has no option {name}"))
         }

@@ -118,6 +118,12 @@ impl Facts {
             other => self.pmu(other),
         }
     }
+
+    /// Whether it asks for a counter of the cores, and sysfs, which has PMUs, has none of them.
+    pub fn lacks_hardware(&self, attr: &Attr) -> bool {
+        let of_cores = matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW);
+        of_cores && !self.pmus.is_empty() && self.pmu_of(attr).is_none()
+    }
 }
 
 fn pmus(host: &Host) -> Vec<KnownPmu> {
@@ -150,5 +156,9 @@ mod tests {
         assert_eq!(facts.core_pmus().count(), 0);
         assert!(facts.virtual_machine);
         assert!(facts.pmu_of(&Attr::new(kind::RAW, 0x1c2)).is_none());
+        assert!(facts.lacks_hardware(&Attr::new(kind::RAW, 0x1c2)));
+        assert!(!facts.lacks_hardware(&Attr::new(kind::SOFTWARE, 0)));
+        // Without sysfs nobody knows.
+        assert!(!Facts::default().lacks_hardware(&Attr::new(kind::HARDWARE, 0)));
     }
 }

@@ -125,6 +125,8 @@ pub struct Rings {
     keeps_contexts: bool,
     per_thread: bool,
     aux: Option<AuxOptions>,
+    /// Some are of whole CPUs, others of tasks.
+    is_mixed: bool,
     /// See [`RingOptions::keeps_contexts`].
     guards: Vec<(u32, EventFd)>,
     /// Dropped after the events.
@@ -181,6 +183,7 @@ impl Rings {
             keeps_contexts: setting.keeps_contexts,
             per_thread: setting.per_thread,
             aux: setting.aux,
+            is_mixed: false,
             guards: Vec::new(),
             probes: Vec::new(),
         };
@@ -188,12 +191,16 @@ impl Rings {
             let grouped = group.braces && group.events.len() > 1;
             let mut members = Vec::new();
             for (place, spec) in group.events.into_iter().enumerate() {
+                let is_beside = spec.qualifiers.system && !setting.system;
+                rings.is_mixed |= is_beside;
                 let role = SampleRole {
+                    system: setting.system || is_beside,
                     tracks: !setting.tracker && rings.events.is_empty(),
                     leads: !grouped || place == 0,
                     read_by_leader: group.leader_sampling,
                     grouped,
-                    on_exec: setting.on_exec,
+                    // No exec starts what is open on a CPU.
+                    on_exec: setting.on_exec && !is_beside,
                     ..base
                 };
                 let request = sampling::request(&spec, options, role)?;
@@ -214,6 +221,11 @@ impl Rings {
             rings.add(spec, None, request, true);
         }
         Ok(rings)
+    }
+
+    /// Whether events of whole CPUs (`system`) are beside those of tasks.
+    pub fn is_mixed(&self) -> bool {
+        self.is_mixed
     }
 
     /// The CPUs that any event's text names.
@@ -256,7 +268,7 @@ impl Rings {
             let mut leader = None;
             for position in 0..self.groups[group].len() {
                 let event = self.groups[group][position];
-                if !self.events[event].takes(slot, self.per_thread) {
+                if !self.is_of(event, slot) || !self.events[event].takes(slot, self.per_thread) {
                     continue;
                 }
                 let lead = leader.map(|at: usize| &self.open[at].fd);
@@ -275,6 +287,13 @@ impl Rings {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the event is of this slot's kind, where events of whole CPUs are beside those of tasks. What
+    /// tracks is of both: who is sampled on a CPU must be known, and who begins below a task.
+    fn is_of(&self, event: usize, slot: TargetSlot) -> bool {
+        let is_system = self.events[event].spec.qualifiers.system;
+        !self.is_mixed || event >= self.sampled_events() || is_system == slot.tid.is_none()
     }
 
     /// Keeps a thread's events with it, if that is asked for. A thread that has gone is met by its events.
@@ -445,7 +464,9 @@ impl Rings {
         if !self.on_exec {
             return self.switch_where(true, |_| true);
         }
-        let limited = self.leaders().filter_map(|open| Some((open, self.most_samples(open)?)));
+        self.switch_where(true, |event| event.qualifiers.system)?;
+        let of_task = self.leaders().filter(|open| open.slot.tid.is_some());
+        let limited = of_task.filter_map(|open| Some((open, self.most_samples(open)?)));
         for (SampledSlot { fd, .. }, most) in limited {
             // The task is held meanwhile; the kernel keeps the limit for when it starts the event.
             fd.refresh(most)?;
@@ -653,7 +674,7 @@ impl SampledEvent {
         let has = |cpus: &Option<CpuList>, cpu| cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
         match slot.cpu {
             None => self.spec.cpus.is_none(),
-            Some(_) if per_thread && self.spec.cpus.is_none() => false,
+            Some(_) if per_thread && slot.tid.is_some() && self.spec.cpus.is_none() => false,
             Some(cpu) => has(&self.spec.cpus, cpu) && has(&self.spec.core_cpus, cpu),
         }
     }

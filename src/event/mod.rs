@@ -216,6 +216,8 @@ pub struct Qualifiers {
     pub branch_type: Option<u64>,
     /// `descendants`: of processes, those that they have already, too.
     pub descendants: bool,
+    /// `system`: on whole CPUs, beside events that are of processes.
+    pub system: bool,
     /// `log-exit`: each thread's count is recorded when it ends.
     pub log_exit: bool,
     /// `log-cswitch`: each thread's count is recorded at its context switches, and when it ends.

@@ -202,6 +202,10 @@ fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<
             spec.qualifiers.inherit = Some(on);
             spec.qualifiers.descendants = on;
         }
+        "system" => {
+            spec.qualifiers.system = on;
+            spec.system_wide |= on;
+        }
         "callchain" => spec.qualifiers.call_graph = Some(if on { "fp" } else { "no" }.to_owned()),
         "log-exit" => spec.qualifiers.log_exit = on,
         "log-cswitch" => spec.qualifiers.log_cswitch = on,

@@ -98,7 +98,7 @@ impl Term<'_> {
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.
-pub(super) const FLAGS: [&str; 28] = [
+pub(super) const FLAGS: [&str; 29] = [
     "usr",
     "os",
     "hv",
@@ -112,6 +112,7 @@ pub(super) const FLAGS: [&str; 28] = [
     "any",
     "anythread",
     "descendants",
+    "system",
     "log-exit",
     "log-cswitch",
     "callchain",

@@ -71,6 +71,10 @@ impl HeldEvent {
             return Err(Error::usage(format!("{}: no event of the kernel's", definition.event))
                 .why("only what the kernel counts can be held"));
         }
+        if !definition.pids.is_empty() && specs.iter().any(|spec| spec.qualifiers.system) {
+            return Err(Error::usage(format!("{}: -p is of processes, `system` of CPUs", definition.event))
+                .try_this("one of them"));
+        }
         // Halves of one event, on cores that differ, stay together.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))
@@ -154,7 +158,7 @@ impl HeldEvent {
     pub(super) fn hand_over(&self) -> Result<(Handover, Vec<OwnedFd>)> {
         let failed = |error| Error::io(format!("handing {} over", self.entry.definition.name), error);
         let descriptors: io::Result<Vec<OwnedFd>> =
-            self.rings.descriptors_of_instances().map(|fd| fd.try_clone_to_owned()).collect();
+            self.rings.all_descriptors().map(|fd| fd.try_clone_to_owned()).collect();
         Ok((handover::describe(&self.rings, &self.scope), descriptors.map_err(failed)?))
     }
 

@@ -12,15 +12,43 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
+use super::Entry;
 use super::directory::RunDirectory;
 use super::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Request, receive, send};
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::host::persistent::RUN_DIRECTORY;
 
 /// How long an answer may take: opening tracepoints on every CPU of a large machine takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a new holder may take to listen.
 const START: Duration = Duration::from_secs(10);
+
+/// Where entries may be: this user's run directory, then root's.
+pub fn directories(host: &Host) -> Vec<RunDirectory> {
+    host.run_directories().into_iter().map(RunDirectory::at).collect()
+}
+
+/// An entry that is published, by name or number, and where.
+///
+/// # Errors
+/// There is none: what there is, and what was lost.
+pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
+    let all = directories(host);
+    if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
+        return Ok(found);
+    }
+    let names: Vec<String> =
+        all.iter().flat_map(RunDirectory::entries).map(|entry| entry.definition.name).collect();
+    let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| lost.entry.definition.name == word);
+    let error = Error::new(format!("no persistent event `{word}` is held"));
+    let error = match (lost, names.is_empty()) {
+        (Some(lost), _) => error.why(format!("it was, and was lost: {}", lost.why)),
+        (None, true) => error.why("nothing is"),
+        (None, false) => error.why(format!("these are: {}", names.join(", "))),
+    };
+    Err(error.try_this(format!("pmc persist add {word} -e EVENT")))
+}
 
 /// Asks the holder that runs.
 ///
@@ -141,4 +169,9 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
         io::ErrorKind::PermissionDenied => error.why("it is another user's"),
         _ => error,
     }
+}
+
+/// The holder has answered in a way that is no answer to the question.
+pub fn misunderstood() -> Error {
+    Error::new("the holder answered something else than was asked").why("it is another version of pmc's")
 }

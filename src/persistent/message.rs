@@ -129,6 +129,9 @@ pub struct Handover {
     pub sampled: usize,
     /// Each instance: its id, the index of its ring, CPU, thread (`u64::MAX`: any).
     pub instances: Vec<[u64; 4]>,
+    /// How many descriptors more lie behind those: they keep the events with their threads.
+    #[serde(default)]
+    pub guards: usize,
     /// For each ring the index of the instance that it is mapped on.
     pub rings: Vec<usize>,
     /// Bytes of each ring.

@@ -89,8 +89,8 @@ impl<A: Driven, B: Driven> Driven for Beside<A, B> {
         self.recording.snapshot();
     }
 
-    fn detach(&mut self) -> bool {
-        self.recording.detach()
+    fn detach(&mut self, is_on: bool) -> bool {
+        self.recording.detach(is_on)
     }
 
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {

@@ -70,8 +70,9 @@ pub(super) trait Driven: EventSwitch {
     /// SIGUSR2 has come, or an order for a snapshot.
     fn snapshot(&mut self) {}
 
-    /// SIGUSR1 has come: the events are to go to a holder. Whether they have; then it is over.
-    fn detach(&mut self) -> bool {
+    /// SIGUSR1 has come: the events, which are on or not, are to go to a holder. Whether they have; then it
+    /// is over, and a command is left to itself.
+    fn detach(&mut self, _is_on: bool) -> bool {
         false
     }
 
@@ -194,7 +195,8 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     }
     measurement.now = monotonic_ns();
     driven.stop(&measurement.ending)?;
-    let command = command.filter(|_| measurement.ending.outcome.is_none());
+    let Ending { outcome, handed_over, .. } = &measurement.ending;
+    let command = command.filter(|_| outcome.is_none() && !handed_over);
     if let Some(command) = &command {
         command.kill(signal::TERM);
     }
@@ -215,7 +217,7 @@ impl Measurement {
     ) -> Result<()> {
         while let Some(caught) = signals.next() {
             match caught.signal {
-                signal::USR1 => self.ending.stopped |= driven.detach(),
+                signal::USR1 => self.ending.handed_over |= driven.detach(self.activity.is_on(None)),
                 signal::USR2 => driven.snapshot(),
                 _ => self.ending.signal(caught, command),
             }

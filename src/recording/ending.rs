@@ -15,12 +15,14 @@ pub(crate) struct Ending {
     first_signal: Option<i32>,
     /// A second signal: do not wait for the command any longer.
     pub(crate) insisted: bool,
+    /// The events are somebody else's from now on; the command goes on under them.
+    pub(crate) handed_over: bool,
 }
 
 impl Ending {
     /// Whether it is over.
     pub(crate) fn over(&self) -> bool {
-        self.outcome.is_some() || self.stopped || self.timed_out || self.insisted
+        self.outcome.is_some() || self.stopped || self.timed_out || self.insisted || self.handed_over
     }
 
     /// The first signal is passed on to the command, which then may end in its own way; a second one, or the

@@ -9,8 +9,10 @@ use super::plan::Scope;
 use crate::abi::Attr;
 use crate::abi::attr::WORDS;
 use crate::counter::rings::{Instance, OpenEvents, Rings};
-use crate::counter::target::TargetSlot;
+use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::process::Thread as Alive;
 use crate::perfdata::RecordedEvent;
 use crate::persistent::message::{Handover, SnapshotEvent};
 use crate::sys::page_size;
@@ -48,6 +50,7 @@ pub(crate) fn describe(rings: &Rings, scope: &Scope) -> Handover {
             .collect(),
         sampled: rings.sampled_events(),
         instances: rings.instances().map(row).collect(),
+        guards: rings.all_descriptors().count() - rings.instances().count(),
         rings: rings.mapped_on(),
         ring_bytes: rings.ring_bytes(),
         cpus: match scope {
@@ -69,15 +72,27 @@ pub(crate) fn scope(handover: &Handover) -> Result<Scope> {
     }
 }
 
+/// The threads that run now of those whom events of this scope record: threads, whose numbers it has, and
+/// their descendants. The children of one that has ended are nobody's: then any may be meant. None where
+/// whole CPUs are recorded.
+pub(crate) fn threads(scope: &Scope, host: &Host) -> Vec<Alive> {
+    let Scope::Processes(tids) = scope else { return Vec::new() };
+    let pids: Option<Vec<u32>> = tids.iter().map(|&tid| Some(host.thread(tid)?.pid)).collect();
+    let families = pids.and_then(|pids| target::threads_of_families(host, &pids).ok());
+    families.unwrap_or_else(|| target::all_threads(host))
+}
+
 /// Takes over events that somebody has handed over.
 ///
 /// # Errors
 /// What does not belong together; what the kernel says of mapping their rings.
 pub(crate) fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rings> {
     let wrong = || Error::usage("what was handed over is not whole");
-    if descriptors.len() != handover.instances.len() {
+    let mut descriptors = descriptors;
+    if descriptors.len() != handover.instances.len() + handover.guards {
         return Err(wrong());
     }
+    let guards = descriptors.split_off(handover.instances.len());
     let event = |id: u64| handover.events.iter().position(|event| event.ids.contains(&id));
     let number = |word: u64| u32::try_from(word).ok();
     let instance = |(&[id, ring, cpu, tid], fd): (&[u64; 4], OwnedFd)| {
@@ -90,6 +105,7 @@ pub(crate) fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rin
         events: events.collect(),
         sampled: handover.sampled,
         instances: instances.ok_or_else(wrong)?,
+        guards,
         rings: handover.rings.clone(),
         pages: handover.ring_bytes as usize / page_size(),
     };

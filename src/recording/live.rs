@@ -289,6 +289,7 @@ impl<'a> Sampling<'a> {
         synthesize::machine(host, cgroups, &mut out);
         let pids = match self.plan.sample.scope {
             Scope::Cpus(_) => host.processes(),
+            _ if self.sources.rings().is_mixed() => host.processes(),
             _ => synthesize::pids(&self.threads),
         };
         let pids = self.sources.add_targets(pids, host, &mut out)?;

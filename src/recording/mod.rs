@@ -12,6 +12,7 @@
 //! wing understands. Leaves what is shown of it to the observers that commands hand in, and reading of
 //! recordings to `analysis`.
 
+pub(crate) mod attached;
 mod beside;
 pub(crate) mod control;
 pub(crate) mod counting;

@@ -8,11 +8,11 @@ use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
-use super::targets::{check_flags, explain, make_room_for_events, slots, threads};
+use super::targets::{check_flags, explain, make_room_for_events, slots, slots_of_cpus, threads};
 use super::{ended_threads, filters, launch, new_threads, time_slices};
-use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::CPU_CYCLES;
+use crate::abi::{Attr, sample_type};
 use crate::counter::Mode;
 use crate::counter::facts::Facts;
 use crate::counter::inherited_probes::{ProbeDefinition, make_inheritable};
@@ -156,12 +156,19 @@ pub(crate) fn open(
         && plan.reserve != Policy::Yield;
     let events = || groups.iter().flat_map(|(group, _)| &group.events);
     check_flags(events(), &plan.scope, &threads, host)?;
+    let is_mixed = events().any(|spec| spec.qualifiers.system) && !matches!(plan.scope, Scope::Cpus(_));
+    let mut options = plan.options.clone();
+    if is_mixed {
+        check_groups(&groups)?;
+        // Samples of one recording say where they were taken, or none does.
+        options.fields |= sample_type::CPU;
+    }
     let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,
         // A command that is sampled from its first moment needs no help; everything else is there before, and
         // a trace's decoder wants to be told apart.
-        tracker: !on_exec || plan.options.backward || plan.trace.is_some(),
+        tracker: !on_exec || plan.options.backward || plan.trace.is_some() || is_mixed,
         tracks_apart: plan.tracks_apart,
         with_id: plan.with_id || unwinds(plan, &groups),
         keeps_contexts: plan.options.stat || events().any(|spec| spec.qualifiers.logs()),
@@ -170,16 +177,17 @@ pub(crate) fn open(
     };
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let probes = inheritable_probes(&mut groups, plan.options.inherit, &plan.scope, host);
-    let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
+    let mut rings = Rings::new(groups, &options, setting).map_err(refused)?;
     rings.keep(probes);
     let slots = slots(plan, host, &threads, held, &rings);
+    let cpus = slots_of_cpus(host, &rings);
     let size = ring_bytes(plan, host, &slots);
     let sampled = match &plan.scope {
         Scope::Cpus(cpus) => Some(cpus),
         _ => None,
     };
     rings.check_cpus(&host.online_cpus(), sampled).map_err(refused)?;
-    make_room_for_events(rings.descriptors(slots.len()))?;
+    make_room_for_events(rings.descriptors(slots.len() + cpus.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {
         rings.map(pages).map_err(|refusal| refusal.explain(&Facts::own(host)).into_error("mapping the rings"))
@@ -217,11 +225,35 @@ pub(crate) fn open(
         say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
+    for slot in cpus {
+        // Not before: who has begun meanwhile below a task of ours is told by what tracks tasks alone.
+        rings.open_late(slot, mapped).map_err(refused)?;
+    }
     rings.set_filters().map_err(filters::refused)?;
     check_slices(&rings)?;
     check_ends(host, &rings)?;
     say_fallbacks(&rings);
     Ok((rings, threads))
+}
+
+/// A group is of one kind: the kernel opens it in one place.
+fn check_groups(groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> Result<()> {
+    let is_system = |spec: &EventSpec| spec.qualifiers.system;
+    let is_both = |group: &&EventGroup| {
+        group.braces && group.events.iter().any(is_system) && !group.events.iter().all(is_system)
+    };
+    match groups.iter().map(|(group, _)| group).find(is_both) {
+        None => Ok(()),
+        Some(group) => {
+            let names: Vec<&str> = group.events.iter().map(|spec| spec.name.as_str()).collect();
+            Err(Error::usage(format!(
+                "{{{}}}: some are of whole CPUs (`system`), others are not",
+                names.join(",")
+            ))
+            .why("the kernel counts a group in one place")
+            .try_this("a group of each kind"))
+        }
+    }
 }
 
 /// Opens events that begin another file when they happen: on whom the plan says, in small rings of their own.

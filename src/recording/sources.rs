@@ -12,7 +12,7 @@ use super::open::Groups;
 use super::plan::{SamplePlan, Scope};
 use super::relay::Relay;
 use super::reservation::EventChoice;
-use super::{open, synthesize};
+use super::{handover, open, synthesize};
 use crate::abi::{Attr, sample_type};
 use crate::counter::request::sampling::Rate;
 use crate::counter::rings::{Instance, Reading, Rings};
@@ -180,8 +180,7 @@ impl Sources {
                     synthesize::idle(&cpus, out);
                     pids = host.processes();
                 }
-                Scope::Processes(of) => pids.extend(of),
-                _ => {}
+                scope => pids.extend(synthesize::pids(&handover::threads(&scope, host))),
             }
         }
         pids.sort_unstable();

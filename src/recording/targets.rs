@@ -12,8 +12,8 @@ use crate::counter::rings::Rings;
 use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
 use crate::event::EventSpec;
-use crate::host::Host;
 use crate::host::process::Thread as Alive;
+use crate::host::{CpuList, Host};
 use crate::sys::process::Held;
 use crate::sys::{limits, signal};
 
@@ -36,7 +36,7 @@ pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
 /// When it is said of some of them only.
 pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a EventSpec>) -> Result<()> {
     let Scope::Processes(pids) = scope else { return Ok(()) };
-    let kernel = events.filter(|event| event.attr().is_some());
+    let kernel = events.filter(|event| event.attr().is_some() && !event.qualifiers.system);
     let (said, others): (Vec<_>, Vec<_>) = kernel.partition(|event| event.qualifiers.descendants);
     match (said.first(), others.first()) {
         (Some(_), None) => *scope = Scope::Families(std::mem::take(pids)),
@@ -100,6 +100,12 @@ pub(super) fn slots(
         _ => threads.iter().map(|thread| Some(thread.tid)).collect(),
     };
     tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
+}
+
+/// The CPUs themselves, where `rings` have events of whole CPUs beside those of tasks.
+pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
+    let cpus = if rings.is_mixed() { host.online_cpus() } else { CpuList::default() };
+    cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect()
 }
 
 /// Raises the limit of open descriptors if so many more `what` would not fit. `why` says what each takes,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{self, left, right};
+use crate::abi::read_format;
 use crate::persistent::message::{Counts, CpuCounts};
 use crate::persistent::{Entry, Lost};
 use crate::text::clean;
@@ -79,6 +80,9 @@ pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     table::write(out, &[left(0, 0), left(2, 0)], None, rows)
 }
 
+/// The word of a request that says what is read.
+const READ_FORMAT: usize = 4;
+
 /// What an entry has counted.
 ///
 /// # Errors
@@ -92,8 +96,15 @@ pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result
         all.lost = all.lost.saturating_add(row.lost);
     }
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
+    // Where a recording opened it, the times are perhaps not read.
+    let format = entry
+        .attr
+        .get(READ_FORMAT)
+        .and_then(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok());
+    let has_times = format.is_none_or(|format| format & read_format::TOTAL_TIME_RUNNING != 0);
     let row = |place: String, row: &CpuCounts| {
         let share = match row.enabled {
+            _ if !has_times => "not read".to_owned(),
             0 => "never".to_owned(),
             enabled => format!("{:.1}%", row.running as f64 / enabled as f64 * 100.0),
         };

@@ -19,7 +19,7 @@ fn as_nobody(args: &[&str]) -> Option<Ran> {
     // The build folder may be closed to other users: a copy in an open one is not.
     let folder = tempfile::Builder::new().prefix("pmc-nobody").tempdir().expect("a folder");
     let copy = folder.path().join("pmc");
-    std::fs::copy(kit::binary(), &copy).expect("a copy");
+    kit::copy_program(kit::binary(), &copy);
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).expect("an open folder");
     let output = Command::new("setpriv")

@@ -127,6 +127,52 @@ fn user_mode_and_the_kernel_stand_in_one_line() {
     assert_eq!(faults[0].split_whitespace().count(), 3);
 }
 
+/// An ordinary user has user mode's half, and is told why the kernel's is missing.
+#[test]
+fn without_privilege_the_kernels_half_is_missing_and_said() {
+    const MISSING: &str = "kernel.perf_event_paranoid is";
+    let stat = |line: &[&str]| kit::as_nobody(&[&["stat", "--user-kernel"], line].concat());
+    let Some(ran) = stat(&["-x,", "-e", "page-faults", "--", "true"]) else { return };
+    let text = ran.expect(0).stderr;
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').take(2).collect()).collect();
+    assert!(rows[0][0] == "user" && rows[0][1].parse::<u64>().unwrap() > 0, "{text}");
+    assert_eq!(rows[1], ["kernel", "<not supported>"]);
+    let ran = stat(&["-e", "page-faults", "--", "true"]).unwrap().expect(0);
+    let ran = ran.says(&["page-faults (kernel): not supported (EACCES)", MISSING, "perf_event_paranoid=1"]);
+    assert!(!ran.stderr.contains(":u"), "user mode is counted already: {}", ran.stderr);
+    let document = stat(&["--json=2", "-e", "page-faults", "--", "true"]).unwrap().expect(0).stderr;
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let [user, kernel] = [0, 1].map(|row| &document["total"]["rows"][row]["values"][0]);
+    assert!(user["status"] == "counted" && kernel["reason"]["errno"] == "EACCES", "{document}");
+    // The machine's want comes before the user's.
+    let ran = stat(&["-e", "cycles", "--", "true"]).unwrap();
+    if !std::path::Path::new("/sys/bus/event_source/devices/cpu").exists() && cfg!(target_arch = "x86_64") {
+        let ran = ran.expect(0).says(&["cycles: not supported (ENOENT)"]);
+        assert!(!ran.stderr.contains(MISSING), "{}", ran.stderr);
+    }
+    stat(&["-a", "-e", "page-faults", "--", "true"]).unwrap().expect(1).says(&["on CPU 0", MISSING]);
+    // NetBSD's own command.
+    let ran = kit::as_nobody(&["-c", "page-faults", "sh", "-c", PARENT]).unwrap().expect(0);
+    let ran = ran.says(&["user mode only", MISSING]);
+    let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+    let ["page-faults:", "user", count] = words[..] else { panic!("{}", ran.stdout) };
+    assert!(count.parse::<u64>().unwrap() > 0);
+}
+
+/// Counters on CPUs are for those who may see what others do; then nothing is left half started.
+#[test]
+fn without_privilege_no_cpu_is_counted() {
+    for line in [&["start", "page-faults:uk"][..], &["start", "page-faults:u"], &["start", "--profile"]] {
+        let Some(ran) = kit::as_nobody(line) else { return };
+        ran.expect(1).says(&[
+            "on CPU 0: Permission denied (EACCES)",
+            "sysctl kernel.perf_event_paranoid=0",
+            "a process of your own",
+        ]);
+    }
+    kit::as_nobody(&["stop"]).unwrap().expect(1).says(&["no counters are running"]);
+}
+
 #[test]
 fn what_has_no_parts_is_refused() {
     for (line, words) in [

@@ -128,11 +128,15 @@ struct Worker {
 
 impl Worker {
     fn start(run: &Run) -> Self {
+        Self::by(run, Command::new("env"))
+    }
+
+    /// The same, started by this command.
+    fn by(run: &Run, mut command: Command) -> Self {
         let done = run.path("done");
         let script = format!("while read line; do /bin/true; echo >> {}; done", done.display());
-        let child =
-            Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().expect("sh starts");
-        Self { child, done, lines: 0 }
+        command.args(["sh", "-c", &script]).stdin(Stdio::piped());
+        Self { child: command.spawn().expect("it starts"), done, lines: 0 }
     }
 
     fn pid(&self) -> String {
@@ -372,7 +376,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     let theirs = Run::new();
     // The built binary may lie where only root looks.
     let binary = theirs.path("pmc");
-    fs::copy(kit::binary(), &binary).expect("a copy");
+    kit::copy_program(kit::binary(), &binary);
     let user = |run: &Run, words: &[&str]| -> Ran {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&binary).args(words);

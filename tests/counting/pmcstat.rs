@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::kit::{self, Ran};
+use crate::kit::{self, Ran, oracle};
 
 struct Place(tempfile::TempDir);
 
@@ -100,7 +100,7 @@ fn processes_are_found_by_name() {
     }
     let place = Place::new();
     let napper = place.file("pmc-napper");
-    std::fs::copy("/bin/sleep", &napper).unwrap();
+    kit::copy_program("/bin/sleep", &napper);
     let mut asleep = Command::new(&napper).arg("1000").spawn().unwrap();
     kit::wait_until_idle(asleep.id());
     // The manual's: pmcstat -t '^emacs$' -p instructions
@@ -120,7 +120,7 @@ fn it_ends_as_sysexits_has_it() {
         (&["-p", "page_fault.all"], 64, "require a command"),
         (&["-Z", "-x"], 64, "illegal option -- x"),
         (&["-g", "-S", "clock.hard", "-O", "x"], 64, "-R log -g"),
-        (&["-P", "page_fault.all", "-S", "clock.hard", "-O", "x", "true"], 64, "of processes and of CPUs"),
+        (&["-T", "-P", "page_fault.all", "-S", "clock.hard", "true"], 64, "-T shows processes or CPUs"),
         (&["-T", "-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "no counters beside"),
         (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 73, "for writing"),
         (&["-R", "missing"], 71, "missing"),
@@ -172,6 +172,74 @@ fn samples_go_into_a_log_that_it_reads() {
     place.run(&["-n", "1000000", "-N", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
     std::fs::write(place.file("remote.stat"), taken.join().unwrap()).unwrap();
     place.run(&["-R", "remote.stat"]).expect(0).prints(&["clock.hard"]);
+}
+
+/// What the command does, and what anybody does on a CPU meanwhile, in one log.
+#[test]
+fn processes_and_whole_cpus_are_sampled_into_one_log() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("taskset") {
+        return;
+    }
+    let place = Place::new();
+    let busy = place.file("pmc-busy");
+    kit::copy_program(kit::on_path("sh").expect("a shell"), &busy);
+    let busy =
+        Command::new("taskset").args(["-c", "0"]).arg(busy).args(["-c", "while :; do :; done"]).spawn();
+    let mut busy = busy.unwrap();
+    let line = ["-d", "-n", "1", "-P", "page_fault.all,usr", "-n", "1000000", "-c", "0", "-S", "clock.hard"];
+    let script = "echo > began; until [ -e go ]; do sleep 0.02; done; /bin/true";
+    let mut pmcstat = place.command(&[&line[..], &["-O", "log", "sh", "-c", script]].concat());
+    let pmcstat = pmcstat.stderr(Stdio::piped()).spawn().unwrap();
+    kit::wait_for("its command", || place.file("began").exists());
+    kit::wait_for_ticks(busy.id(), 20);
+    std::fs::write(place.file("go"), "").unwrap();
+    let ran: Ran = pmcstat.wait_with_output().unwrap().into();
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    ran.expect(0).says(&["none lost"]);
+    let log = place.file("log");
+    let log = log.to_str().unwrap();
+    let script = kit::run(&["script", "-F", "comm,cpu,event", "-i", log]).expect(0).stdout;
+    let of = |event: &str| script.lines().filter(|line| line.contains(event)).collect::<Vec<_>>();
+    let (faults, clock) = (of("page_fault.all"), of("clock.hard"));
+    // Those of the process are its own and its children's; those of the CPU are anybody's, on that one.
+    let is_own = |line: &&str| ["sh ", "sleep ", "true "].iter().any(|name| line.trim().starts_with(name));
+    assert!(!faults.is_empty() && faults.iter().all(is_own), "{faults:?}");
+    assert!(faults.iter().any(|line| line.trim().starts_with("true ")), "{faults:?}");
+    let busy = clock.iter().filter(|line| line.trim().starts_with("pmc-busy "));
+    assert!(busy.count() > 10 && clock.iter().all(|line| line.contains("[000]")), "{clock:?}");
+    // It is a log like any other, and perf reads it.
+    place.run(&["-R", "log", "-m", "-"]).expect(0).prints(&["page_fault.all", "clock.hard", "pmc-busy"]);
+    place.run(&["-R", "log", "-G", "graph"]).expect(0);
+    for perf in oracle::perfs() {
+        let script = oracle::says(&perf, &["script", "-F", "comm,event", "-i", log]);
+        let counts = ["page_fault.all", "clock.hard"].map(|event| script.matches(event).count());
+        assert_eq!(counts, [faults.len(), clock.len()], "{}", perf.display());
+        assert!(script.contains("pmc-busy"), "{}", perf.display());
+    }
+    // Counts at exits, beside those of CPUs.
+    place
+        .run(&[
+            "-E",
+            "-d",
+            "-p",
+            "page_fault.all,usr",
+            "-s",
+            "clock.hard",
+            "-O",
+            "counts",
+            "sh",
+            "-c",
+            "/bin/true; exit 0",
+        ])
+        .expect(0);
+    let counts = place.file("counts");
+    let said = kit::run(&["stat", "report", "--log-exit", "-i", counts.to_str().unwrap()]).expect(0);
+    said.says(&["true-", "sh-"]);
+    // A group of the kernel is of one kind.
+    kit::run(&["record", "-o", "/dev/null", "-e", "{page-faults,cpu-clock,system}", "--", "true"])
+        .expect(2)
+        .says(&["some are of whole CPUs", "a group of each kind"]);
 }
 
 #[test]

@@ -762,7 +762,7 @@ fn a_lock_file_that_only_its_owner_may_read_is_explained() {
     }
     // The binary is where only its owner may look: it is started before the rights are given up.
     let binary = place.dir.path().join("pmc");
-    std::fs::copy(kit::binary(), &binary).unwrap();
+    kit::copy_program(kit::binary(), &binary);
     let run = |words: &[&str]| -> kit::Ran {
         let mut command = place.command("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary).args(words);

@@ -8,6 +8,7 @@ pub mod lab;
 pub mod oracle;
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -227,6 +228,14 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
 }
 
+/// Copies what is to be executed. Another process writes it: whatever other tests start in the meantime would have a
+/// descriptor of ours for a moment, and the kernel executes nothing that anybody may write to (ETXTBSY).
+#[track_caller]
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp").args([from.as_ref(), to.as_ref()]).status();
+    assert!(copied.expect("cp starts").success(), "{} is copied", from.as_ref().display());
+}
+
 /// Needs a program of this name (also the name of the need).
 #[track_caller]
 pub fn need_program(program: &str) -> bool {
@@ -237,6 +246,30 @@ pub fn need_program(program: &str) -> bool {
 #[track_caller]
 pub fn need_root() -> bool {
     need("root", rustix::process::geteuid().is_root(), "this user is not root")
+}
+
+/// Runs pmc as nobody, who may see user mode alone, with a run directory of his own; `None` where that cannot be.
+#[track_caller]
+pub fn as_nobody(args: &[&str]) -> Option<Ran> {
+    if !need_perf_events() || !need_root() || !need_program("setpriv") {
+        return None;
+    }
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").expect("a level");
+    let level: i32 = paranoid.trim().parse().expect("a number");
+    if !need("paranoid", level >= 2, "kernel.perf_event_paranoid is below 2") {
+        return None;
+    }
+    // nobody may not be able to walk to the build directory.
+    let dir =
+        tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().expect("a folder");
+    let (pmc, run) = (dir.path().join("pmc"), dir.path().join("run"));
+    copy_program(binary(), &pmc);
+    std::fs::create_dir(&run).expect("ours");
+    std::os::unix::fs::chown(&run, Some(65534), Some(65534)).expect("root may");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&pmc).args(args);
+    command.env("LC_ALL", "C").env("PMC_PERSISTENT_DIR", &run).current_dir(&run).stdin(Stdio::null());
+    Some(command.output().expect("setpriv starts").into())
 }
 
 /// Needs `perf_event_open(2)` to work at all for our own process.

@@ -255,7 +255,7 @@ fn who_may_not_see_the_machine_sees_his_own() {
     let shares = lab.compile("shares", SHARES);
     // A copy that the other user can reach.
     let pmc = lab.path("pmc");
-    std::fs::copy(crate::kit::binary(), &pmc).expect("pmc can be copied");
+    kit::copy_program(kit::binary(), &pmc);
     let open = |path: &Path| {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");

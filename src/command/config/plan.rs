@@ -173,8 +173,8 @@ pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -
         record.call_graph = Some(format!("dwarf,{size}"));
     }
     match word(config, "record.build-id", &["cache", "no-cache", "skip", "mmap"])? {
-        Some("no-cache") => record.no_buildid_cache = true,
-        Some("skip") => record.no_buildid = true,
+        Some("no-cache") => record.recording.no_buildid_cache = true,
+        Some("skip") => record.recording.no_buildid = true,
         Some("mmap") => record.buildid_mmap = true,
         _ => {}
     }

@@ -4,8 +4,8 @@
 //! and the view. Which holder is meant: a new entry goes to this user's own; what is there is looked for in
 //! the own run directory, then in root's.
 
+mod adopt;
 mod detached;
-mod owners;
 mod plan;
 
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ use crate::event::Parser;
 use crate::holder;
 use crate::host::Host;
 use crate::host::persistent::RUN_DIRECTORY;
-use crate::persistent::client::{ask, ask_or_start};
+use crate::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Answer, Counts, Request};
 use crate::persistent::{Definition, Entry, Lost};
@@ -55,8 +55,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
             let taken = snapshot::write(&directory, &entry, &output, &host)?;
             say::note(taken);
         }
-        Plan::Adopt { name, pid } => owners::adopt(&name, pid, &host)?,
-        Plan::Attach(plan) => return owners::attach(&plan, &host),
+        Plan::Adopt { name, pid } => adopt::adopt(&name, pid, &host)?,
         Plan::Rename { entry, name } => {
             let (directory, entry) = find(&entry, &host)?;
             ask(&directory, &Request::Rename { entry: entry.id.to_string(), name })?;
@@ -78,10 +77,6 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn directories(host: &Host) -> Vec<RunDirectory> {
-    host.run_directories().into_iter().map(RunDirectory::at).collect()
-}
-
 /// This user's run directory.
 fn own(host: &Host) -> Result<RunDirectory> {
     host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
@@ -89,24 +84,6 @@ fn own(host: &Host) -> Result<RunDirectory> {
             .why("XDG_RUNTIME_DIR is not set, as it is after a login")
             .try_this(format!("{RUN_DIRECTORY}=DIR, a folder that only this user may write to"))
     })
-}
-
-/// An entry that is published, and where.
-fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
-    let all = directories(host);
-    if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
-        return Ok(found);
-    }
-    let names: Vec<String> =
-        all.iter().flat_map(RunDirectory::entries).map(|entry| entry.definition.name).collect();
-    let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| lost.entry.definition.name == word);
-    let error = Error::new(format!("no persistent event `{word}` is held"));
-    let error = match (lost, names.is_empty()) {
-        (Some(lost), _) => error.why(format!("it was, and was lost: {}", lost.why)),
-        (None, true) => error.why("nothing is"),
-        (None, false) => error.why(format!("these are: {}", names.join(", "))),
-    };
-    Err(error.try_this(format!("pmc persist add {word} -e EVENT")))
 }
 
 fn add(definition: Definition, host: &Host) -> Result<()> {
@@ -136,10 +113,6 @@ fn read(directory: &RunDirectory, entry: &Entry) -> Result<Counts> {
         (Answer::Counts(counts), _) => Ok(counts),
         _ => Err(misunderstood()),
     }
-}
-
-fn misunderstood() -> Error {
-    Error::new("the holder answered something else than was asked").why("it is another version of pmc's")
 }
 
 fn list(host: &Host, as_json: bool) -> Result<()> {

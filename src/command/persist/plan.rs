@@ -1,9 +1,8 @@
 //! What was typed for `pmc persist`, and what it means.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::cli::persist::PersistCommand;
+use crate::cli::persist::Holding;
 use crate::cli::start::{Start, Stop};
 use crate::command::sampling_options::processes;
 use crate::error::{Error, Result};
@@ -21,19 +20,10 @@ pub(in crate::command) enum Plan {
     Snapshot { entry: String, output: PathBuf },
     Rename { entry: String, name: String },
     Adopt { name: String, pid: u32 },
-    Attach(Attach),
     Remove(Vec<String>),
     Hold { until_empty: bool },
     Start { events: Vec<String>, profile: Option<String> },
     Stop { output: PathBuf, json: bool },
-}
-
-/// Another recording of what is held.
-#[derive(Debug)]
-pub(in crate::command) struct Attach {
-    pub(super) entry: String,
-    pub(super) output: PathBuf,
-    pub(super) command: Vec<OsString>,
 }
 
 impl Plan {
@@ -51,9 +41,9 @@ impl Plan {
     ///
     /// # Errors
     /// A name that no entry can have; no such process.
-    pub(in crate::command) fn new(typed: PersistCommand, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(typed: Holding, host: &Host) -> Result<Self> {
         Ok(match typed {
-            PersistCommand::Add(typed) => {
+            Holding::Add(typed) => {
                 check_name(&typed.name)?;
                 if let Some(0) = typed.pages {
                     return Err(Error::usage("--pages 0: a ring has a page at least"));
@@ -74,20 +64,17 @@ impl Plan {
                     },
                 })
             }
-            PersistCommand::List(typed) => Self::List { json: typed.json },
-            PersistCommand::Show(typed) => Self::Show { entry: typed.name, json: typed.json },
-            PersistCommand::Read(typed) => Self::Read { entry: typed.name, json: typed.json },
-            PersistCommand::Snapshot(typed) => Self::Snapshot { entry: typed.name, output: typed.output },
-            PersistCommand::Rename(typed) => {
+            Holding::List(typed) => Self::List { json: typed.json },
+            Holding::Show(typed) => Self::Show { entry: typed.name, json: typed.json },
+            Holding::Read(typed) => Self::Read { entry: typed.name, json: typed.json },
+            Holding::Snapshot(typed) => Self::Snapshot { entry: typed.name, output: typed.output },
+            Holding::Rename(typed) => {
                 check_name(&typed.new)?;
                 Self::Rename { entry: typed.name, name: typed.new }
             }
-            PersistCommand::Adopt(typed) => Self::Adopt { name: typed.name, pid: typed.from },
-            PersistCommand::Attach(typed) => {
-                Self::Attach(Attach { entry: typed.name, output: typed.output, command: typed.command })
-            }
-            PersistCommand::Rm(typed) => Self::Remove(typed.names),
-            PersistCommand::Hold(typed) => Self::Hold { until_empty: typed.until_empty },
+            Holding::Adopt(typed) => Self::Adopt { name: typed.name, pid: typed.from },
+            Holding::Rm(typed) => Self::Remove(typed.names),
+            Holding::Hold(typed) => Self::Hold { until_empty: typed.until_empty },
         })
     }
 }

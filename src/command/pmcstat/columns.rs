@@ -69,9 +69,7 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
     let mut parser = Parser::new(host).measuring(launch::subject(&scope, &plan.command));
     let (mut groups, mut of_counter) = (Vec::new(), Vec::new());
     for (number, counter) in plan.counters.iter().enumerate() {
-        for mut group in parser.parse(&counter.event)? {
-            // Beside counters of processes, those of CPUs count there all the same.
-            group.events.iter_mut().for_each(|event| event.system_wide |= counter.system && !is_system);
+        for group in parser.parse(&counter.event)? {
             of_counter.extend(std::iter::repeat_n(number, group.events.len()));
             groups.push((group, None));
         }

@@ -77,10 +77,10 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     let all_in_log = !samples && typed.counters.iter().any(logs);
     let (recorded, counted): (Vec<&Counter>, Vec<&Counter>) =
         typed.counters.iter().partition(|one| all_in_log || is_recorded(one));
-    if recorded.iter().any(|one| one.system != recorded[0].system) {
-        return Err(Error::usage("ERROR: logs of processes and of CPUs in one run")
-            .why("each is a run of its own here")
-            .try_this("two of them beside each other, as in: pmcstat -S … & pmcstat -P …"));
+    let is_mixed = recorded.iter().any(|one| one.system != recorded[0].system);
+    if is_mixed && typed.has('T') {
+        return Err(Error::usage("ERROR: -T shows processes or CPUs")
+            .try_this("-O FILE in place of -T; or pmcstat -T -S …"));
     }
     let columns = (!counted.is_empty()).then(|| Columns {
         counters: counted.into_iter().map(column).collect(),
@@ -221,6 +221,8 @@ fn text(counter: &Counter) -> String {
         add(counter.log_exit, "log-exit");
         add(counter.log_cswitch, "log-cswitch");
     }
+    // Beside what is of processes; where all is of CPUs, -a says it too.
+    add(counter.system, "system");
     add(counter.samples, &format!("period={}", counter.rate));
     add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });
     // -c is of whole CPUs: what counts processes after it goes with them.

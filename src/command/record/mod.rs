@@ -18,6 +18,7 @@ use crate::counter::request::sampling::CallGraph;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::RecordedEvent;
+use crate::recording::attached::Attached;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Observer};
 use crate::recording::file::features;
@@ -42,7 +43,11 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     }
     plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
-    let mut groups = open::groups(&plan.sample, &host)?;
+    let attached = plan.attached.take();
+    let mut attached = attached
+        .map(|(directory, entry)| Attached::ask(directory, entry, &mut plan.sample, &plan.file))
+        .transpose()?;
+    let mut groups = if attached.is_some() { Vec::new() } else { open::groups(&plan.sample, &host)? };
     trace::settle(&mut plan.sample, &mut groups, &host)?;
     if plan.sample.trace.is_some() && plan.file.build_ids == BuildIdChoice::Hit {
         // Which files a trace goes through, only its decoder knows.
@@ -57,7 +62,10 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&plan.sample.course, streams)?;
-    let (sources, threads) = Sources::open(&plan.sample, &host, groups, held.as_ref())?;
+    let (sources, threads) = match &mut attached {
+        Some(attached) => attached.take(&plan.sample.scope, &host)?,
+        None => Sources::open(&plan.sample, &host, groups, held.as_ref())?,
+    };
     let triggers = plan.file.rotates_at.as_deref();
     let triggers =
         triggers.map(|text| open::open_triggers(text, &plan.sample, &host, held.as_ref())).transpose()?;
@@ -72,6 +80,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
     // The command, its gate passed, and the thread that unwinds run as they would.
     open::run_in_real_time(plan.realtime)?;
+    attached.map_or(Ok(()), Attached::settle)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
         host: &host,

@@ -5,15 +5,21 @@
 
 use crate::abi::attr::LARGEST_AUX_SAMPLE;
 use crate::abi::{branch_sample_type, sample_type};
+use crate::cli::persist::Attach;
 use crate::cli::record::Record;
+use crate::cli::recording_options::RecordingOptions;
 use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
 use crate::command::sampling_options::{
     Whom, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
 };
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
+use crate::counter::reservation::Policy;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
+use crate::persistent::Entry;
+use crate::persistent::client::find;
+use crate::persistent::directory::RunDirectory;
 use crate::recording::plan::{BuildIdChoice, Course, FilePlan, Rotation, SamplePlan, Scope, Synthesis};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
 use crate::sys::clock;
@@ -32,6 +38,8 @@ pub(in crate::command) struct Plan {
     pub(super) quiet: bool,
     /// What it came to is printed as JSON.
     pub(super) json: bool,
+    /// The events are those of an entry that is held.
+    pub(super) attached: Option<(RunDirectory, Entry)>,
 }
 
 impl Plan {
@@ -65,8 +73,8 @@ impl Plan {
         if typed.per_thread && matches!(scope, Scope::Cpus(_)) {
             return Err(Error::usage("--per-thread needs threads, not CPUs").try_this("-p PID or -t TID"));
         }
-        let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.control.is_some())?;
-        let backward = typed.overwrite || typed.snapshot.is_some();
+        let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.recording.control.is_some())?;
+        let backward = typed.overwrite || typed.recording.snapshot.is_some();
         // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always
         // pays.
         let inherit = !typed.no_inherit && !typed.per_thread && !matches!(scope, Scope::Threads(_));
@@ -120,21 +128,11 @@ impl Plan {
             Some(Ok((ring, area))) => (Some(ring), Some(area)),
         };
         // perf's `e`, at the end too, is always so.
-        let kept = typed.snapshot.as_deref().map(|text| text.trim_start_matches('e'));
-        let area = area.or(kept.filter(|text| !text.is_empty()));
-        let is_stream = typed.output.as_os_str() == "-";
-        let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
-        let rotation = rotation.or(typed.switch_output_event.is_some().then_some(Rotation::Signal));
-        if typed.switch_max_files.is_some() && rotation.is_none() {
-            return Err(Error::usage("--switch-max-files: there is one file only")
-                .try_this("--switch-output=100M, or =30s, or --switch-output-event EVENT"));
-        }
-        if is_stream && rotation.is_some() {
-            return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
-        }
-        if is_stream && typed.json {
-            return Err(Error::usage("--json and -o - both want standard output").try_this("-o FILE"));
-        }
+        let kept = typed.recording.snapshot.as_deref().map(|text| text.trim_start_matches('e'));
+        let area = area.or(kept).filter(|text| !text.is_empty());
+        let aux_pages = area.map(ring_pages).transpose()?;
+        let file = file(&typed.recording, typed.buildid_mmap)?;
+        let recording = typed.recording;
         let sample = SamplePlan {
             events: match (typed.group, typed.events.is_empty()) {
                 (true, false) if typed.filter.is_empty() => vec![format!("{{{}}}", typed.events.join(","))],
@@ -149,19 +147,19 @@ impl Plan {
             filters: tracepoint_filters(typed.filter_places, typed.filter)?,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
             excludes_self: typed.exclude_perf,
-            synthesis: synthesis(&typed.synth),
+            synthesis: synthesis(&recording.synth),
             freq_max: typed.freq.as_deref() == Some("max"),
             strict_freq: typed.strict_freq,
             strict: typed.strict,
             with_id: typed.sample_identifier,
             // What a flight recorder kept may be older than what is known of its processes.
-            unwinds: typed.unwind != "deferred" && !backward,
-            joins: !typed.no_join,
+            unwinds: recording.unwind != "deferred" && !backward,
+            joins: !recording.no_join,
             per_thread: typed.per_thread,
             tracks_apart: false,
             backlog: typed.backlog,
             ring_pages: ring.filter(|text| !text.is_empty()).map(ring_pages).transpose()?,
-            aux_pages: area.map(ring_pages).transpose()?,
+            aux_pages,
             aux_sample: typed.aux_sample.as_deref().map(aux_sample).transpose()?,
             reserve: typed.reserve.parse()?,
             course: Course {
@@ -169,39 +167,87 @@ impl Plan {
                 environment: typed.environment,
                 delay,
                 switches,
-                timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
+                timeout_ns: recording.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
             },
-            verbose: typed.verbose > 0,
+            verbose: recording.verbose > 0,
             ..SamplePlan::on(scope, options)
-        };
-        let file = FilePlan {
-            path: typed.output,
-            is_stamped: typed.timestamp_filename && !is_stream,
-            compress: typed.compression_level.filter(|&level| level > 0),
-            rotation,
-            rotates_at: typed.switch_output_event,
-            most_files: typed.switch_max_files,
-            max_size: typed.max_size.as_deref().map(|text| size("--max-size", text)).transpose()?,
-            snapshots: typed.snapshot.is_some(),
-            build_ids: match (typed.no_buildid, typed.buildid_all) {
-                (true, _) => BuildIdChoice::None,
-                (_, true) => BuildIdChoice::All,
-                _ => BuildIdChoice::Hit,
-            },
-            keeps_files: !(typed.no_buildid_cache || typed.buildid_mmap || is_stream),
-            stat_config: Vec::new(),
         };
         Ok(Self {
             sample,
             file,
             ignored: overridden.into_iter().collect(),
-            control: typed.control,
-            realtime: typed.realtime,
+            control: recording.control,
+            realtime: recording.realtime,
             dry_run: typed.dry_run,
-            quiet: typed.quiet,
-            json: typed.json,
+            quiet: recording.quiet,
+            json: recording.json,
+            attached: None,
         })
     }
+
+    /// Of `pmc persist attach`: everything but what was said when the events were opened.
+    pub(in crate::command) fn attaching(typed: Attach, host: &Host) -> Result<Self> {
+        let Attach { name, recording, command } = typed;
+        if let Some(size) = recording.snapshot.as_deref().filter(|size| !size.is_empty()) {
+            return Err(Error::usage(format!("-S={size}: a size is for a trace, and a holder keeps none"))
+                .try_this("-S"));
+        }
+        let timeout_ns = recording.timeout.as_deref().map(|text| duration("--timeout", text, MS, MS));
+        let sample = SamplePlan {
+            synthesis: synthesis(&recording.synth),
+            unwinds: recording.unwind != "deferred",
+            joins: !recording.no_join,
+            reserve: Policy::Off,
+            course: Course { command, timeout_ns: timeout_ns.transpose()?, ..Course::default() },
+            verbose: recording.verbose > 0,
+            ..SamplePlan::on(Scope::Command, SampleOptions::default())
+        };
+        Ok(Self {
+            sample,
+            file: file(&recording, false)?,
+            ignored: Vec::new(),
+            control: recording.control,
+            realtime: recording.realtime,
+            dry_run: false,
+            quiet: recording.quiet,
+            json: recording.json,
+            attached: Some(find(&name, host)?),
+        })
+    }
+}
+
+/// Where the records go. `carries_ids`: mappings have build-ids with them.
+fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
+    let is_stream = typed.output.as_os_str() == "-";
+    let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
+    let rotation = rotation.or(typed.switch_output_event.is_some().then_some(Rotation::Signal));
+    if typed.switch_max_files.is_some() && rotation.is_none() {
+        return Err(Error::usage("--switch-max-files: there is one file only")
+            .try_this("--switch-output=100M, or =30s, or --switch-output-event EVENT"));
+    }
+    if is_stream && rotation.is_some() {
+        return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
+    }
+    if is_stream && typed.json {
+        return Err(Error::usage("--json and -o - both want standard output").try_this("-o FILE"));
+    }
+    Ok(FilePlan {
+        path: typed.output.clone(),
+        is_stamped: typed.timestamp_filename && !is_stream,
+        compress: typed.compression_level.filter(|&level| level > 0),
+        rotation,
+        rotates_at: typed.switch_output_event.clone(),
+        most_files: typed.switch_max_files,
+        max_size: typed.max_size.as_deref().map(|text| size("--max-size", text)).transpose()?,
+        snapshots: typed.snapshot.is_some(),
+        build_ids: match (typed.no_buildid, typed.buildid_all) {
+            (true, _) => BuildIdChoice::None,
+            (_, true) => BuildIdChoice::All,
+            _ => BuildIdChoice::Hit,
+        },
+        keeps_files: !(typed.no_buildid_cache || carries_ids || is_stream),
+        stat_config: Vec::new(),
+    })
 }
 
 /// `--aux-sample`: bytes.

@@ -75,6 +75,7 @@ pub(super) fn document(
     };
     let ended_by = match (&run.failed, run.is_full, run.timed_out, run.interrupted, run.outcome) {
         (Some(_), ..) => "error",
+        _ if run.is_handed_over => "holder",
         (_, true, ..) => "size",
         (_, _, true, ..) => "timeout",
         (_, _, _, Some(_), _) => "signal",

@@ -30,6 +30,7 @@ use super::progress::Bars;
 use crate::analysis::{ProgressMeter, ProgressSink as _, counts};
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
+use crate::counter::refusal::Refusal;
 use crate::counter::reservation::Watcher;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
@@ -457,7 +458,8 @@ impl Observer for Follower<'_> {
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
         let fatal = set.refusals().flatten().find(|r| r.errno.is_some_and(hopeless)).or_else(|| {
             let nothing = set.is_empty() && set.specs().len() > 0;
-            set.refusals().flatten().find(|r| nothing && r.errno.is_some_and(denied))
+            let explained = |r: &Refusal| r.explain(self.machine.facts()).errno;
+            set.refusals().flatten().find(|r| nothing && explained(r).is_some_and(denied))
         });
         if let Some(refusal) = fatal {
             let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());

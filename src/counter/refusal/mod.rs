@@ -176,11 +176,16 @@ impl Refusal {
 
     /// Says why, from facts alone.
     pub fn explain(&self, facts: &Facts) -> Explanation {
-        let (kind, cause, remedy) = match (&self.known, self.errno) {
+        let errno = match self.errno {
+            // The kernel looks at privileges first; none helps where the hardware is missing.
+            Some(errno::EACCES) if facts.lacks_hardware(&self.attr) => Some(errno::ENOENT),
+            errno => errno,
+        };
+        let (kind, cause, remedy) = match (&self.known, errno) {
             (Some(known), _) => known.clone(),
             (None, errno) => causes::of(errno.unwrap_or_default(), self, facts),
         };
-        Explanation { errno: self.errno, kind, cause, remedy }
+        Explanation { errno, kind, cause, remedy }
     }
 
     /// The CPU on which it was refused, as the end of a sentence: ` on CPU 3`; empty for a task.

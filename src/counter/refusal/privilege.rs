@@ -40,10 +40,11 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
         );
     }
     if !attr.get(Flag::ExcludeKernel) && !allowed.kernel {
-        // Few PMUs of devices can leave out the kernel: no `:u` for them.
+        // Few PMUs of devices can leave out the kernel: no `:u` for them, nor for who wants the kernel alone.
         let device =
             attr.kind() >= kind::FIRST_DYNAMIC && facts.pmu_of(attr).is_some_and(|pmu| !pmu.is_core());
-        let user_mode = if device { "" } else { "count user mode only (:u), " };
+        let kernel_alone = attr.get(Flag::ExcludeUser);
+        let user_mode = if device || kernel_alone { "" } else { "count user mode only (:u), " };
         return explained(
             NoPrivilege,
             format!("{level_is}: counting in the kernel needs 1 or lower, or privilege, and {who}"),

@@ -23,6 +23,8 @@ pub struct OpenEvents {
     pub sampled: usize,
     /// Where each was opened.
     pub instances: Vec<(Instance, OwnedFd)>,
+    /// What keeps them with their threads.
+    pub guards: Vec<OwnedFd>,
     /// For each ring the index of the instance that it is mapped on.
     pub rings: Vec<usize>,
     /// Pages of each ring.
@@ -37,7 +39,7 @@ impl Rings {
     pub fn adopt(open: OpenEvents) -> io::Result<Self> {
         let wrong =
             || io::Error::new(io::ErrorKind::InvalidData, "they are not the events that they should be");
-        let OpenEvents { events, sampled, instances, rings, pages } = open;
+        let OpenEvents { events, sampled, instances, guards, rings, pages } = open;
         let count = events.len();
         let adopt = |(name, attr): (String, Attr)| {
             let spec = EventSpec::new(name, Source::Kernel(attr.clone()));
@@ -56,6 +58,7 @@ impl Rings {
             groups: (0..count).map(|event| vec![event]).collect(),
             open: instances.into_iter().map(take).collect::<io::Result<_>>()?,
             has_tracker: sampled < count,
+            guards: guards.into_iter().map(|fd| (0, EventFd::from(fd))).collect(),
             ..Self::default()
         };
         for at in rings {
@@ -70,9 +73,14 @@ impl Rings {
         Ok(adopted)
     }
 
-    /// The descriptor of each instance, in their order.
-    pub fn descriptors_of_instances(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.open.iter().map(|open| open.fd.as_fd())
+    /// All that is open: the descriptor of each instance, in their order, then those of [the
+    /// guards](super::RingOptions::keeps_contexts).
+    pub fn all_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.open
+            .iter()
+            .map(|open| &open.fd)
+            .chain(self.guards.iter().map(|(_, guard)| guard))
+            .map(AsFd::as_fd)
     }
 
     /// For each ring the index of the instance that it is mapped on.

@@ -24,8 +24,8 @@ use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Reading, Rings, by_thread};
 use crate::error::{Error, Exit, Result, Warning, say};
-use crate::host::Host;
 use crate::host::process::Thread as Alive;
+use crate::host::{CpuList, Host};
 use crate::persistent::client::hand_over;
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{MOST_DESCRIPTORS, Request};
@@ -108,6 +108,8 @@ pub(crate) struct Run {
     pub(crate) is_full: bool,
     /// `--timeout` ended it.
     pub(crate) timed_out: bool,
+    /// A holder has the events now.
+    pub(crate) is_handed_over: bool,
     /// Samples that were to be unwound and keep their copy of the stack.
     pub(crate) kept: u64,
     /// How chains end that were made while recording.
@@ -203,6 +205,7 @@ impl Recording<'_> {
             failed: recorder.failed,
             is_full: recorder.is_full,
             timed_out: measured.ending.timed_out,
+            is_handed_over: measured.ending.handed_over,
             kept: recorder.output.kept(),
             ends: recorder.output.ends(),
         })
@@ -306,9 +309,15 @@ impl Driven for Recorder<'_> {
         self.schedule.ask_for();
     }
 
-    fn detach(&mut self) -> bool {
-        match self.hand_over() {
-            Ok(()) => self.is_detached = true,
+    fn detach(&mut self, is_on: bool) -> bool {
+        match self.hand_over(is_on) {
+            Ok(()) => {
+                self.is_detached = true;
+                if let Some(pid) = self.command {
+                    let name = launch::comm(&self.plan.course.command);
+                    say::note(format!("{name} goes on as process {pid}, which nobody waits for"));
+                }
+            }
             Err(error) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
         }
         self.is_detached
@@ -442,20 +451,28 @@ impl Recorder<'_> {
     }
 
     /// Hands the events over to this user's holder, which goes on where the file ends.
-    fn hand_over(&mut self) -> Result<()> {
+    fn hand_over(&mut self, is_on: bool) -> Result<()> {
         let refuse = |why: &str| Err(Error::new(why));
-        match &self.plan.scope {
-            Scope::Command => return refuse("they are a command's, which would end with the recording"),
-            _ if !self.sources.are_own() => return refuse("some of them are a holder's already"),
-            _ if self.plan.trace.is_some() => return refuse("a holder keeps no traces"),
-            _ => {}
+        if !self.sources.are_own() {
+            return refuse("some of them are a holder's already");
+        }
+        if self.plan.trace.is_some() {
+            return refuse("a holder keeps no traces");
+        }
+        if self.sources.rings.is_mixed() {
+            return refuse(
+                "some of them are of whole CPUs and others of processes, and an entry is of one kind",
+            );
+        }
+        if !is_on {
+            return refuse("they are off (-D, --control), and nobody would switch them on");
         }
         let Some(directory) = self.host.own_run_directory().map(RunDirectory::at) else {
             return refuse("this user has no run directory (XDG_RUNTIME_DIR)");
         };
         self.drain()?;
         let rings = self.sources.rings();
-        let descriptors: Vec<BorrowedFd<'_>> = rings.descriptors_of_instances().collect();
+        let descriptors: Vec<BorrowedFd<'_>> = rings.all_descriptors().collect();
         if descriptors.len() > MOST_DESCRIPTORS {
             return refuse(
                 "they are more than 253 descriptors, which the kernel does not pass in one message",
@@ -594,12 +611,8 @@ impl Recorder<'_> {
         let mut out = Encoder::new(self.output.trailer());
         self.synthesize_machine(&mut out)?;
         let pids = match (&self.plan.scope, self.command) {
-            (Scope::Cpus(cpus), _) => {
-                if self.plan.synthesis.tasks {
-                    synthesize::idle(cpus, &mut out);
-                }
-                self.host.processes()
-            }
+            (Scope::Cpus(cpus), _) => self.synthesize_cpus(cpus, &mut out),
+            _ if self.sources.rings.is_mixed() => self.synthesize_cpus(&self.host.online_cpus(), &mut out),
             (Scope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
             (Scope::Command, Some(command)) => {
                 // What it maps, the kernel tells from its exec on.
@@ -618,6 +631,14 @@ impl Recorder<'_> {
         out.finished_init();
         output.tell(out.bytes())?;
         Ok(())
+    }
+
+    /// Whoever runs may be on these CPUs, nobody too.
+    fn synthesize_cpus(&self, cpus: &CpuList, out: &mut Encoder) -> Vec<u32> {
+        if self.plan.synthesis.tasks {
+            synthesize::idle(cpus, out);
+        }
+        self.host.processes()
     }
 
     fn synthesize_machine(&self, out: &mut Encoder) -> Result<()> {

@@ -14,10 +14,10 @@ use crate::persistent::Entry;
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::Snapshot;
 use crate::record::encode::Encoder;
-use crate::recording::open;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan, Scope, Synthesis};
 use crate::recording::relay::Relay;
 use crate::recording::synthesize::{self, Extent};
+use crate::recording::{handover, open};
 use crate::units::thousands;
 
 /// Writes a snapshot of an entry; a line that says what is in it.
@@ -59,7 +59,7 @@ fn tell(output: &mut Output<'_>, snapshot: &Snapshot, plan: &SamplePlan, host: &
             synthesize::idle(cpus, &mut out);
             host.processes()
         }
-        _ => snapshot.open.pids.clone(),
+        scope => synthesize::pids(&handover::threads(scope, host)),
     };
     let extent = Extent { what: Synthesis::ALL, data_mappings: false, namespaces: false };
     synthesize::processes(host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;

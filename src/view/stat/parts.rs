@@ -11,7 +11,7 @@
 
 use super::notes::Notes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
-use crate::profile::counts::{Counts, Value};
+use crate::profile::counts::{Counts, Row, Value};
 use crate::profile::metrics::shadow;
 use crate::text;
 
@@ -40,11 +40,14 @@ pub(super) fn lines<'v>(
         let mut name = safe(&event.name).into_owned();
         let mut said = Vec::new();
         let mut lowest = None;
-        for row in 0..counts.rows.len() {
+        let is_counted = (0..counts.rows.len()).any(|row| missing(counts.value(row, at)).is_none());
+        for (row, Row { place, .. }) in counts.rows.iter().enumerate() {
             let value = counts.value(row, at);
             if let (Some(words), Some(reason)) = (missing(value), value.reason()) {
+                let part = place.part.filter(|_| is_counted).map(|part| format!(" ({})", part.name()));
+                let missing = event.name.clone() + &part.unwrap_or_default();
                 let words = match why(value) {
-                    None => format!("[{}]", notes.number(words, reason, &event.name)),
+                    None => format!("[{}]", notes.number(words, reason, &missing)),
                     Some(why) => safe(why).into_owned(),
                 };
                 if !words.is_empty() && !said.contains(&words) {

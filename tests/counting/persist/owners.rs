@@ -54,6 +54,48 @@ fn the_events_of_a_recording_outlive_it() {
     }
 }
 
+/// A command's events go from the recording that started it; it goes on, and whoever attaches to them knows it.
+#[test]
+fn a_command_goes_on_without_its_recording() {
+    if !ready() {
+        return;
+    }
+    let run = Run::new();
+    let [first, second, said] = ["first.data", "second.data", "said"].map(|name| run.file(name));
+    let mut record = run.command(&["record", "-s", "-e", EXEC, "-o", &first, "--"]);
+    // The command holds what it has of its recorder: no pipe of ours.
+    record.stderr(fs::File::create(&said).expect("a file"));
+    let mut worker = Worker::by(&run, record);
+    worker.work(3);
+    let from = worker.pid();
+    run.pmc(&["persist", "adopt", "execs", "--from", &from]).expect(0).says(&["execs is held", EXEC]);
+    let mut status = None;
+    kit::wait_for("the recorder's end", || {
+        status = worker.child.try_wait().expect("a child of ours");
+        status.is_some()
+    });
+    let said = fs::read_to_string(&said).expect("it said something");
+    assert!(
+        status.is_some_and(|status| status.success()) && said.contains("sh goes on as process"),
+        "{said}"
+    );
+    worker.work(4);
+    // The shell's own is one more.
+    assert_eq!(run.count("execs"), 8);
+    assert_eq!(run.lines(&first, "filename=/bin/true"), 3);
+    let attached = run.start(&["persist", "attach", "execs"], &second);
+    worker.work(2);
+    // With the command this recording ends, too.
+    drop(worker);
+    ended(attached).expect(0).says(&["6 samples, none lost"]);
+    assert_eq!(run.lines(&second, "filename=/bin/true"), 6);
+    let told = run.pmc(&["script", "--show-mmap-events", "-i", &second]).expect(0).stdout;
+    assert!(
+        told.contains("PERF_RECORD_MMAP2") && told.lines().any(|line| line.trim().starts_with("sh ")),
+        "{told}"
+    );
+}
+
 #[test]
 fn what_was_added_is_recorded_by_a_new_owner() {
     if !ready() {
@@ -75,6 +117,73 @@ fn what_was_added_is_recorded_by_a_new_owner() {
     }
 }
 
+/// What becomes of records is the new owner's to say; what is recorded was said when the events were opened.
+#[test]
+fn a_new_owner_has_the_options_of_record() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    let [first, packed] = ["first.data", "packed.data"].map(|name| run.file(name));
+    let line = ["record", "--call-graph", "dwarf", "-c", "1", "-e", "page-faults:u", "-p", &worker.pid()];
+    let recorder = run.start(&line, &first);
+    let from = recorder.id().to_string();
+    run.pmc(&["persist", "adopt", "faults", "--from", &from]).expect(0);
+    ended(recorder).expect(0);
+    for (option, words) in [
+        ("-F99", "recorded as they were opened"),
+        ("-g", "recorded as they were opened"),
+        ("--all-cpus", "recorded as they were opened"),
+        ("-S", "keep the oldest records"),
+        ("--nonsense", "has no option --nonsense"),
+    ] {
+        run.pmc(&["persist", "attach", "faults", option]).expect(2).says(&[words]);
+    }
+    // Copies of stacks are unwound, as record does it, and records are packed.
+    worker.work(3);
+    let mut attach =
+        run.command(&["persist", "attach", "faults", "-z", "--json", "-o", &packed, "--", "true"]);
+    let ran: kit::Ran = attach.output().expect("pmc starts").into();
+    let document: serde_json::Value = serde_json::from_str(&ran.expect(0).stdout).expect("JSON");
+    let samples = document["samples"].as_u64().expect("a number");
+    let [unwound, kept] =
+        ["stacks_unwound", "copies_kept"].map(|of| document[of].as_u64().expect("a number"));
+    // One that is not unwound in time keeps its copy.
+    assert!(samples > 0 && unwound + kept == samples, "{document}");
+    assert_eq!((&document["ended_by"], &document["lost"]), (&"command".into(), &0.into()));
+    let shown = run.pmc(&["evlist", "-v", "-i", &packed]).expect(0).stdout;
+    let shown = shown.lines().next().unwrap_or_default();
+    assert!(shown.contains("CALLCHAIN") && !shown.contains("STACK_USER"), "{shown}");
+    run.pmc(&["info", &packed]).expect(0).prints(&["Zstd"]);
+    for perf in oracle::perfs() {
+        let script = oracle::says(&perf, &["script", "-G", "-F", "event", "-i", &packed]);
+        assert_eq!(script.matches("page-faults:u").count() as u64, samples, "{}", perf.display());
+    }
+    // One file after the other; what the rings held comes into the first.
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--normal"]).expect(0);
+    worker.work(3);
+    run.pmc(&["persist", "attach", "execs", "-S"]).expect(2).says(&["keep the oldest records"]);
+    // Who cannot write has taken nothing away.
+    run.pmc(&["persist", "attach", "execs", "-o", "/nowhere/at/all"]).expect(1).says(&["/nowhere/at/all"]);
+    let row = run.file("row.data");
+    let attached = run.read(&["persist", "attach", "execs", "--switch-output", "-o", &row], "row");
+    // With the time that each was ended behind their names, which is no number of a process.
+    let is_ended = |path: &String| path.rsplit_once("row.data.").is_some_and(|(_, time)| time.len() == 16);
+    let files = || -> Vec<String> {
+        let all = fs::read_dir(run.path("")).expect("a folder").map(|file| file.expect("a file").path());
+        all.filter_map(|path| path.to_str().map(str::to_owned)).filter(is_ended).collect()
+    };
+    kill_process(Pid::from_child(&attached), Signal::USR2).expect("it is there");
+    kit::wait_for("the first file", || !files().is_empty());
+    worker.work(2);
+    run.let_go();
+    ended(attached).expect(0).says(&["5 samples, none lost"]);
+    let mut lines: Vec<usize> = files().iter().map(|file| run.lines(file, "filename=/bin/true")).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [2, 3]);
+}
+
 #[test]
 fn what_cannot_be_handed_over_stays_where_it_is() {
     if !ready() {
@@ -89,16 +198,21 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     adopt("7up", &worker.pid()).expect(2).says(&["begins with no letter"]);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
     adopt("execs", &worker.pid()).expect(2).says(&["held already"]);
-    // A command's end with it; those of a holder are held.
-    let (command, held) = (run.file("command.data"), run.file("held.data"));
-    let of_command = run.read(&["record", "-e", EXEC, "-o", &command], "command");
+    // Those that are off would stay so; those of a holder are held.
+    let (off, held) = (run.file("off.data"), run.file("held.data"));
+    let that_is_off = run.read(&["record", "-D", "600000", "-e", EXEC, "-o", &off], "off");
+    let both = run.file("both.data");
+    let of_both = run.read(&["record", "-e", EXEC, "-e", "cpu-clock,system,freq=9", "-o", &both], "both");
     let of_holder = run.start(&["record", "-e", "persistent/execs/"], &held);
-    for recorder in [&of_command, &of_holder] {
+    for recorder in [&that_is_off, &of_both, &of_holder] {
         kill_process(Pid::from_child(recorder), Signal::USR1).expect("it is there");
     }
     worker.work(2);
     run.let_go();
-    ended(of_command).expect(0).says(&["the events stay here", "a command's"]);
+    ended(that_is_off).expect(0).says(&["the events stay here", "they are off (-D, --control)"]);
+    ended(of_both).expect(0).says(&["the events stay here", "of whole CPUs and others of processes"]);
+    let line = ["persist", "add", "x", "-e", "cpu-clock,system", "-p", &worker.pid()];
+    run.pmc(&line).expect(2).says(&["-p is of processes"]);
     kill_process(Pid::from_child(&of_holder), Signal::INT).expect("it is there");
     ended(of_holder).expect(0).says(&["the events stay here", "a holder's already", "2 samples"]);
 }

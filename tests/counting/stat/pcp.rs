@@ -138,7 +138,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
     // A file as a run has left it, of a thread with a name that wants every kind of care.
     let file = collector.path("pmc.prom");
     let rude = collector.path("a\"b\\ {x=,}");
-    std::fs::copy("/bin/sh", &rude).unwrap();
+    kit::copy_program("/bin/sh", &rude);
     let mut busy = Command::new(&rude).args(["-c", "while :; do :; done"]).spawn().unwrap();
     let pid = busy.id().to_string();
     let comm = format!("/proc/{pid}/comm");

@@ -1,35 +1,8 @@
 //! What is refused: each message says what, why and what to try, with the right status.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::kit;
-
-/// Runs pmc as nobody; `None` where that cannot be.
-fn nobody(args: &[&str]) -> Option<kit::Ran> {
-    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("setpriv") {
-        return None;
-    }
-    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
-    let level: i32 = paranoid.trim().parse().unwrap();
-    if !kit::need("paranoid", level >= 2, "kernel.perf_event_paranoid is below 2") {
-        return None;
-    }
-    // nobody may not be able to walk to the build directory.
-    let dir =
-        tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
-    let dir = dir.unwrap();
-    let pmc = dir.path().join("pmc");
-    std::fs::copy(crate::kit::binary(), &pmc).unwrap();
-    let output = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(&pmc)
-        .args(args)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    Some(output.into())
-}
 
 #[test]
 fn a_slip_of_the_finger_is_understood() {
@@ -94,7 +67,7 @@ fn options_that_need_another() {
 
 #[test]
 fn whole_cpus_need_a_right() {
-    let Some(ran) = nobody(&["stat", "-a", "-e", "cpu-clock", "--", "true"]) else { return };
+    let Some(ran) = kit::as_nobody(&["stat", "-a", "-e", "cpu-clock", "--", "true"]) else { return };
     ran.expect(1).says(&[
         "opening cpu-clock on CPU 0: Permission denied (EACCES)",
         "kernel.perf_event_paranoid is",
@@ -105,20 +78,21 @@ fn whole_cpus_need_a_right() {
 
 #[test]
 fn the_kernel_s_share_needs_a_right_and_is_left_out() {
-    let Some(ran) = nobody(&["stat", "-e", "task-clock", "--", "true"]) else { return };
+    let Some(ran) = kit::as_nobody(&["stat", "-e", "task-clock", "--", "true"]) else { return };
     ran.expect(0).says(&["counting user mode only (:u)", "task-clock:u"]);
-    let ran = nobody(&["stat", "-e", "page-faults:k", "--", "true"]).unwrap();
-    ran.expect(1).says(&["opening page-faults:k", "count user mode only (:u)"]);
+    let ran = kit::as_nobody(&["stat", "-e", "page-faults:k", "--", "true"]).unwrap();
+    let ran = ran.expect(1).says(&["opening page-faults:k", "perf_event_paranoid=1"]);
+    assert!(!ran.stderr.contains("count user mode only"), "{}", ran.stderr);
 }
 
 /// An ordinary user's kernel events are those of user mode: never any.
 #[test]
 fn what_only_the_kernel_does_is_not_zero() {
     let events = "context-switches,cpu-migrations,page-faults";
-    let Some(ran) = nobody(&["stat", "-e", events, "--", "sleep", "0.1"]) else { return };
+    let Some(ran) = kit::as_nobody(&["stat", "-e", events, "--", "sleep", "0.1"]) else { return };
     let ran = ran.expect(0).says(&["it happens in the kernel", "kernel.perf_event_paranoid=1"]);
     assert_eq!(ran.stderr.matches("<not counted>").count(), 2, "{}", ran.stderr);
-    let ran = nobody(&["stat", "-x,", "-e", "context-switches:u", "--", "true"]).unwrap().expect(0);
+    let ran = kit::as_nobody(&["stat", "-x,", "-e", "context-switches:u", "--", "true"]).unwrap().expect(0);
     assert!(ran.stderr.starts_with("<not counted>,,context-switches:u,"), "{}", ran.stderr);
 }
 
@@ -139,13 +113,13 @@ fn what_is_not_heeded_is_said() {
 
 #[test]
 fn somebody_else_s_process_is_not_ours_to_count() {
-    let Some(ran) = nobody(&["stat", "-e", "task-clock:u", "-p", "1"]) else { return };
+    let Some(ran) = kit::as_nobody(&["stat", "-e", "task-clock:u", "-p", "1"]) else { return };
     ran.expect(1).says(&["opening task-clock:u", "thread 1 belongs to another user"]);
 }
 
 #[test]
 fn the_default_set_of_an_ordinary_user_has_no_row_of_not_supported() {
-    let Some(ran) = nobody(&["stat", "--", "true"]) else { return };
+    let Some(ran) = kit::as_nobody(&["stat", "--", "true"]) else { return };
     let ran = ran.expect(0);
     let told = ran.stderr.contains("pmc: no cycles, instructions, branches: ");
     assert_eq!(told, !ran.stderr.contains("cycles:u  "), "{}", ran.stderr);
@@ -240,7 +214,7 @@ fn a_hostile_name_is_harmless() {
     }
     let dir = tempfile::tempdir().unwrap();
     let name = dir.path().join("a\u{1b}[31m\u{202e}\nb");
-    std::fs::copy("/bin/true", &name).unwrap();
+    kit::copy_program("/bin/true", &name);
     let name = name.to_str().unwrap();
     for form in [&[][..], &["-x,"], &["-j"], &["--json=2"], &["-v"], &["--openmetrics"]] {
         let args = [&["stat"], form, &["-e", "task-clock", "--", name]].concat();

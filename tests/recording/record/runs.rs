@@ -299,11 +299,8 @@ fn ranges_of_time_are_recorded_and_end_it() {
     let json: serde_json::Value = serde_json::from_str(&run.expect(0).stdout).expect("a document");
     assert_eq!(json["ended_by"], "timeout");
     let script = kit::run(&["script", "-F", "time", "-i", file.to_str().expect("UTF-8")]).expect(0);
-    let times: Vec<f64> = script
-        .stdout
-        .lines()
-        .map(|line| line.trim_end_matches([':', ' ']).parse().expect("a time"))
-        .collect();
+    let times: Vec<f64> =
+        script.stdout.lines().map(|line| line.trim_matches([':', ' ']).parse().expect("a time")).collect();
     let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > 0.4).count();
     assert_eq!(gaps, 1, "{} samples on both sides of a second without: {times:?}", times.len());
 }
@@ -394,7 +391,7 @@ fn a_user_without_rights_records_own_programs() {
     let file = folder.join("user.data");
     // The built binary may lie where only root looks.
     let binary = folder.join("pmc");
-    std::fs::copy(crate::kit::binary(), &binary).expect("a copy");
+    kit::copy_program(kit::binary(), &binary);
     let user = |arguments: &[&str]| -> kit::Ran {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&binary).arg("record");
