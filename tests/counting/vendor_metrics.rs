@@ -248,7 +248,7 @@ type Values<'a> = dyn Fn(&Operand) -> f64 + 'a;
 
 #[test]
 fn every_metric_of_every_table_can_be_computed() {
-    let tables = frames(PACKED).filter(|(name, ..)| name.ends_with(".metrics.tsv")).count();
+    let tables = frames(PACKED).filter(|frame| frame.name.ends_with(".metrics.tsv")).count();
     assert_eq!(tables, MODELS.len());
     let (mut all, mut thresholds, mut known, mut strange) = (0, 0, 0, BTreeSet::new());
     for (model, _) in MODELS {
