@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::width;
+use crate::sort;
 
 /// A function's name with its template or type arguments left out (`<…>`) where it is wider than `most`
 /// columns: the names of containers of containers go on for screens and differ in what nobody looks at.
@@ -83,7 +84,7 @@ where
             }
         })
         .collect();
-    scored.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    sort::by(&mut scored, |a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
     scored.into_iter().take(most).map(|(_, name)| name).collect()
 }

@@ -11,6 +11,7 @@ use super::row::rows;
 use super::table::{self, PACKED, Table, unpack};
 use crate::host::Host;
 use crate::host::cpu::event_table_id;
+use crate::sort;
 
 /// The events and metrics of one kind of core, or of the uncore.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub(super) fn models(host: &Host, id: &str) -> Vec<Model> {
             }
         }
     }
-    models.sort_by_key(|model| model.pmu.is_empty());
+    sort::by_key(&mut models, |model| model.pmu.is_empty());
     models
 }
 
