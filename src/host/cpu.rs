@@ -191,6 +191,29 @@ pub fn event_table_id(host: &Host, cpu: u32) -> Option<String> {
     if let Some(id) = said("PMC_CPUID").or_else(|| said("PERF_CPUID")) {
         return Some(id);
     }
+    own_id(host, cpu)
+}
+
+/// What the header of a recording calls the CPU, as perf writes it: `GenuineIntel,6,85,7`, or Arm's MIDR.
+pub fn recorded_id(host: &Host) -> Option<String> {
+    let cpuinfo = host.text("/proc/cpuinfo")?;
+    let words = ["vendor_id", "cpu family", "model", "stepping"].map(|name| field(&cpuinfo, name));
+    let words: Option<Vec<&str>> = words.into_iter().collect();
+    words.map(|words| words.join(",")).or_else(|| own_id(host, 0))
+}
+
+/// The id by which event tables know a recording's CPU. pmc once wrote `GenuineIntel 6/85/7`.
+pub fn event_table_id_of(recorded: &str) -> Option<String> {
+    let mut words = recorded.trim_end_matches('$').split([',', ' ', '/']);
+    let first = words.next()?;
+    if first.starts_with("0x") {
+        return Some(first.to_owned());
+    }
+    let mut number = || words.next()?.parse::<u32>().ok();
+    Some(format!("{first}-{}-{:X}-{:X}", number()?, number()?, number()?))
+}
+
+fn own_id(host: &Host, cpu: u32) -> Option<String> {
     if let Some(midr) = host.text(format!("/sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1")) {
         return Some(midr);
     }

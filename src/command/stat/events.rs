@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::collect::quantity;
-use super::metrics::Metrics;
+use super::metrics::{Counted, Metrics};
 use super::parts;
 use super::plan::{Cgroups, Plan, What};
 use crate::counter::Mode;
@@ -83,7 +83,8 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.groups.extend(parser.parse(text)?);
         }
     }
-    let mut metrics = Metrics::new(metrics, Some(&plan.scope), host)?;
+    let mut metrics = Metrics::new(metrics, &Counted::Here(&plan.scope), host)?;
+    left_out.append(&mut metrics.left_out);
     let found = chosen.add(&metrics.formulas, &plan.what, &mut parser, host);
     if chosen.groups.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
