@@ -69,13 +69,16 @@ where
     I: IntoIterator<Item = &'a str>,
 {
     let wanted = wanted.to_lowercase();
+    let length = wanted.chars().count();
+    let allowed = 1 + length / 4;
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
-            let slips = strsim::damerau_levenshtein(&wanted, &lower);
-            let allowed = 1 + wanted.chars().count() / 4;
-            if slips <= allowed {
+            // Each slip makes a name longer or shorter by one character at most.
+            let may_be_near = lower.chars().count().abs_diff(length) <= allowed;
+            let slips = may_be_near.then(|| strsim::damerau_levenshtein(&wanted, &lower));
+            if let Some(slips) = slips.filter(|slips| *slips <= allowed) {
                 Some((slips as f64, candidate))
             } else if wanted.len() >= 4 && (lower.starts_with(&wanted) || lower.contains(&wanted)) {
                 Some((allowed as f64 + lower.len() as f64 / 1000.0, candidate))
