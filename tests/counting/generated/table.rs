@@ -44,18 +44,29 @@ fn packed(text: &str, base: &str, level: i32) -> Vec<u8> {
     compressor.and_then(|mut compressor| compressor.compress(text.as_bytes())).expect("zstd compresses")
 }
 
-/// The largest file comes first; each is told by whichever makes it smallest of those of its kind before it.
+/// So many bytes that have to be unpacked first weigh as much as one of the table.
+const UNPACKED: usize = 64;
+
+/// The largest file comes first; each is told by whichever costs least of those of its kind before it, or by
+/// none.
 fn pack(files: &BTreeMap<String, String>) -> Vec<u8> {
     let mut order: Vec<(&String, &String)> = files.iter().collect();
     order.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
     let (mut index, mut all) = (String::new(), Vec::new());
+    // What has to be unpacked for each, itself included.
+    let mut unpacked: Vec<usize> = Vec::new();
     for (number, (name, text)) in order.iter().enumerate() {
+        let bases = (0..number).filter(|base| kind(order[*base].0) == kind(name)).map(Some);
         // A fast level tells well enough which.
-        let size = |base: &usize| packed(text, order[*base].1, 3).len();
-        let base = (0..number).filter(|base| kind(order[*base].0) == kind(name)).min_by_key(size);
+        let cost = |base: &Option<usize>| match *base {
+            Some(base) => packed(text, order[base].1, 3).len() + unpacked[base] / UNPACKED,
+            None => packed(text, "", 3).len(),
+        };
+        let base = bases.chain([None]).min_by_key(cost).flatten();
         let frame = packed(text, base.map_or("", |base| order[base].1), 22);
         index += &format!("{name} {} {}", text.len(), frame.len());
         index += &base.map_or("\n".to_owned(), |base| format!(" {base}\n"));
+        unpacked.push(text.len() + base.map_or(0, |base| unpacked[base]));
         all.extend(frame);
     }
     [index.as_bytes(), b"\n", &all].concat()
