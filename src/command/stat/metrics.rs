@@ -221,7 +221,7 @@ impl Counted<'_> {
         let online = topology.iter().count();
         let here = is_here.then_some(host);
         Literals {
-            smt_on: flag(topology.smt()),
+            smt_on: count(online).and_then(|_| flag(topology.smt())),
             core_wide: flag(whole_cpus.as_ref().is_some_and(is_core_wide)),
             num_cpus: match self {
                 Self::Here(_) => present().and_then(|cpus| count(cpus.iter().count())),
