@@ -43,6 +43,7 @@ fn counts(cpus: u32) -> Counts {
     };
     let value = |at: u64| Value::Counted {
         count: Count { value: 123_456_789 * (at + 1), enabled_ns: 1_000_000_000, running_ns: 700_000_000 },
+        counters: 1,
         runs: vec![],
     };
     let row = |cpu| Row {

@@ -15,7 +15,7 @@
 //!   event                                 event text -> perf_event_attr
 //!   host                 perfdata         /proc, /sys as values, rooted anywhere | records <-> perf.data
 //!           sys    record                 the kernel: all `unsafe`, all libc | bytes <-> typed records
-//!           error  units  text  terminal  address   words and numbers
+//!           error  units  text  terminal  address  sort   words and numbers
 //! ```
 
 pub mod abi;
@@ -35,6 +35,7 @@ pub mod profile;
 pub mod record;
 pub mod recording;
 pub mod session;
+pub(crate) mod sort;
 pub mod symbol;
 pub mod sys;
 pub mod terminal;

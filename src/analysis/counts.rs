@@ -15,6 +15,7 @@ use crate::perfdata::Features;
 use crate::profile::counts::Aggregation;
 use crate::record::{CpuMap, Record, StatRound, Thread, Update, kind};
 use crate::session::{Session, ThreadCount};
+use crate::sort;
 use crate::units::Count;
 
 /// What a recording says of its counts.
@@ -141,7 +142,7 @@ fn whole(value: u64) -> Count {
 }
 
 fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
-    threads.sort_by_key(|of| (of.at_ns, of.thread.pid, of.thread.tid));
+    sort::by_key(&mut threads, |of| (of.at_ns, of.thread.pid, of.thread.tid));
     threads
 }
 

@@ -9,6 +9,7 @@ use crate::error::{Warning, say};
 use crate::profile::sampled::quality::{Ends, StackCounts};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::session::{Samples, Session};
+use crate::sort;
 
 /// Modules whose remedy is worked out.
 const REMEDIES: usize = 5;
@@ -74,7 +75,7 @@ pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCount
             }
         })
         .collect();
-    list.sort_by(|a, b| b.frames.cmp(&a.frames).then_with(|| a.path.cmp(&b.path)));
+    sort::by(&mut list, |a, b| b.frames.cmp(&a.frames).then_with(|| a.path.cmp(&b.path)));
     list
 }
 
@@ -83,7 +84,7 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     let frames: u64 = modules.iter().map(|module| module.frames).sum();
     let matters = |module: &&mut ModuleQuality| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
     let mut worst: Vec<&mut ModuleQuality> = modules.iter_mut().filter(matters).collect();
-    worst.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
+    sort::by_key(&mut worst, |module| std::cmp::Reverse(module.unnamed));
     for module in worst.into_iter().take(REMEDIES) {
         let all = session.history.modules().iter().enumerate();
         let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
@@ -123,7 +124,7 @@ pub(super) fn trust(
         .filter(|_| has_stacks)
         .map(|(module, samples)| (module.map_or_else(|| sampled::code::UNKNOWN.to_owned(), name), *samples))
         .collect();
-    broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sort::by(&mut broken, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     let (unwound_live, largest_live) = unwound_live(typed);

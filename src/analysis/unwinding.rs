@@ -15,6 +15,7 @@ use crate::profile::sampled::quality::Ends;
 use crate::record::Parts;
 use crate::record::unwound::has_copy;
 use crate::session::{Chains, Epoch, History, Session, Unwind, UnwindSample};
+use crate::sort;
 use crate::unwind::{Arch, End, Space, StackUnwinder, Stitcher, Tables, UnwoundStack};
 
 /// Samples below which one thread is as fast as several.
@@ -99,7 +100,7 @@ impl<'a> RecordingUnwinder<'a> {
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =
             counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
-        no_tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        sort::by(&mut no_tables, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let EndCounts { copied, cut, lost, long, compat, .. } = *counts;
         Ends { copied, cut, lost, long, compat, no_tables }
     }

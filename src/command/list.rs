@@ -14,7 +14,7 @@ use crate::counter::facts::Facts;
 use crate::counter::open::{OpenCache, TrialOpen};
 use crate::counter::refusal::Refusal;
 use crate::error::{Error, Exit, Result};
-use crate::event::listing::{self, Kind, Listed, Precise};
+use crate::event::listing::{self, Kind, Listed, Precise, Sources};
 use crate::event::vendor::{self, Vendor};
 use crate::event::{glob, parse};
 use crate::host::Host;
@@ -39,14 +39,14 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
     }
     let wanted = Wanted::new(typed, &host)?;
     let write = |out: &mut dyn Write| match (typed.names, typed.raw_dump) {
-        (true, _) => names(&host, &wanted, out),
-        (_, true) => raw_dump(&host, &wanted, out),
-        _ => events(&host, &wanted, typed, out),
+        (true, _) => names(&wanted, out),
+        (_, true) => raw_dump(&wanted, out),
+        _ => events(&wanted, typed, out),
     };
     let failed = |error| Error::output("the list of events", error);
     let find = |out: &mut dyn Write| match write(out).map_err(failed)? {
         true => Ok(()),
-        false => Err(wanted.nothing(&host)),
+        false => Err(wanted.nothing()),
     };
     if let Some(path) = &typed.output {
         Destination { path, option: "-o", keeps: false }.write(find)?;
@@ -91,7 +91,8 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
 }
 
 /// What was asked for: kinds and PMUs narrow the list, words and patterns search in it.
-struct Wanted {
+struct Wanted<'h> {
+    sources: Sources<'h>,
     kinds: Vec<Kind>,
     pmus: Vec<String>,
     words: Vec<String>,
@@ -113,9 +114,10 @@ enum Metrics {
     Groups,
 }
 
-impl Wanted {
-    fn new(typed: &List, host: &Host) -> Result<Self> {
+impl<'h> Wanted<'h> {
+    fn new(typed: &List, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
+            sources: Sources::of(host),
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),
@@ -123,7 +125,7 @@ impl Wanted {
             only_metrics: false,
             deprecated: typed.deprecated,
         };
-        let pmus = listing::pmu_names(host);
+        let pmus = &wanted.sources.pmus;
         for word in &typed.words {
             match (Kind::named(word), word.as_str()) {
                 // perf's word is of all that PMUs count by name.
@@ -136,12 +138,12 @@ impl Wanted {
             }
         }
         if let Some(pmu) = &typed.unit {
-            let fits = |name: &String| name == pmu || glob::is_pattern(pmu) && glob::matches(pmu, name);
-            for name in pmus.into_iter().filter(fits) {
+            let fits = |name: &&String| *name == pmu || glob::is_pattern(pmu) && glob::matches(pmu, name);
+            for name in pmus.iter().filter(fits) {
                 // The kernel's own PMUs have the generic names.
-                match Kind::named(&name) {
+                match Kind::named(name) {
                     Some(kind) => wanted.kinds.push(kind),
-                    None => wanted.pmus.push(name),
+                    None => wanted.pmus.push(name.clone()),
                 }
             }
             if wanted.pmus.is_empty() && wanted.kinds.is_empty() {
@@ -163,39 +165,33 @@ impl Wanted {
         self.kinds.contains(&kind) || of_a_pmu || names_none && !self.only_metrics
     }
 
-    /// Whether a metric is to be shown, of which these are the names and these the texts.
-    fn takes_metric<'a>(&self, names: impl Iterator<Item = &'a str> + Clone, text: &'a str) -> bool {
+    /// Whether one of the words stands in these names or in the text, or one of the patterns is of a name.
+    fn has_word<'a>(&self, names: impl Iterator<Item = &'a str> + Clone, text: &'a str) -> bool {
         let is_found = |word: &String| match glob::is_pattern(word) {
             true => names.clone().any(|name| glob::matches(word, name)),
             false => names.clone().chain([text]).any(|own| contains(own, word)),
         };
-        self.metrics != Metrics::None && (self.words.is_empty() || self.words.iter().any(is_found))
+        self.words.is_empty() || self.words.iter().any(is_found)
     }
 
     /// The metrics of the machine's own that are to be shown.
     fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
         let fits = |metric: &&Definition<'_>| {
             let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
-            self.takes_metric(names, metric.help)
+            self.metrics != Metrics::None && self.has_word(names, metric.help)
         };
         NAMED.iter().filter(fits)
     }
 
     /// The metrics of the makers' tables that are to be shown: those of cores that are here.
-    fn vendor_metrics<'a>(
-        &'a self,
-        host: &Host,
-        vendor: &'a Vendor,
-    ) -> impl Iterator<Item = vendor::Metric<'a>> {
-        let here = listing::pmu_names(host);
-        let unit = self.pmus.clone();
-        let metrics = vendor.metrics().filter(move |metric| {
+    fn vendor_metrics(&self) -> impl Iterator<Item = vendor::Metric<'_>> {
+        let Sources { pmus: here, vendor, .. } = &self.sources;
+        let metrics = (self.metrics != Metrics::None).then(|| vendor.metrics()).into_iter().flatten();
+        metrics.filter(move |metric| {
             let is_here = here.contains(metric.pmu) || metric.pmu.is_empty() && !here.is_empty();
-            is_here && (unit.is_empty() || unit.iter().any(|pmu| pmu == metric.pmu))
-        });
-        metrics.filter(|metric| {
+            let is_wanted = self.pmus.is_empty() || self.pmus.iter().any(|pmu| pmu == metric.pmu);
             let names = std::iter::once(metric.name).chain(metric.groups.split(';'));
-            self.takes_metric(names, metric.text.unwrap_or_default())
+            is_here && is_wanted && self.has_word(names, metric.text.unwrap_or_default())
         })
     }
 
@@ -209,19 +205,14 @@ impl Wanted {
         if !self.deprecated && listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated) {
             return false;
         }
-        let names = || std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied());
-        let fits = |word: &String| {
-            if glob::is_pattern(word) {
-                return names().any(|name| glob::matches(word, name));
-            }
-            names().chain([listed.text.as_str()]).any(|text| contains(text, word))
-        };
-        pmu_fits && (self.words.is_empty() || self.words.iter().any(fits))
+        let names = std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied());
+        pmu_fits && self.has_word(names, &listed.text)
     }
 
     /// Nothing fits: what may have been meant.
-    fn nothing(&self, host: &Host) -> Error {
-        let all: Vec<String> = listing::names(host).map(|name| cleaned(&name)).collect();
+    fn nothing(&self) -> Error {
+        let Sources { host, vendor, .. } = &self.sources;
+        let all: Vec<String> = self.sources.names().map(|name| cleaned(&name)).collect();
         let words: Vec<String> = self.words.iter().map(|word| format!("`{word}`")).collect();
         let mut near: Vec<&str> = self
             .words
@@ -233,7 +224,6 @@ impl Wanted {
             true => Error::new("there is no event of this kind here"),
             false => Error::new(format!("no event has {} in its name or description", words.join(" or "))),
         };
-        let vendor = Vendor::of(host);
         let known = vendor.models().first().filter(|_| self.kinds.contains(&Kind::Vendor));
         let error = match known.filter(|model| host.pmu(&model.pmu).is_none()) {
             Some(model) => error.why(format!(
@@ -255,15 +245,15 @@ fn contains(text: &str, word: &str) -> bool {
     word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
-fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> {
+fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     if wanted.words.is_empty() && wanted.kinds.is_empty() && wanted.pmus.is_empty() && !wanted.only_metrics {
-        for name in listing::names(host) {
+        for name in wanted.sources.names() {
             writeln!(out, "{}", cleaned(&name))?;
         }
         return Ok(true);
     }
     let mut found = false;
-    for listed in select(host, wanted).filter(|listed| !listed.form) {
+    for listed in select(wanted).filter(|listed| !listed.form) {
         for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
             writeln!(out, "{}", cleaned(name))?;
         }
@@ -271,9 +261,9 @@ fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> 
     }
     if wanted.only_metrics {
         // What -M takes: metrics, and groups of them.
-        let groups = (wanted.metrics == Metrics::Each)
-            .then(|| groups(host, wanted).into_iter().map(|(group, _)| group));
-        for name in metric_names(host, wanted).into_iter().chain(groups.into_iter().flatten()) {
+        let groups =
+            (wanted.metrics == Metrics::Each).then(|| groups(wanted).into_iter().map(|(group, _)| group));
+        for name in metric_names(wanted).into_iter().chain(groups.into_iter().flatten()) {
             writeln!(out, "{}", cleaned(name))?;
             found = true;
         }
@@ -282,12 +272,13 @@ fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> 
 }
 
 /// The names of what opens here on one line: perf's form, which shells split at its spaces.
-fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> {
+fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
+    let host = wanted.sources.host;
     let facts = Facts::own(host);
     let mut trier = Trier::new(host, &facts);
     let mut found = false;
     // Of two spellings of an event perf knows the first; FreeBSD's are no words of perf's.
-    for listed in select(host, wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
+    for listed in select(wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
         let entry = trier.entry(&listed, false, false);
         if entry.opens != Opens::No {
             write!(out, "{} ", entry.name)?;
@@ -296,7 +287,7 @@ fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<boo
     }
     // Metrics are no events: they are named where they are asked for.
     if wanted.only_metrics {
-        for name in metric_names(host, wanted) {
+        for name in metric_names(wanted) {
             write!(out, "{} ", cleaned(name))?;
             found = true;
         }
@@ -310,29 +301,27 @@ fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<boo
 }
 
 /// The names of the metrics, or of their groups.
-fn metric_names(host: &Host, wanted: &Wanted) -> Vec<String> {
+fn metric_names(wanted: &Wanted<'_>) -> Vec<String> {
     if wanted.metrics == Metrics::Groups {
-        return groups(host, wanted).into_iter().map(|(group, _)| group).collect();
+        return groups(wanted).into_iter().map(|(group, _)| group).collect();
     }
-    let vendor = Vendor::of(host);
     let own = wanted.metrics().map(|metric| metric.name.to_owned());
     let mut names: Vec<String> =
-        own.chain(wanted.vendor_metrics(host, &vendor).map(|metric| metric.name.to_owned())).collect();
+        own.chain(wanted.vendor_metrics().map(|metric| metric.name.to_owned())).collect();
     names.dedup();
     names
 }
 
 /// The groups of metrics, and what is in them: the machine's own, then those of manuals.
-fn groups(host: &Host, wanted: &Wanted) -> Vec<(String, Vec<String>)> {
+fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
     let mut own: Vec<(String, Vec<String>)> = Vec::new();
     for group in wanted.metrics().map(|metric| metric.groups) {
         if own.iter().all(|(known, _)| known != group) {
             own.push((group.to_owned(), of_group(group).map(|metric| metric.name.to_owned()).collect()));
         }
     }
-    let vendor = Vendor::of(host);
     let mut theirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for metric in wanted.vendor_metrics(host, &vendor) {
+    for metric in wanted.vendor_metrics() {
         for group in metric.groups.split(';').filter(|group| !group.is_empty()) {
             theirs.entry(group).or_default().push(metric.name.to_owned());
         }
@@ -347,7 +336,7 @@ fn groups(host: &Host, wanted: &Wanted) -> Vec<(String, Vec<String>)> {
 }
 
 /// The metrics as entries: they need no opening, only their events do.
-fn metrics(host: &Host, wanted: &Wanted) -> Vec<Entry> {
+fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
     let entry = |name: &str, kind, text: String, means| Entry {
         name: cleaned(name),
         aliases: Vec::new(),
@@ -364,7 +353,7 @@ fn metrics(host: &Host, wanted: &Wanted) -> Vec<Entry> {
         manual: None,
     };
     if wanted.metrics == Metrics::Groups {
-        let groups = groups(host, wanted).into_iter();
+        let groups = groups(wanted).into_iter();
         return groups
             .map(|(group, members)| entry(&group, "metricgroup", members.join(", "), None))
             .collect();
@@ -374,9 +363,8 @@ fn metrics(host: &Host, wanted: &Wanted) -> Vec<Entry> {
         unit: metric.scale.to_owned(),
         ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
     };
-    let vendor = Vendor::of(host);
     let of_vendor = |metric: vendor::Metric<'_>| {
-        let model = vendor.models().iter().find(|model| model.pmu == metric.pmu);
+        let model = wanted.sources.vendor.models().iter().find(|model| model.pmu == metric.pmu);
         let said = |text: &str| (!text.is_empty()).then(|| cleaned(text));
         let perf = AsPerf {
             unit: said(metric.pmu),
@@ -400,22 +388,23 @@ fn metrics(host: &Host, wanted: &Wanted) -> Vec<Entry> {
             ..entry(metric.name, "metric", text, said(metric.expr))
         }
     };
-    wanted.metrics().map(metric).chain(wanted.vendor_metrics(host, &vendor).map(of_vendor)).collect()
+    wanted.metrics().map(metric).chain(wanted.vendor_metrics().map(of_vendor)).collect()
 }
 
-fn select<'a>(host: &'a Host, wanted: &'a Wanted) -> impl Iterator<Item = Listed> + 'a {
+fn select<'a>(wanted: &'a Wanted<'_>) -> impl Iterator<Item = Listed> + 'a {
     let kinds = Kind::ALL.into_iter().filter(|&kind| wanted.kind(kind));
-    kinds.flat_map(|kind| listing::of_kind(host, kind)).filter(|listed| wanted.takes(listed))
+    kinds.flat_map(|kind| wanted.sources.of_kind(kind)).filter(|listed| wanted.takes(listed))
 }
 
 /// Writes the events; `false` if there are none.
-fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
+fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
+    let host = wanted.sources.host;
     let facts = Facts::own(host);
     let mut trier = Trier::new(host, &facts);
     // The requests of thousands of tracepoints are thousands of files: read when they are shown.
     let exact = typed.long || typed.json;
-    let events = select(host, wanted).map(|listed| trier.entry(&listed, exact, typed.long));
-    let mut entries = events.chain(metrics(host, wanted)).map(|mut entry| {
+    let events = select(wanted).map(|listed| trier.entry(&listed, exact, typed.long));
+    let mut entries = events.chain(metrics(wanted)).map(|mut entry| {
         if typed.no_desc {
             entry.text.clear();
         }

@@ -66,6 +66,8 @@ pub fn find(
             let mut set = Vec::new();
             for text in texts.iter().filter(|text| !is_counted(text)) {
                 match known.index(text, parser) {
+                    // An event may be asked for twice: for its count, and for its counters.
+                    Ok(event) if set.contains(&event) => {}
                     Ok(event) => set.push(event),
                     Err(error) => *lacks = lacks.take().or(Some(((*text).to_owned(), error))),
                 }

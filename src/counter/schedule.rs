@@ -11,6 +11,8 @@
 //! group 2   {e}                  B's parts are in two groups: if those take turns, it is an estimate
 //! ```
 
+use crate::sort;
+
 /// The bit of the fixed counter 0: those of general counters are below.
 pub const FIRST_FIXED: u32 = 32;
 
@@ -54,7 +56,7 @@ pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
         let of_slots =
             |event: &usize| matches!(needs[*event], Need::Slots(p) | Need::PartOfSlots(p) if p == pmu);
         let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
-        group.sort_by_key(|&event| (!matches!(needs[event], Need::Slots(_)), event));
+        sort::by_key(&mut group, |&event| (!matches!(needs[event], Need::Slots(_)), event));
         group.dedup();
         if !groups.contains(&group) {
             groups.push(group);

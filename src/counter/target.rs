@@ -12,6 +12,7 @@ use crate::abi::Attr;
 use crate::abi::attr::Flag;
 use crate::host::process::Thread;
 use crate::host::{CpuList, Host};
+use crate::sort;
 use crate::sys::perf::{EventFd, OpenTarget};
 
 /// Where counters are opened.
@@ -176,7 +177,7 @@ pub fn all_threads(host: &Host) -> Vec<Thread> {
 }
 
 fn sorted(mut threads: Vec<Thread>) -> Vec<Thread> {
-    threads.sort_unstable_by_key(|t| t.tid);
+    sort::by_key(&mut threads, |t| t.tid);
     threads.dedup_by_key(|t| t.tid);
     threads
 }

@@ -59,6 +59,7 @@ pub enum Warning {
     FilesNotKept { why: String },
     SettingLeftOut { what: String },
     LineLeftOut { line: String, entry: String, why: String },
+    MetricLeftOut { why: String },
     Recording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
@@ -190,6 +191,7 @@ impl Warning {
             Self::LineLeftOut { line, entry, why } => {
                 format!("{line}: {entry} is left out: {why}")
             }
+            Self::MetricLeftOut { why } => format!("a metric of the tables is left out: {why}"),
             Self::Recording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")
@@ -230,6 +232,7 @@ impl Warning {
             }
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",
+            Self::MetricLeftOut { .. } => "mend it in its tables, and read them again: pmc list --import",
             _ => "",
         }
     }

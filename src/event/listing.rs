@@ -155,36 +155,73 @@ impl Listed {
     }
 }
 
-/// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
-pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_> {
-    match kind {
-        Kind::Hardware => Box::new(generic_events(kind, attr::kind::HARDWARE)),
-        Kind::Software => Box::new(generic_events(kind, attr::kind::SOFTWARE)),
-        Kind::Tool => Box::new(Tool::ALL.iter().map(|(_, name, text)| Listed::new(Kind::Tool, *name, *text))),
-        Kind::Cache => {
-            Box::new(generic::cache_events().map(|(name, _, text)| Listed::new(Kind::Cache, name, text)))
+/// What events are listed from.
+#[derive(Debug)]
+pub struct Sources<'h> {
+    /// The machine.
+    pub host: &'h Host,
+    /// The makers' tables for its CPUs.
+    pub vendor: Vendor,
+    /// Its PMUs by the names they may be asked for: each, and the common name of instances.
+    pub pmus: BTreeSet<String>,
+}
+
+impl<'h> Sources<'h> {
+    /// Those of this machine.
+    pub fn of(host: &'h Host) -> Self {
+        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host) }
+    }
+
+    /// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
+    pub fn of_kind(&self, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_> {
+        let host = self.host;
+        match kind {
+            Kind::Hardware => Box::new(generic_events(kind, attr::kind::HARDWARE)),
+            Kind::Software => Box::new(generic_events(kind, attr::kind::SOFTWARE)),
+            Kind::Tool => {
+                Box::new(Tool::ALL.iter().map(|(_, name, text)| Listed::new(Kind::Tool, *name, *text)))
+            }
+            Kind::Cache => {
+                Box::new(generic::cache_events().map(|(name, _, text)| Listed::new(Kind::Cache, name, text)))
+            }
+            Kind::Pmu => Box::new(pmus(host).flat_map(|(shown, pmu)| pmu_events(&shown, &pmu))),
+            Kind::Vendor => Box::new(vendor_events(&self.vendor, &self.pmus).into_iter()),
+            Kind::Raw => Box::new(std::iter::once(raw_code()).chain(pmus(host).filter_map(raw_terms))),
+            Kind::Breakpoint => Box::new(std::iter::once(Listed::form(
+                Kind::Breakpoint,
+                "mem:ADDRESS[/LENGTH][:rwx]",
+                "reads, writes or executions of an address (hardware breakpoint); also mem:&SYMBOL",
+            ))),
+            Kind::Probe => {
+                Box::new(PROBES.iter().map(|(form, text)| Listed::form(Kind::Probe, *form, *text)))
+            }
+            Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
+                means: Some(means.to_owned()),
+                ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
+            })),
+            Kind::Tracepoint => match host.tracepoints() {
+                Ok(names) => Box::new(
+                    names
+                        .filter(|name| !is_record_only(host, name))
+                        .map(|name| Listed::new(Kind::Tracepoint, name, "")),
+                ),
+                Err(_) => Box::new(std::iter::empty()),
+            },
         }
-        Kind::Pmu => Box::new(pmus(host).flat_map(|(shown, pmu)| pmu_events(&shown, &pmu))),
-        Kind::Vendor => Box::new(vendor_events(host).into_iter()),
-        Kind::Raw => Box::new(std::iter::once(raw_code()).chain(pmus(host).filter_map(raw_terms))),
-        Kind::Breakpoint => Box::new(std::iter::once(Listed::form(
-            Kind::Breakpoint,
-            "mem:ADDRESS[/LENGTH][:rwx]",
-            "reads, writes or executions of an address (hardware breakpoint); also mem:&SYMBOL",
-        ))),
-        Kind::Probe => Box::new(PROBES.iter().map(|(form, text)| Listed::form(Kind::Probe, *form, *text))),
-        Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
-            means: Some(means.to_owned()),
-            ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
-        })),
-        Kind::Tracepoint => match host.tracepoints() {
-            Ok(names) => Box::new(
-                names
-                    .filter(|name| !is_record_only(host, name))
-                    .map(|name| Listed::new(Kind::Tracepoint, name, "")),
-            ),
-            Err(_) => Box::new(std::iter::empty()),
-        },
+    }
+
+    /// Names for completion: every event with its aliases, and the terms of each PMU as `PMU/TERM=`.
+    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
+        let is_deprecated =
+            |listed: &Listed| listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated);
+        let events = Kind::ALL.into_iter().flat_map(move |kind| self.of_kind(kind));
+        let named = events.filter(move |listed| !listed.form && !is_deprecated(listed)).flat_map(|listed| {
+            std::iter::once(listed.name).chain(listed.aliases.iter().map(|&alias| alias.to_owned()))
+        });
+        let terms = pmus(self.host).flat_map(|(shown, pmu)| {
+            pmu.terms().into_iter().map(move |term| format!("{shown}/{term}=")).collect::<Vec<_>>()
+        });
+        named.chain(terms)
     }
 }
 
@@ -251,12 +288,7 @@ pub fn pmu_names(host: &Host) -> BTreeSet<String> {
 
 /// The events of the makers' manuals whose PMUs are here, as they may be typed: names in lower case as perf
 /// has them, with the PMU where several kinds of cores have one of the name.
-fn vendor_events(host: &Host) -> Vec<Listed> {
-    let vendor = Vendor::of(host);
-    if vendor.models().is_empty() {
-        return Vec::new();
-    }
-    let here = pmu_names(host);
+fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
     let kinds: BTreeSet<&str> =
         vendor.models().iter().map(|model| model.pmu.as_str()).filter(|pmu| !pmu.is_empty()).collect();
     let mut of_cores: BTreeMap<String, u32> = BTreeMap::new();
@@ -339,20 +371,6 @@ fn raw_terms((shown, pmu): (String, Pmu)) -> Option<Listed> {
     })
 }
 
-/// Names for completion: every event with its aliases, and the terms of each PMU as `PMU/TERM=`.
-pub fn names(host: &Host) -> impl Iterator<Item = String> + '_ {
-    let is_meant =
-        |listed: &Listed| !listed.form && !listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated);
-    let events = Kind::ALL.into_iter().flat_map(move |kind| of_kind(host, kind)).filter(is_meant);
-    let named = events.flat_map(|listed| {
-        std::iter::once(listed.name).chain(listed.aliases.iter().map(|&alias| alias.to_owned()))
-    });
-    let terms = pmus(host).flat_map(|(shown, pmu)| {
-        pmu.terms().into_iter().map(move |term| format!("{shown}/{term}=")).collect::<Vec<_>>()
-    });
-    named.chain(terms)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,9 +392,10 @@ mod tests {
     fn what_is_listed_can_be_typed() {
         let mut seen = 0;
         for (machine, host) in machines().into_iter().chain([("this one".to_owned(), Host::live())]) {
+            let sources = Sources::of(&host);
             let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Tracepoint | Kind::Vendor));
             for kind in kinds {
-                for listed in of_kind(&host, kind).filter(|listed| !listed.form) {
+                for listed in sources.of_kind(kind).filter(|listed| !listed.form) {
                     // A FreeBSD name may stand for something that this machine lacks.
                     if kind != Kind::FreeBsd {
                         assert!(parse(&listed.name, &host).is_ok(), "{machine}: {}", listed.name);
@@ -423,14 +442,15 @@ mod tests {
         file("armv8_pmuv3_0/type", "8\n");
         file("armv8_pmuv3_0/events/open", "event=?\n");
         let host = Host::rooted(root.path());
-        let listed: Vec<Listed> = of_kind(&host, Kind::Pmu).collect();
+        let sources = Sources::of(&host);
+        let listed: Vec<Listed> = sources.of_kind(Kind::Pmu).collect();
         let shown: Vec<_> = listed.iter().map(|l| (l.name.as_str(), l.unit.as_str(), l.form)).collect();
         assert_eq!(
             shown,
             [("armv8_pmuv3_0/open,event=?/", "", true), ("uncore_imc/cas_count_read/", "MiB", false)]
         );
         assert!(parse("uncore_imc/cas_count_read/", &host).is_ok());
-        let names: Vec<String> = names(&host).collect();
+        let names: Vec<String> = sources.names().collect();
         assert!(names.contains(&"uncore_imc/event=".to_owned()), "{names:?}");
         assert!(names.contains(&"cycles".to_owned()) && names.contains(&"cpu-cycles".to_owned()));
     }

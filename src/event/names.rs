@@ -20,6 +20,7 @@ use super::syntax::number;
 use super::vendor::{Event, Vendor};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
+use crate::sort;
 
 /// Units of Intel's uncore by the numbers under which a kernel that does not know the model finds them
 /// (`uncore_type_0_3` is the fourth `cha`): those that are the same on each model that describes itself.
@@ -65,7 +66,7 @@ impl<'h> Names<'h> {
     pub(super) fn on(&self, pmu: &Pmu, name: &str) -> Option<Event<'_>> {
         // A whole name of an instance before the name of all.
         let mut events = self.vendor().named(name);
-        events.sort_by_key(|event| event.pmu != pmu.name);
+        sort::by_key(&mut events, |event| event.pmu != pmu.name);
         events.into_iter().find(|event| is_instance(&pmu.name, event.pmu))
     }
 
@@ -83,7 +84,7 @@ impl<'h> Names<'h> {
             .collect();
         // Kinds of cores stand in the kernel's order, as for generic events.
         if pmus.iter().all(|pmu| pmu.core_cpus().is_some()) {
-            pmus.sort_by_key(|pmu| pmu.kind);
+            sort::by_key(&mut pmus, |pmu| pmu.kind);
         }
         if !pmus.is_empty() {
             return Some(Ok(pmus));

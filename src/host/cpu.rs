@@ -191,6 +191,29 @@ pub fn event_table_id(host: &Host, cpu: u32) -> Option<String> {
     if let Some(id) = said("PMC_CPUID").or_else(|| said("PERF_CPUID")) {
         return Some(id);
     }
+    own_id(host, cpu)
+}
+
+/// What the header of a recording calls the CPU, as perf writes it: `GenuineIntel,6,85,7`, or Arm's MIDR.
+pub fn recorded_id(host: &Host) -> Option<String> {
+    let cpuinfo = host.text("/proc/cpuinfo")?;
+    let words = ["vendor_id", "cpu family", "model", "stepping"].map(|name| field(&cpuinfo, name));
+    let words: Option<Vec<&str>> = words.into_iter().collect();
+    words.map(|words| words.join(",")).or_else(|| own_id(host, 0))
+}
+
+/// The id by which event tables know a recording's CPU. pmc once wrote `GenuineIntel 6/85/7`.
+pub fn event_table_id_of(recorded: &str) -> Option<String> {
+    let mut words = recorded.trim_end_matches('$').split([',', ' ', '/']);
+    let first = words.next()?;
+    if first.starts_with("0x") {
+        return Some(first.to_owned());
+    }
+    let mut number = || words.next()?.parse::<u32>().ok();
+    Some(format!("{first}-{}-{:X}-{:X}", number()?, number()?, number()?))
+}
+
+fn own_id(host: &Host, cpu: u32) -> Option<String> {
     if let Some(midr) = host.text(format!("/sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1")) {
         return Some(midr);
     }
@@ -307,7 +330,23 @@ fn arm_name(implementer: &str, part: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::saved;
+    use crate::host::{saved, saved_cpu};
+
+    #[test]
+    fn headers_of_recordings_name_cpus_as_tables_do() {
+        let table = |recorded: &str| event_table_id_of(recorded);
+        assert_eq!(table("GenuineIntel,6,85,7").as_deref(), Some("GenuineIntel-6-55-7"));
+        assert_eq!(table("AuthenticAMD 25/17/1").as_deref(), Some("AuthenticAMD-25-11-1"), "of older pmcs");
+        assert_eq!(table("0x00000000410fd0c0").as_deref(), Some("0x00000000410fd0c0"));
+        for strange in ["", "Arm 0xd0c", "IBM,3906,704,M03,3.5,002f", "GenuineIntel,6"] {
+            assert_eq!(table(strange), None, "{strange}");
+        }
+        for cpu in ["sapphire-rapids", "zen4", "neoverse-n1"] {
+            let host = saved_cpu(cpu);
+            let recorded = recorded_id(&host).unwrap();
+            assert_eq!(event_table_id_of(&recorded), own_id(&host, 0), "{cpu}: {recorded}");
+        }
+    }
 
     #[test]
     fn every_cpu_has_its_seat() {

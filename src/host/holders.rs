@@ -5,6 +5,7 @@
 //! descriptor tells that an event is configured, not that it is running.
 
 use super::Host;
+use crate::sort;
 
 /// A process with open perf events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl Holders {
                 break;
             }
         }
-        found.processes.sort_by_key(|holder| (std::cmp::Reverse(holder.events), holder.pid));
+        sort::by_key(&mut found.processes, |holder| (std::cmp::Reverse(holder.events), holder.pid));
         found
     }
 }

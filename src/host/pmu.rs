@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{CpuList, Host};
+use crate::sort;
 
 /// Where the kernel lists its PMUs.
 const DEVICES: &str = "/sys/bus/event_source/devices";
@@ -106,7 +107,7 @@ impl Host {
             .filter_map(|name| self.pmu(&name))
             .filter(|pmu| pmu.core_cpus().is_some_and(|cpus| !cpus.is_empty()))
             .collect();
-        cores.sort_by_key(|pmu| pmu.kind);
+        sort::by_key(&mut cores, |pmu| pmu.kind);
         if cores.len() < 2 { Vec::new() } else { cores }
     }
 
@@ -319,7 +320,7 @@ pub(super) fn names_in(folder: &Path) -> Vec<String> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| !name.starts_with('.'))
         .collect();
-    names.sort_by_cached_key(|name| counting_key(name));
+    sort::by_key(&mut names, |name| counting_key(name));
     names
 }
 
@@ -362,7 +363,7 @@ mod tests {
     #[test]
     fn instances_are_counted_as_people_count() {
         let mut names = ["imc_10", "imc_2", "cpu", "imc_1"].map(str::to_owned);
-        names.sort_by_cached_key(|n| counting_key(n));
+        sort::by_key(&mut names, |n| counting_key(n));
         assert_eq!(names, ["cpu", "imc_1", "imc_2", "imc_10"]);
     }
 }

@@ -18,6 +18,7 @@ use super::feature::BuildIdEntry;
 use super::{Error, Reader};
 use crate::abi::{CpuMode, context, misc};
 use crate::record::{FileId, Layouts, Mmap, RawRecord, Record, kind};
+use crate::sort;
 use crate::units::{Count, PerfTime};
 
 /// Bytes of the smallest page of any machine: mappings begin and end at multiples of it.
@@ -233,7 +234,7 @@ impl RecordTally {
             }
         }
         let mut files: Vec<HitFile> = files.into_values().cloned().collect();
-        files.sort_unstable();
+        sort::by(&mut files, Ord::cmp);
         files
     }
 

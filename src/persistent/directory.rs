@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use super::{Entry, Lost};
 use crate::error::{Error, Result};
 use crate::host::pmu::PERSISTENT;
+use crate::sort;
 use crate::sys::lock;
 
 /// A published file is at most so long; what is longer is not what it says it is.
@@ -81,7 +82,7 @@ impl RunDirectory {
     pub fn entries(&self) -> Vec<Entry> {
         let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
         let mut all: Vec<Entry> = ids.filter_map(|file| json(&file.path())).collect();
-        all.sort_unstable_by_key(|entry| entry.id);
+        sort::by_key(&mut all, |entry| entry.id);
         all
     }
 

@@ -223,6 +223,8 @@ pub enum Value {
     Counted {
         /// The sum over the places of the row, not scaled; with `runs`, also the sum over the runs.
         count: Count,
+        /// How many counters' counts were added up to it: of CPUs, threads, PMUs of one kind.
+        counters: u32,
         /// Over the runs of `-r N`: one scaled value (in events, before `Event::scale`) for each run, in
         /// order; empty otherwise.
         runs: Vec<f64>,
@@ -250,9 +252,17 @@ impl Value {
     /// The number of occurrences: the mean of the runs, or the scaled count; before [`Event::scale`].
     pub fn number(&self) -> Option<f64> {
         match self {
-            Self::Counted { count, runs } if runs.is_empty() => count.scaled(),
+            Self::Counted { count, runs, .. } if runs.is_empty() => count.scaled(),
             Self::Counted { runs, .. } => Some(runs.iter().sum::<f64>() / runs.len() as f64),
             _ => None,
+        }
+    }
+
+    /// How many counters' counts were added up to it.
+    pub fn counters(&self) -> u32 {
+        match self {
+            Self::Counted { counters, .. } => *counters,
+            _ => 0,
         }
     }
 
@@ -275,7 +285,7 @@ impl Value {
     /// Nanoseconds on a counter, of one run on average.
     pub fn running_ns(&self) -> u64 {
         match self {
-            Self::Counted { count, runs } => count.running_ns / (runs.len().max(1) as u64),
+            Self::Counted { count, runs, .. } => count.running_ns / (runs.len().max(1) as u64),
             _ => 0,
         }
     }

@@ -18,8 +18,8 @@ pub fn add_children(rows: &mut Vec<Row>) {
 
 fn children(own: &Value, sum: &Value) -> Value {
     match (own, sum) {
-        (Value::Counted { count: own, .. }, Value::Counted { count: sum, .. }) => {
-            Value::Counted { count: beyond(*own, *sum), runs: Vec::new() }
+        (Value::Counted { count: own, .. }, &Value::Counted { count: ref sum, counters, .. }) => {
+            Value::Counted { count: beyond(*own, *sum), counters, runs: Vec::new() }
         }
         // Of the time that passes children have no part of their own.
         (Value::Absent, _) | (_, Value::Absent) => Value::Absent,
@@ -47,7 +47,7 @@ mod tests {
     fn row(part: Part, value: u64, enabled_ns: u64, running_ns: u64) -> Row {
         let count = Count { value, enabled_ns, running_ns };
         let place = PlaceLabel { part: Some(part), ..PlaceLabel::default() };
-        Row { place, summed: 0, values: vec![Value::Counted { count, runs: Vec::new() }] }
+        Row { place, summed: 0, values: vec![Value::Counted { count, counters: 1, runs: Vec::new() }] }
     }
 
     fn numbers(own: [u64; 3], sum: [u64; 3]) -> Vec<(Option<Part>, f64)> {

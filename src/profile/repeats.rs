@@ -16,7 +16,7 @@ pub fn join(runs: Vec<Counts>) -> Counts {
     }
     let mut times = vec![RunTime { elapsed_ns: joined.elapsed_ns, cpu_time: joined.cpu_time }];
     for value in joined.rows.iter_mut().flat_map(|row| &mut row.values) {
-        if let Value::Counted { count, runs } = value {
+        if let Value::Counted { count, runs, .. } = value {
             runs.extend(count.scaled());
         }
     }
@@ -27,7 +27,7 @@ pub fn join(runs: Vec<Counts>) -> Counts {
             let Some(other) = run.rows.iter().find(|r| r.place == row.place) else { continue };
             for (value, more) in row.values.iter_mut().zip(&other.values) {
                 match (&mut *value, more) {
-                    (Value::Counted { count, runs }, Value::Counted { count: more, .. }) => {
+                    (Value::Counted { count, runs, .. }, Value::Counted { count: more, .. }) => {
                         *count += *more;
                         runs.extend(more.scaled());
                     }
@@ -114,6 +114,7 @@ mod tests {
                 summed: 1,
                 values: vec![Value::Counted {
                     count: Count { value, enabled_ns: 10, running_ns: 10 },
+                    counters: 1,
                     runs: vec![],
                 }],
             }],

@@ -32,6 +32,8 @@ struct Cell {
     seen: bool,
     /// `None` while no reading of the cell could be counted.
     count: Option<Count>,
+    /// How many readings are in it.
+    counters: u32,
     /// Why a counter of the cell could not be had.
     refused: Option<Reason>,
 }
@@ -51,6 +53,7 @@ impl Tally {
     /// `None`: the counter never ran.
     pub fn add(&mut self, place: PlaceLabel, spot: u64, event: usize, count: Option<Count>, join: Join) {
         let (Some(cell), Some(count)) = (self.cell(place, spot, event), count) else { return };
+        cell.counters += 1;
         let sum = cell.count.get_or_insert_default();
         match join {
             Join::Parts => *sum += count,
@@ -84,8 +87,8 @@ impl Tally {
                     .enumerate()
                     .map(|(event, cell)| match cell {
                         Cell { seen: false, .. } => Value::Absent,
-                        Cell { count: Some(count), .. } if count.running_ns > 0 => {
-                            Value::Counted { count, runs: Vec::new() }
+                        Cell { count: Some(count), counters, .. } if count.running_ns > 0 => {
+                            Value::Counted { count, counters, runs: Vec::new() }
                         }
                         Cell { count: None, refused: Some(reason), .. } => Value::NotSupported(reason),
                         _ => Value::NotCounted(idle(event)),
@@ -127,7 +130,7 @@ mod tests {
         tally.add(place, 1, 0, count(2, 10, 5), Join::Parts);
         let rows = tally.rows(|_| Reason::default());
         assert_eq!(only(&rows), Count { value: 3, enabled_ns: 20, running_ns: 15 });
-        assert_eq!(rows[0].summed, 2);
+        assert_eq!((rows[0].summed, rows[0].values[0].counters()), (2, 2));
     }
 
     #[test]

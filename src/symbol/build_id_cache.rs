@@ -23,6 +23,7 @@ use super::files::image::Image;
 use super::files::{elf, locate};
 use super::{BuildId, Module, Options, kernel, options};
 use crate::error::{Error, Result};
+use crate::sort;
 use crate::sys::file_map::{FileMap, open_regular};
 use crate::sys::replacement::Replacement;
 
@@ -116,7 +117,7 @@ impl BuildIdCache {
         let links = folders.flatten().flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
         let mut entries: Vec<CacheEntry> =
             links.flatten().filter_map(|link| self.entry(&link.path())).collect();
-        entries.sort();
+        sort::by(&mut entries, Ord::cmp);
         Ok(entries)
     }
 

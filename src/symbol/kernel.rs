@@ -15,6 +15,7 @@ use super::files::cache_file::{self, BODY};
 use super::tables::name_list::{NameList, NameListBuilder};
 use super::tables::table::Symbol;
 use crate::abi::KallsymsLine;
+use crate::sort;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
@@ -372,7 +373,7 @@ pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
     let (id, name) = (running_build_id(), PathBuf::from("[kernel.kallsyms]"));
     let mut maps = vec![KernelMap { id, name, start: mark("_stext"), end: mark("_etext") }];
     let mut modules = loaded_modules(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
-    modules.sort_by_key(|module| module.start);
+    sort::by_key(&mut modules, |module| module.start);
     let mut files = module_files(&rustix::system::uname().release().to_string_lossy());
     maps.extend(modules.into_iter().map(|module| {
         let in_brackets = format!("[{}]", module.name);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::width;
+use crate::sort;
 
 /// A function's name with its template or type arguments left out (`<…>`) where it is wider than `most`
 /// columns: the names of containers of containers go on for screens and differ in what nobody looks at.
@@ -68,13 +69,16 @@ where
     I: IntoIterator<Item = &'a str>,
 {
     let wanted = wanted.to_lowercase();
+    let length = wanted.chars().count();
+    let allowed = 1 + length / 4;
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
-            let slips = strsim::damerau_levenshtein(&wanted, &lower);
-            let allowed = 1 + wanted.chars().count() / 4;
-            if slips <= allowed {
+            // Each slip makes a name longer or shorter by one character at most.
+            let may_be_near = lower.chars().count().abs_diff(length) <= allowed;
+            let slips = may_be_near.then(|| strsim::damerau_levenshtein(&wanted, &lower));
+            if let Some(slips) = slips.filter(|slips| *slips <= allowed) {
                 Some((slips as f64, candidate))
             } else if wanted.len() >= 4 && (lower.starts_with(&wanted) || lower.contains(&wanted)) {
                 Some((allowed as f64 + lower.len() as f64 / 1000.0, candidate))
@@ -83,7 +87,7 @@ where
             }
         })
         .collect();
-    scored.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    sort::by(&mut scored, |a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
     scored.dedup_by(|a, b| a.1 == b.1);
     scored.into_iter().take(most).map(|(_, name)| name).collect()
 }

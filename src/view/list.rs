@@ -1,7 +1,8 @@
 //! `pmc list` as text: an event a line while they come, reasons numbered and explained at the end.
 //!
-//! Receives [`Entry`] by entry; decides nothing about them. On a terminal long lines are wrapped under their
-//! column; elsewhere an event stays on one line, so that `grep` finds it whole.
+//! Receives [`Entry`] by entry; decides nothing about them. What stands under one heading is written
+//! together, its column of names as wide as the longest. On a terminal that is at most half of it, and long
+//! lines are wrapped under their column; elsewhere an event stays on one line, so that `grep` finds it whole.
 //!
 //! ```text
 //! software
@@ -17,7 +18,7 @@
 use std::io::{self, Write};
 
 use crate::profile::catalog::{Entry, Imported, Opens, Unreadable, Why};
-use crate::text::{padded, wrap};
+use crate::text::{padded, width, wrap};
 use crate::units::thousands;
 
 /// Writes the list.
@@ -27,16 +28,25 @@ pub struct Writer<'o> {
     columns: Option<usize>,
     long: bool,
     heading: String,
+    /// What stands under it, and is not yet written.
+    lines: Vec<Line>,
     notes: Vec<Why>,
     /// Kinds of which one event stands for others.
     as_another: Vec<&'static str>,
     user_only: Option<Why>,
 }
 
-/// Columns of the names, when they are not longer.
+/// An entry in words.
+struct Line {
+    name: String,
+    state: String,
+    text: String,
+    /// What else is known, each with its label.
+    details: Vec<(&'static str, String)>,
+}
+
+/// Columns of the names, when none is longer.
 const NAME: usize = 32;
-/// Where the text begins.
-const TEXT: usize = 2 + NAME + 2 + 5 + 2;
 
 impl<'o> Writer<'o> {
     /// To `out`, with `long` for all that is known of each event.
@@ -46,13 +56,14 @@ impl<'o> Writer<'o> {
             columns,
             long,
             heading: String::new(),
+            lines: Vec::new(),
             notes: Vec::new(),
             as_another: Vec::new(),
             user_only: None,
         }
     }
 
-    /// Writes an event.
+    /// Takes an event; it is written with those of its heading.
     ///
     /// # Errors
     /// Those of the output.
@@ -81,9 +92,29 @@ impl<'o> Writer<'o> {
             let unit = format!("in {}", entry.unit);
             text = if text.is_empty() { unit } else { format!("{text}, {unit}") };
         }
-        let first = format!("  {}  {state:5}  ", padded(&name, NAME));
-        self.hanging(&first, &" ".repeat(TEXT), &text)?;
-        if self.long { self.details(entry) } else { Ok(()) }
+        let details = if self.long { details(entry) } else { Vec::new() };
+        self.lines.push(Line { name, state, text, details });
+        Ok(())
+    }
+
+    /// Writes what stands under the heading.
+    fn section(&mut self) -> io::Result<()> {
+        let lines = std::mem::take(&mut self.lines);
+        let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0).max(NAME);
+        let names = longest.min(self.columns.map_or(longest, |columns| (columns / 2).max(NAME)));
+        for Line { name, state, text, details } in lines {
+            let mut first = format!("  {}  {state:5}  ", padded(&name, names));
+            let rest = " ".repeat(2 + names + 2 + 5 + 2);
+            if width(&name) > names {
+                writeln!(self.out, "  {name}")?;
+                first = format!("  {}  {state:5}  ", padded("", names));
+            }
+            self.hanging(&first, &rest, &text)?;
+            for (label, text) in details {
+                self.hanging(&format!("      {label:7}  "), &" ".repeat(15), &text)?;
+            }
+        }
+        Ok(())
     }
 
     /// Explains what was numbered, and what could not be read.
@@ -91,6 +122,7 @@ impl<'o> Writer<'o> {
     /// # Errors
     /// Those of the output.
     pub fn finish(&mut self, unreadable: &[Unreadable]) -> io::Result<()> {
+        self.section()?;
         for kind in unreadable {
             self.heading(kind.kind)?;
             self.reason("  not shown: ", &kind.reason)?;
@@ -121,6 +153,7 @@ impl<'o> Writer<'o> {
         if self.heading == heading {
             return Ok(());
         }
+        self.section()?;
         if !self.heading.is_empty() {
             writeln!(self.out)?;
         }
@@ -155,52 +188,6 @@ impl<'o> Writer<'o> {
         }
     }
 
-    fn details(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut lines: Vec<(&str, String)> = Vec::new();
-        if let Some(means) = entry.means.as_ref().filter(|_| !entry.text.is_empty()) {
-            lines.push(("means", means.clone()));
-        }
-        if let Some(code) = &entry.encoding {
-            let mut text = format!("type {} config {:#x}", code.kind, code.config);
-            for (name, value) in [("config1", code.config1), ("config2", code.config2)] {
-                if value != 0 {
-                    text.push_str(&format!(" {name} {value:#x}"));
-                }
-            }
-            lines.push(("request", text));
-        }
-        if !entry.unit.is_empty() {
-            lines.push(("unit", format!("count × {} = {}", entry.scale, entry.unit)));
-        }
-        if let Some(manual) = &entry.manual {
-            let mut facts = Vec::new();
-            if !manual.counters.is_empty() {
-                facts.push(format!("counters {}", manual.counters));
-            }
-            facts.extend(manual.precise.map(|precise| match precise {
-                "only" => "precise only".to_owned(),
-                _ => "can be precise".to_owned(),
-            }));
-            facts.extend(manual.period.map(|period| format!("period {period}")));
-            facts.extend(manual.perf.deprecated.map(|_| "deprecated".to_owned()));
-            if !facts.is_empty() {
-                lines.push(("manual", facts.join(", ")));
-            }
-            for (label, text) in
-                [("groups", &manual.perf.metric_group), ("shown", &manual.perf.metric_threshold)]
-            {
-                lines.extend(text.as_ref().map(|text| (label, text.replace(';', "; "))));
-            }
-        }
-        for field in entry.fields.iter().flatten() {
-            lines.push(("field", field.declaration.clone()));
-        }
-        for (label, text) in lines {
-            self.hanging(&format!("      {label:7}  "), &" ".repeat(15), &text)?;
-        }
-        Ok(())
-    }
-
     fn reason(&mut self, label: &str, why: &Why) -> io::Result<()> {
         let errno = why.errno.map(|name| format!(" ({name})")).unwrap_or_default();
         let indent = " ".repeat(label.len().min(13));
@@ -216,6 +203,49 @@ impl<'o> Writer<'o> {
         let lines = wrap(first, rest, text, self.columns.unwrap_or(usize::MAX));
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
+}
+
+/// What is known of an event besides its name and text.
+fn details(entry: &Entry) -> Vec<(&'static str, String)> {
+    let mut lines: Vec<(&'static str, String)> = Vec::new();
+    if let Some(means) = entry.means.as_ref().filter(|_| !entry.text.is_empty()) {
+        lines.push(("means", means.clone()));
+    }
+    if let Some(code) = &entry.encoding {
+        let mut text = format!("type {} config {:#x}", code.kind, code.config);
+        for (name, value) in [("config1", code.config1), ("config2", code.config2)] {
+            if value != 0 {
+                text.push_str(&format!(" {name} {value:#x}"));
+            }
+        }
+        lines.push(("request", text));
+    }
+    if !entry.unit.is_empty() {
+        lines.push(("unit", format!("count × {} = {}", entry.scale, entry.unit)));
+    }
+    if let Some(manual) = &entry.manual {
+        let mut facts = Vec::new();
+        if !manual.counters.is_empty() {
+            facts.push(format!("counters {}", manual.counters));
+        }
+        facts.extend(manual.precise.map(|precise| match precise {
+            "only" => "precise only".to_owned(),
+            _ => "can be precise".to_owned(),
+        }));
+        facts.extend(manual.period.map(|period| format!("period {period}")));
+        facts.extend(manual.perf.deprecated.map(|_| "deprecated".to_owned()));
+        if !facts.is_empty() {
+            lines.push(("manual", facts.join(", ")));
+        }
+        for (label, text) in [("groups", &manual.perf.metric_group), ("shown", &manual.perf.metric_threshold)]
+        {
+            lines.extend(text.as_ref().map(|text| (label, text.replace(';', "; "))));
+        }
+    }
+    for field in entry.fields.iter().flatten() {
+        lines.push(("field", field.declaration.clone()));
+    }
+    lines
 }
 
 /// Files of an import that are named when they were left out.
@@ -254,7 +284,6 @@ pub fn imported(out: &mut dyn Write, came: &Imported) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::width;
 
     fn entry(name: &str, kind: &'static str, opens: Opens) -> Entry {
         Entry {
@@ -294,6 +323,24 @@ mod tests {
         assert_eq!(text.matches("gone").count(), 1);
         assert!(text.contains("no 2: other (ENOENT)\n        try: x\n"), "{text}");
         assert_eq!(text.lines().filter(|line| line.contains(" no 1 ")).count(), 2, "{text}");
+    }
+
+    #[test]
+    fn columns_stand_behind_the_longest_name() {
+        let long = "offcore_response.demand_data_rd.l3_miss";
+        let mut entries = [entry("a", "software", Opens::Yes), entry(long, "vendor", Opens::Yes)].to_vec();
+        entries.push(entry("b", "vendor", Opens::No));
+        let text = written(None, &entries);
+        let at = |line: usize, word: &str| text.lines().nth(line).unwrap().find(word);
+        assert_eq!((at(1, "counts"), at(1, "yes")), (Some(43), Some(36)), "{text}");
+        let columns = (Some(4 + long.len()), Some(11 + long.len()));
+        assert_eq!((at(4, "yes"), at(4, "counts")), columns, "{text}");
+        assert_eq!((at(5, "no"), at(5, "counts")), columns, "{text}");
+        // Half of the terminal is left for the text: the longest name has a line of its own.
+        let text = written(Some(70), &entries);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[5], format!("  {long}"), "{text}");
+        assert_eq!((lines[6].find("yes"), lines[8].find("no")), (Some(39), Some(39)), "{text}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ use sources::Tree;
 /// event                      session
 /// host                       perfdata
 ///           sys  record  abi
-///      error  config  terminal  units  text  address
+///      error  config  terminal  units  text  address  sort
 /// ```
 const FLOORS: &[(&str, &[&str])] = &[
     // The top.
@@ -60,10 +60,11 @@ const FLOORS: &[(&str, &[&str])] = &[
             "terminal",
             "units",
             "text",
+            "sort",
         ],
     ),
     ("cli", &[]),
-    ("tui", &["view", "profile", "error", "terminal", "units", "text"]),
+    ("tui", &["view", "profile", "error", "terminal", "units", "text", "sort"]),
     (
         "view",
         &[
@@ -77,6 +78,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "terminal",
             "units",
             "text",
+            "sort",
         ],
     ),
     // What keeps events open for others to read: a server around the first engine's rings.
@@ -98,26 +100,27 @@ const FLOORS: &[(&str, &[&str])] = &[
             "abi",
             "error",
             "units",
+            "sort",
         ],
     ),
     (
         "analysis",
         &[
             "profile", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi", "error",
-            "units", "text", "address",
+            "units", "text", "address", "sort",
         ],
     ),
-    ("profile", &["symbol", "session", "record", "abi", "error", "units", "text"]),
+    ("profile", &["symbol", "session", "record", "abi", "error", "units", "text", "sort"]),
     // The measuring wing. `persistent` is what a holder and who asks it have in common.
-    ("persistent", &["host", "sys", "error"]),
-    ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
-    ("event", &["host", "abi", "error", "text"]),
-    ("host", &["sys", "abi"]),
+    ("persistent", &["host", "sys", "error", "sort"]),
+    ("counter", &["event", "host", "sys", "abi", "error", "units", "text", "sort"]),
+    ("event", &["host", "abi", "error", "text", "sort"]),
+    ("host", &["sys", "abi", "sort"]),
     // The reading wing.
-    ("symbol", &["session", "sys", "abi", "error", "text", "address"]),
+    ("symbol", &["session", "sys", "abi", "error", "text", "address", "sort"]),
     ("unwind", &["abi", "record", "address"]),
     ("session", &["perfdata", "record", "abi", "address"]),
-    ("perfdata", &["record", "abi", "error", "units"]),
+    ("perfdata", &["record", "abi", "error", "units", "sort"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
     ("sys", &["abi"]),
     ("record", &["abi", "units", "text"]),
@@ -126,8 +129,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("config", &["sys", "error"]),
     ("terminal", &[]),
     ("units", &[]),
-    ("text", &[]),
+    ("text", &["sort"]),
     ("address", &[]),
+    ("sort", &[]),
 ];
 
 /// Who may name which crate outside, and which part of the standard library that touches the world.

@@ -11,7 +11,7 @@ use pmc::abi::attr::{Flag, kind};
 use pmc::counter::facts::Facts;
 use pmc::counter::{Flags, Mode};
 use pmc::error::{Error, Exit};
-use pmc::event::listing::{self, Kind};
+use pmc::event::listing::{Kind, Sources};
 use pmc::event::{self, EventGroup, EventSpec, Parser, PersistentEvent, Source, Tool, perfevent_conf};
 use pmc::host::{CpuList, Host};
 use proptest::prelude::*;
@@ -637,8 +637,8 @@ fn everything_listed_can_be_asked_for() {
     for machine in ["intel-server", "intel-hybrid", "amd-zen", "arm-server", "virtual", "persistent"] {
         let host = tree(machine);
         let kinds = [Kind::Hardware, Kind::Software, Kind::Cache, Kind::Tool, Kind::Pmu];
-        let mut seen = 0;
-        for listed in kinds.into_iter().flat_map(|kind| listing::of_kind(&host, kind)).filter(|l| !l.form) {
+        let (sources, mut seen) = (Sources::of(&host), 0);
+        for listed in kinds.into_iter().flat_map(|kind| sources.of_kind(kind)).filter(|l| !l.form) {
             for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
                 let groups =
                     event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
@@ -653,7 +653,9 @@ fn everything_listed_can_be_asked_for() {
         assert!(seen > 60, "{machine}: {seen}");
     }
     let lpar = tree("power-lpar");
-    assert!(listing::of_kind(&lpar, Kind::Pmu).any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/"));
+    assert!(
+        Sources::of(&lpar).of_kind(Kind::Pmu).any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/")
+    );
 }
 
 /// Pieces out of which hostile and reasonable event text is made.

@@ -9,6 +9,7 @@ use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::profile::annotate::Value;
 use crate::session::{Location, Module, Resolved};
+use crate::sort;
 use crate::symbol::{Depth, FunctionId, ModuleId, Progress};
 use crate::text::{self, clean};
 
@@ -83,7 +84,7 @@ pub fn functions(
         sampled.samples.push((address, event as usize, value));
     }
     let mut all: Vec<SampledFunction> = found.into_values().collect();
-    all.sort_by(|a, b| {
+    sort::by(&mut all, |a, b| {
         // Periods of different events are not alike: the first event with samples decides.
         let weight = |of: &SampledFunction| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
         weight(b).cmp(&weight(a)).then_with(|| (&a.name, &a.path, a.start).cmp(&(&b.name, &b.path, b.start)))

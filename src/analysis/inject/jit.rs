@@ -15,6 +15,7 @@ use crate::error::{Error, Result, Warning, say};
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, SampleId, SampleLayout, Thread};
 use crate::session::Session;
+use crate::sort;
 use crate::symbol::jit::elf_file;
 use crate::symbol::jit::jitdump::Jitdump;
 use crate::sys::replacement::Replacement;
@@ -64,7 +65,7 @@ impl JitCodes {
                 }
             }
         }
-        codes.waiting.sort_by_key(|(time, range)| std::cmp::Reverse((*time, range.start)));
+        sort::by_key(&mut codes.waiting, |(time, range)| std::cmp::Reverse((*time, range.start)));
         Ok(codes)
     }
 

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::snapshot::Snapshot;
 use crate::profile::sampled::{FunctionRef, StringId};
+use crate::sort;
 
 /// Intervals that are remembered.
 const MOST: usize = 120;
@@ -34,7 +35,7 @@ impl RowHistory {
     pub fn note(&mut self, snapshot: &Snapshot, event: usize, keep: f64) {
         self.intervals += 1;
         let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();
-        now.sort_unstable_by_key(|(_, period)| std::cmp::Reverse(*period));
+        sort::by_key(&mut now, |(_, period)| std::cmp::Reverse(*period));
         now.truncate(FUNCTIONS);
         for one in self.of.values_mut() {
             one.sums.push_back(0);

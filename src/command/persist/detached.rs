@@ -18,6 +18,7 @@ use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Answer, Counts, Request};
 use crate::persistent::{Definition, Entry, RingMode, Share};
 use crate::recording::file::snapshot;
+use crate::sort;
 use crate::view;
 
 /// The entry that samples.
@@ -108,7 +109,7 @@ fn started(directory: &RunDirectory) -> Vec<Entry> {
     };
     let mut entries: Vec<Entry> =
         directory.entries().into_iter().filter(|entry| number(entry).is_some()).collect();
-    entries.sort_by_key(number);
+    sort::by_key(&mut entries, number);
     entries
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::collect::quantity;
-use super::metrics::Metrics;
+use super::metrics::{Counted, Metrics};
 use super::parts;
 use super::plan::{Cgroups, Plan, What};
 use crate::counter::Mode;
@@ -82,7 +82,8 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.extend(parser.parse(text)?);
         }
     }
-    let mut metrics = Metrics::new(metrics, Some(&plan.scope), host)?;
+    let mut metrics = Metrics::new(metrics, &Counted::Here(&plan.scope), host)?;
+    left_out.append(&mut metrics.left_out);
     let found = add(&mut chosen, &metrics.formulas, &plan.what, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;

@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use super::plan::Metrics as Asked;
-use crate::error::{Error, Result};
+use crate::analysis::counts::{CountedEvent, Recorded};
+use crate::error::{Error, Result, Warning};
 use crate::event::Parser;
 use crate::event::vendor::{Metric, Vendor};
-use crate::host::Host;
 use crate::host::cpu::{self, Topology};
+use crate::host::{CpuList, Host};
 use crate::profile::counts::{Counts, Reason};
 use crate::profile::metrics::formula::Formula;
 use crate::profile::metrics::library::{self, Binder, Definition, Library};
@@ -22,6 +23,14 @@ use crate::profile::metrics::{self, topdown};
 use crate::recording::plan::Scope;
 use crate::text;
 use crate::view::stat::Tree;
+
+/// What the counts are of.
+pub(super) enum Counted<'a> {
+    /// This machine, as it runs.
+    Here(&'a Scope),
+    /// A recording, and what its header calls the CPU, where it does.
+    Recorded { counts: &'a Recorded, cpuid: Option<&'a str> },
+}
 
 /// Metrics of a table of counts.
 #[derive(Default)]
@@ -33,18 +42,23 @@ pub(super) struct Metrics {
     pub(super) shares: Option<&'static [&'static str]>,
     /// The top-down analysis was asked for.
     pub(super) tree: Option<Tree>,
+    /// Metrics of the tables, which may be imported, that cannot be understood: others were asked for too.
+    pub(super) left_out: Vec<Warning>,
 }
 
 impl Metrics {
-    /// Finds out what was asked for. `scope`: what is counted; a recording has none.
+    /// Finds out what was asked for.
     ///
     /// # Errors
     /// Names of no metric or group, expressions that cannot be understood, levels that there are not.
-    pub(super) fn new(asked: &Asked, scope: Option<&Scope>, host: &Host) -> Result<Self> {
+    pub(super) fn new(asked: &Asked, of: &Counted<'_>, host: &Host) -> Result<Self> {
         if asked.is_empty() {
             return Ok(Self::default());
         }
-        let vendor = Vendor::of(host);
+        let vendor = match of {
+            Counted::Recorded { cpuid: Some(cpuid), .. } => Vendor::recorded(host, cpuid),
+            _ => Vendor::of(host),
+        };
         let written = asked.expressions.iter().map(|text| library::definition(text));
         let written = written.collect::<Result<Vec<_>>>()?;
         let own = NAMED.iter().copied().chain(vendor.metrics().map(definition));
@@ -69,7 +83,7 @@ impl Metrics {
                     levels.for_each(|group| chosen.extend(library.of_group(&group)));
                 }
                 // Which of them a recording holds is seen when they are looked for.
-                None if scope.is_none() => found.shares = Some(&[]),
+                None if matches!(of, Counted::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
                     let shares = topdown::events(|name| Parser::new(host).parse(name).is_ok());
                     found.shares = Some(shares.ok_or_else(no_shares)?);
@@ -84,14 +98,33 @@ impl Metrics {
         let specs =
             |text: &str| Some(parse(text)?.iter().map(|group| group.events.len()).sum::<usize>() as f64);
         let environment = Environment {
-            literals: literals(scope, host),
-            has_event: &|text| parse(text).is_some(),
-            source_count: &specs,
+            literals: of.literals(host, &vendor),
+            has_event: &|text| match of {
+                Counted::Here(_) => parse(text).is_some(),
+                Counted::Recorded { counts, .. } => {
+                    let is_it = |event: &CountedEvent| event.name.eq_ignore_ascii_case(text);
+                    counts.events.iter().any(is_it) || !vendor.named(text).is_empty()
+                }
+            },
+            source_count: &|text| match of {
+                Counted::Here(_) => specs(text),
+                // How many PMUs there were, the recording does not say.
+                Counted::Recorded { .. } => None,
+            },
             retire_latency: &|event| vendor.retire_latency(event),
             is_cpuid: &|pattern| vendor.is(pattern),
         };
         let mut binder = Binder::new(&library, &environment);
-        found.formulas = chosen.into_iter().map(|one| binder.formula(one)).collect::<Result<_>>()?;
+        for one in &chosen {
+            match binder.formula(one) {
+                Ok(formula) => found.formulas.push(formula),
+                Err(error) if one.raw && chosen.len() > 1 => {
+                    let why = error.headline();
+                    found.left_out.push(Warning::MetricLeftOut { why });
+                }
+                Err(error) => return Err(error),
+            }
+        }
         Ok(found)
     }
 
@@ -162,37 +195,47 @@ fn no_shares() -> Error {
     .try_this("pmc list topdown; pmc info names the table that is used")
 }
 
-/// What this machine, and whom is measured, make of `#literals`.
-fn literals(scope: Option<&Scope>, host: &Host) -> Literals {
-    let topology = Topology::read(host);
-    let whole_cpus = scope.and_then(|scope| match scope {
-        Scope::Cpus(cpus) => Some(cpus.clone()),
-        _ => None,
-    });
-    // All threads of each core that is measured at all.
-    let is_core_wide = |cpus: &crate::host::CpuList| {
-        let core = |cpu| topology.seat(cpu).map(|seat| (seat.socket, seat.die, seat.core));
-        topology
-            .iter()
-            .all(|(cpu, _)| cpus.contains(cpu) || !cpus.iter().any(|other| core(other) == core(cpu)))
-    };
-    let count = |number: usize| Some(number as f64).filter(|number| *number > 0.0);
-    let flag = |is_so: bool| Some(f64::from(u8::from(is_so)));
-    let present = host
-        .text("/sys/devices/system/cpu/present")
-        .and_then(|list| list.parse::<crate::host::CpuList>().ok());
-    Literals {
-        smt_on: flag(topology.smt()),
-        core_wide: flag(whole_cpus.as_ref().is_some_and(is_core_wide)),
-        num_cpus: present.and_then(|cpus| count(cpus.iter().count())),
-        num_cpus_online: count(topology.iter().count()),
-        num_cores: count(topology.cores()),
-        num_dies: count(topology.dies()),
-        num_packages: count(topology.sockets()),
-        system_tsc_freq: cpu::time_stamp_rate(host),
-        slots: host.core_pmu().and_then(|pmu| parse_number(&pmu.capability("slots")?)),
-        has_pmem: flag(host.path("/sys/firmware/acpi/tables/NFIT").exists()),
-        target_cpu: flag(whole_cpus.is_some()),
+impl Counted<'_> {
+    /// What the machine, and whom is measured, make of `#literals`. A recording says where its CPUs sit; the
+    /// rest is known where it is read on a machine of its kind.
+    fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {
+        let (topology, whole_cpus, is_here) = match self {
+            Self::Here(Scope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),
+            Self::Here(_) => (Topology::read(host), None, true),
+            Self::Recorded { counts, cpuid } => {
+                let cpus = counts.threads.is_empty().then(|| counts.cpus.iter().copied().collect());
+                let is_here = cpuid.is_none() || cpu::event_table_id(host, 0).as_deref() == vendor.id();
+                (counts.topology.clone(), cpus, is_here)
+            }
+        };
+        // All threads of each core that is measured at all.
+        let is_core_wide = |cpus: &CpuList| {
+            let core = |cpu| topology.seat(cpu).map(|seat| (seat.socket, seat.die, seat.core));
+            topology
+                .iter()
+                .all(|(cpu, _)| cpus.contains(cpu) || !cpus.iter().any(|other| core(other) == core(cpu)))
+        };
+        let count = |number: usize| Some(number as f64).filter(|number| *number > 0.0);
+        let flag = |is_so: bool| Some(f64::from(u8::from(is_so)));
+        let present = || host.text("/sys/devices/system/cpu/present")?.parse::<CpuList>().ok();
+        let online = topology.iter().count();
+        let here = is_here.then_some(host);
+        Literals {
+            smt_on: count(online).and_then(|_| flag(topology.smt())),
+            core_wide: flag(whole_cpus.as_ref().is_some_and(is_core_wide)),
+            num_cpus: match self {
+                Self::Here(_) => present().and_then(|cpus| count(cpus.iter().count())),
+                Self::Recorded { .. } => count(online),
+            },
+            num_cpus_online: count(online),
+            num_cores: count(topology.cores()),
+            num_dies: count(topology.dies()),
+            num_packages: count(topology.sockets()),
+            system_tsc_freq: here.and_then(cpu::time_stamp_rate),
+            slots: here.and_then(Host::core_pmu).and_then(|pmu| parse_number(&pmu.capability("slots")?)),
+            has_pmem: here.and_then(|host| flag(host.path("/sys/firmware/acpi/tables/NFIT").exists())),
+            target_cpu: flag(whole_cpus.is_some()),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::collect::{Column, Machine, Shown, Span, since};
-use super::metrics::Metrics;
+use super::metrics::{Counted, Metrics};
 use super::plan::{Log, ReportPlan};
 use super::print::Printer;
 use crate::abi::attr::{Flag, kind};
@@ -40,7 +40,8 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
     let host = Host::live();
-    let metrics = Metrics::new(&plan.metrics, None, &host)?;
+    let counted = Counted::Recorded { counts: &recorded, cpuid: session.reader.features().cpuid.as_deref() };
+    let metrics = Metrics::new(&plan.metrics, &counted, &host)?;
     let machine = Machine::recorded(&host, recorded.topology.clone(), recorded.cpus.first().copied());
     let columns = columns(&recorded.events);
     let scale = recorded.scale && plan.output.scale;
@@ -59,6 +60,7 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
         counts
     };
     let mut printer = Printer::new(plan.output.clone(), subject(&session, &recorded), metrics.tree.clone())?;
+    metrics.left_out.iter().for_each(|warning| printer.warn(warning.clone()));
     let mut last: (Vec<Reading>, u64) = (refused.clone(), 0);
     let mut has_rounds = false;
     recorded.rounds(&session, &mut |round| {

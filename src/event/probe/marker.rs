@@ -12,6 +12,7 @@ use super::elf::{self, Marker, Sources};
 use super::function::{at, pmu};
 use super::subject::Subject;
 use crate::host::Host;
+use crate::sort;
 
 /// The markers whose provider and name fit these patterns, in this file, or in the first file of whom is
 /// measured that has one: for each name its places, since the compiler may have copied the marker. Those of
@@ -69,7 +70,7 @@ fn specs(
     let pmu = pmu(host, "uprobe", &word.span())?;
     let text = file.to_string_lossy();
     let path = Word { text: &text, at: word.at };
-    markers.sort_by(|a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
+    sort::by(&mut markers, |a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
     markers.dedup();
     let of_one_name = markers.chunk_by(|a, b| (&a.provider, &a.name) == (&b.provider, &b.name));
     let spec = |marker: &Marker| {

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::host::Host;
-use crate::host::cpu::event_table_id;
+use crate::host::cpu::{event_table_id, event_table_id_of};
 
 /// The tables for this machine's CPUs. Cheap to make; a file is unpacked when it is first asked for.
 #[derive(Debug)]
@@ -94,7 +94,15 @@ impl Vendor {
     /// The tables for the CPU that `PMC_CPUID` or `PERF_CPUID` names, or else the host's files.
     pub fn of(host: &Host) -> Self {
         let id = event_table_id(host, 0);
-        let models = id.as_deref().map(|id| model::models(host, id)).unwrap_or_default();
+        let models = id.as_deref().map(|id| model::models(host, id, true)).unwrap_or_default();
+        Self { id, models, index: OnceLock::new() }
+    }
+
+    /// The tables for the CPU that the header of a recording names. `host`: who reads it, and may have
+    /// imported tables.
+    pub fn recorded(host: &Host, cpuid: &str) -> Self {
+        let id = event_table_id_of(cpuid);
+        let models = id.as_deref().map(|id| model::models(host, id, false)).unwrap_or_default();
         Self { id, models, index: OnceLock::new() }
     }
 
@@ -212,7 +220,7 @@ mod tests {
     use super::*;
 
     fn played(id: &str) -> Vendor {
-        let models = model::models(&Host::rooted("/nonexistent"), id);
+        let models = model::models(&Host::rooted("/nonexistent"), id, true);
         Vendor { id: Some(id.to_owned()), models, index: OnceLock::new() }
     }
 

@@ -11,6 +11,8 @@ use super::row::rows;
 use super::table::{self, PACKED, Table, unpack};
 use crate::host::Host;
 use crate::host::cpu::event_table_id;
+use crate::host::pmu::Pmu;
+use crate::sort;
 
 /// The events and metrics of one kind of core, or of the uncore.
 #[derive(Debug)]
@@ -22,11 +24,13 @@ pub struct Model {
     pub(super) tables: Vec<Table>,
 }
 
-/// The models of a machine, those of cores first; `id`: what the first CPU is.
-pub(super) fn models(host: &Host, id: &str) -> Vec<Model> {
+/// The models of a machine, those of cores first. `id`: what the first CPU is; `is_here`: it is one of this
+/// machine's, whose PMUs tell of others.
+pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
     let maps = Maps::read(host);
     if let Some(core) = arm_core(id) {
-        return arm_models(host, &maps, core);
+        let pmus = if is_here { arm_pmus(host) } else { Vec::new() };
+        return arm_models(host, &maps, pmus, core);
     }
     let mut models: Vec<Model> = Vec::new();
     for map in maps.both() {
@@ -44,7 +48,7 @@ pub(super) fn models(host: &Host, id: &str) -> Vec<Model> {
             }
         }
     }
-    models.sort_by_key(|model| model.pmu.is_empty());
+    sort::by_key(&mut models, |model| model.pmu.is_empty());
     models
 }
 
@@ -128,12 +132,17 @@ fn arm_core(id: &str) -> Option<(u64, u64)> {
     Some((midr >> 24 & 0xff, midr >> 4 & 0xfff))
 }
 
-/// One model for each PMU of cores; where the machine shows none, one under the name that a PMU usually has.
-fn arm_models(host: &Host, maps: &Maps, first: (u64, u64)) -> Vec<Model> {
+/// The PMUs of cores.
+fn arm_pmus(host: &Host) -> Vec<Pmu> {
     let mut pmus = host.hybrid_pmus();
     if pmus.is_empty() {
         pmus.extend(host.core_pmu());
     }
+    pmus
+}
+
+/// One model for each PMU of cores; where the machine shows none, one under the name that a PMU usually has.
+fn arm_models(host: &Host, maps: &Maps, pmus: Vec<Pmu>, first: (u64, u64)) -> Vec<Model> {
     let mut cores: Vec<(String, (u64, u64))> = pmus
         .into_iter()
         .map(|pmu| {
@@ -168,7 +177,7 @@ mod tests {
     /// PMU and name of each model that an id gets on a machine without PMUs.
     fn of(id: &str) -> Vec<String> {
         let host = Host::rooted("/nonexistent");
-        models(&host, id).iter().map(|m| format!("{}/{}", m.pmu, m.name)).collect()
+        models(&host, id, true).iter().map(|m| format!("{}/{}", m.pmu, m.name)).collect()
     }
 
     #[test]
@@ -191,7 +200,7 @@ mod tests {
     fn kinds_of_cores_have_their_own_tables() {
         assert_eq!(of("GenuineIntel-6-97-2"), ["cpu_core/alderlake", "cpu_atom/alderlake", "/alderlake"]);
         let host = Host::rooted("/nonexistent");
-        let arrow_lake_h = models(&host, "GenuineIntel-6-C5-2");
+        let arrow_lake_h = models(&host, "GenuineIntel-6-C5-2", true);
         let named = |pmu: &str, name: &str| {
             let model = arrow_lake_h.iter().find(|model| model.pmu == pmu).unwrap();
             model.tables.iter().any(|table| table.rows().any(|row| row.name() == name))

@@ -1,11 +1,13 @@
 //! The tables of events and metrics as they are packed into the program.
 //!
 //! `table.bin` is made of `tables/` by a test (`PMC_BLESS=1 cargo test --test counting generated`): one zstd
-//! frame a file, so that only what this CPU needs is unpacked.
+//! frame a file, so that only what this CPU needs is unpacked. Tables of a kind (events of Intel's cores, of
+//! its uncores, …) say much the same: most are told by another, which is unpacked first, in a third of the
+//! bytes that they would take by themselves.
 //!
 //! ```text
-//! amd/zen1.events.tsv 8878 1834\n        name, bytes of the text, bytes of its frame
-//! …
+//! intel/skylakex.uncore.tsv 249874 143 2\n      name, bytes of the text, bytes of its frame, and the number
+//! …                                             of the one that it is told by, which stands before it
 //! \n
 //! frame of the first, of the second, …
 //! ```
@@ -21,25 +23,44 @@ use super::row::{Row, row, rows, rows_at};
 /// The tables in this program.
 pub static PACKED: &[u8] = include_bytes!("table.bin");
 
-/// The files of a packed table: name, bytes of the text, frame. Ends early where the table is torn.
-pub fn frames(packed: &[u8]) -> impl Iterator<Item = (&str, usize, &[u8])> {
+/// A file of a packed table.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Its name.
+    pub name: &'a str,
+    length: usize,
+    bytes: &'a [u8],
+    base: Option<usize>,
+}
+
+/// The files of a packed table. Ends early where the table is torn.
+pub fn frames(packed: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     let end = packed.windows(2).position(|pair| pair == b"\n\n").unwrap_or(0);
     let (index, mut rest) = packed.split_at((end + 2).min(packed.len()));
     std::str::from_utf8(index).unwrap_or_default().lines().map_while(move |line| {
         let mut words = line.split(' ');
         let name = words.next()?;
         let mut number = || words.next()?.parse::<usize>().ok();
-        let (long, frame) = (number()?, number()?);
-        let (frame, others) = rest.split_at_checked(frame)?;
+        let (length, frame, base) = (number()?, number()?, number());
+        let (bytes, others) = rest.split_at_checked(frame)?;
         rest = others;
-        Some((name, long, frame))
+        Some(Frame { name, length, bytes, base })
     })
 }
 
 /// The text of a file of the packed table.
 pub fn unpack(packed: &[u8], name: &str) -> Option<String> {
-    let (_, long, frame) = frames(packed).find(|(own, ..)| *own == name)?;
-    String::from_utf8(zstd::bulk::decompress(frame, long).ok()?).ok()
+    let frames: Vec<Frame<'_>> = frames(packed).collect();
+    let number = frames.iter().position(|frame| frame.name == name)?;
+    String::from_utf8(unpacked(&frames, number)?).ok()
+}
+
+/// The text of a frame, after those that it is told by.
+fn unpacked(frames: &[Frame<'_>], number: usize) -> Option<Vec<u8>> {
+    let (before, others) = frames.split_at_checked(number)?;
+    let frame = others.first()?;
+    let base = frame.base.map_or(Some(Vec::new()), |base| unpacked(before, base))?;
+    zstd::bulk::Decompressor::with_dictionary(&base).ok()?.decompress(frame.bytes, frame.length).ok()
 }
 
 /// A file of the table, unpacked when it is first read.

@@ -10,6 +10,7 @@
 //!        │╰▸ 30: …
 //! ```
 
+use crate::sort;
 use std::collections::BTreeMap;
 
 /// Most lanes that are drawn.
@@ -87,7 +88,7 @@ fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
 /// Gives lanes to jumps (from, to); says also how many lanes are taken. Jumps to one place share a lane where
 /// they can.
 pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Jump>, usize) {
-    jumps.sort_unstable_by_key(|(from, to)| (from.abs_diff(*to), *from));
+    sort::by_key(&mut jumps, |(from, to)| (from.abs_diff(*to), *from));
     jumps.dedup();
     let mut taken: Vec<Lane> = Vec::new();
     let mut all = Vec::new();
@@ -103,7 +104,7 @@ pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Jump>, usize) {
         };
         all.push(Jump { from, to, lane });
     }
-    all.sort_unstable_by_key(|jump| (jump.from, jump.to));
+    sort::by_key(&mut all, |jump| (jump.from, jump.to));
     (all, taken.len())
 }
 

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Change, Compute, Event, Line, Test, Verdict, change, judge};
 use crate::profile::sampled::{Cell, Row, StringTable, Value, table};
+use crate::sort;
 
 /// Compares the rows of one event. `sides`: total and rows by recording, the base first; `None` where it was
 /// not recorded. Rows are sorted by the change of recording `order` (1 is the first after the base; 0 sorts
@@ -30,7 +31,7 @@ pub fn compare(
     let totals: Vec<Option<Value>> =
         sides.iter().map(|side| side.as_ref().map(|(total, _)| total.clone())).collect();
     changes(compute, &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
-    lines.sort_by(|a, b| {
+    sort::by(&mut lines, |a, b| {
         let share = |line: &Line, side: usize| {
             totals[side].as_ref().map_or(0.0, |total| super::part(total, &line.values[side]).share)
         };

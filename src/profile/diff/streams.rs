@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Event, Line};
 use crate::profile::sampled::{Call, Cell, Row, SortKey, StackProfile, Value};
+use crate::sort;
 
 /// What a frame may be told apart by.
 pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine, SortKey::SrcFile];
@@ -49,13 +50,13 @@ pub fn keep_hottest(event: &mut Event, most: usize) {
     // Equal ones stand in the order of their words already.
     let by_share = |side: usize| {
         let mut order: Vec<usize> = (0..shares.len()).filter(|line| shares[*line][side] > 0.0).collect();
-        order.sort_by(|a, b| shares[*b][side].total_cmp(&shares[*a][side]));
+        sort::by(&mut order, |a, b| shares[*b][side].total_cmp(&shares[*a][side]));
         order.truncate(most);
         order
     };
     let mut kept: Vec<usize> = (0..sides).flat_map(by_share).collect();
     let hottest = |line: &usize| shares[*line].iter().copied().fold(0.0, f64::max);
-    kept.sort_by(|a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
+    sort::by(&mut kept, |a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
     // Most are among the hottest of several.
     let mut lines: Vec<Option<Line>> = std::mem::take(&mut event.lines).into_iter().map(Some).collect();
     event.lines = kept.into_iter().filter_map(|line| lines[line].take()).collect();

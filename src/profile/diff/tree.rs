@@ -7,6 +7,7 @@ use super::rows::changes;
 use super::{Change, Compute};
 use crate::abi::CpuMode;
 use crate::profile::sampled::{self, StringId, Value};
+use crate::sort;
 
 /// A function in its context, in all recordings.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +87,7 @@ fn sort(tree: &mut Tree) {
         .map(|node| node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max))
         .collect();
     let sort = |list: &mut Vec<u32>| {
-        list.sort_by(|a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then_with(|| a.cmp(b)));
+        sort::by(list, |a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then_with(|| a.cmp(b)));
     };
     sort(&mut tree.roots);
     for node in &mut tree.nodes {

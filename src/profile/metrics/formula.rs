@@ -44,6 +44,8 @@ pub struct Operand {
     pub name: String,
     /// Its count is meant as the kernel has it, not in the unit that it is shown in.
     pub raw: bool,
+    /// Not its count is meant, but how many counters' counts were added up to it (perf's `aggr_nr`).
+    pub counters: bool,
 }
 
 /// A leaf of an expression that is bound to this machine.
@@ -69,7 +71,7 @@ impl Formula {
     /// The sum of events as they are shown, each times a factor.
     pub fn sum(name: &str, unit: &str, terms: impl Iterator<Item = (String, f64)>) -> Self {
         let times = |(name, factor)| {
-            let operand = Node::Leaf(Leaf::Operand(Operand { name, raw: false }));
+            let operand = Node::Leaf(Leaf::Operand(Operand { name, raw: false, counters: false }));
             Node::binary(Operator::Multiply, operand, Node::Number(factor))
         };
         let plus = |left, right| Node::binary(Operator::Add, left, right);

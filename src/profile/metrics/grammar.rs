@@ -10,7 +10,7 @@
 //! atom     := NUMBER | NAME | '#'LITERAL | '(' expr ')'
 //!           | function '(' expr (',' expr)* ')' | about '(' NAME ')'
 //! function := min | max | d_ratio          d_ratio(a, b) is a/b, and 0 where b is 0
-//! about    := has_event | source_count | strcmp_cpuid_str
+//! about    := has_event | source_count | aggr_nr | strcmp_cpuid_str
 //! NAME     := letters, digits, '_', '.', ':' and '@' (for '/'), others after '\', or anything in '…'
 //! ```
 //! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes: what stands before their `-` is
@@ -44,6 +44,8 @@ pub(super) enum Word {
     HasEvent(String),
     /// How many PMUs count the event.
     SourceCount(String),
+    /// How many counters' counts were added up to the event's.
+    AggrNr(String),
     /// Whether this is such a CPU.
     IsCpuid(String),
     /// `NaN`: the author knows no value for this case.
@@ -251,9 +253,10 @@ impl Parser<'_> {
             "d_ratio" => (Function::Ratio, 2),
             "has_event" => return self.about(Word::HasEvent),
             "source_count" => return self.about(Word::SourceCount),
+            "aggr_nr" => return self.about(Word::AggrNr),
             "strcmp_cpuid_str" => return self.about(Word::IsCpuid),
             _ => {
-                let functions = "min, max, d_ratio, has_event, source_count, strcmp_cpuid_str";
+                let functions = "min, max, d_ratio, has_event, source_count, aggr_nr, strcmp_cpuid_str";
                 return Err(Wrong { at: start, expected: format!("one of the functions {functions}") });
             }
         };

@@ -266,6 +266,10 @@ impl<'l, 'a> Binder<'l, 'a> {
                 Some(count) => Node::Number(count),
                 None => unknown(format!("no PMU of this machine counts {name}")),
             },
+            Word::AggrNr(name) => {
+                let name = name.to_owned();
+                Node::Leaf(Leaf::Operand(Operand { name, raw: definition.raw, counters: true }))
+            }
             Word::IsCpuid(pattern) => Node::Number(f64::from((self.environment.is_cpuid)(pattern))),
             Word::Nothing => unknown("this machine does not have what it is computed from".to_owned()),
         });
@@ -292,7 +296,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         let Some(event) =
             name.strip_suffix(":R").or_else(|| name.strip_suffix('R').filter(|n| n.ends_with('/')))
         else {
-            return Node::Leaf(Leaf::Operand(Operand { name: name.to_owned(), raw }));
+            return Node::Leaf(Leaf::Operand(Operand { name: name.to_owned(), raw, counters: false }));
         };
         match (self.environment.retire_latency)(event) {
             Some(cycles) => Node::Number(cycles),

@@ -328,8 +328,8 @@ impl<'a> Counted<'a> {
         }
         let moved = |(group, error): (&usize, &f64)| {
             let with = self.formula.evaluate(&mut |operand: &Operand| {
-                let is_moved =
-                    self.events.get(operand).is_some_and(|&event| counts.events[event].group == *group);
+                let is_of_group = |&event: &usize| counts.events[event].group == *group;
+                let is_moved = !operand.counters && self.events.get(operand).is_some_and(is_of_group);
                 Ok(self.number(row, operand)? * if is_moved { 1.0 + error } else { 1.0 })
             });
             with.map_or(0.0, |with| with - value)
@@ -352,6 +352,7 @@ impl<'a> Counted<'a> {
         };
         let value = counts.value(row, event);
         match value.number() {
+            Some(_) if operand.counters => Ok(f64::from(value.counters())),
             Some(number) if operand.raw => Ok(number),
             Some(number) => Ok(number * counts.events[event].scale),
             None => Err(match value.reason() {
@@ -406,7 +407,11 @@ mod tests {
             group: 0,
             cgroup: None,
         };
-        let value = Value::Counted { count: Count { value: 80, enabled_ns: 9, running_ns: 9 }, runs: vec![] };
+        let value = Value::Counted {
+            count: Count { value: 80, enabled_ns: 9, running_ns: 9 },
+            counters: 4,
+            runs: vec![],
+        };
         let counts = Counts {
             events: vec![event],
             rows: vec![Row { place: Default::default(), summed: 1, values: vec![value] }],
@@ -427,5 +432,32 @@ mod tests {
         assert_eq!(row.iter().map(|own| own.value.clone()).collect::<Vec<_>>(), [Ok(10.0), Ok(40.0)]);
         // The second cannot be told: what it also needs was not counted.
         assert_eq!(row.iter().map(|own| own.crossed).collect::<Vec<_>>(), [Some(false), None]);
+    }
+
+    #[test]
+    fn the_counters_of_a_sum_are_known() {
+        let event = Event {
+            name: "UNC_X".into(),
+            role: None,
+            level: String::new(),
+            scale: 1.0,
+            unit: String::new(),
+            snapshot: false,
+            group: 0,
+            cgroup: None,
+        };
+        let count = Count { value: 80, enabled_ns: 18, running_ns: 9 };
+        let values = vec![Value::Counted { count, counters: 4, runs: vec![] }];
+        let row = Row { place: Default::default(), summed: 2, values };
+        let counts = Counts { events: vec![event], rows: vec![row], ..Counts::default() };
+        let expression = "UNC_X / aggr_nr(UNC_X)";
+        let library =
+            Library::new([Definition { name: "each", expression, raw: true, ..Default::default() }]);
+        let mut binder = Binder::new(&library, &Environment::UNKNOWN);
+        let formula = binder.formula(library.definitions().next().unwrap()).unwrap();
+        let [row] = &derive(&counts, &[formula])[..] else { panic!() };
+        assert_eq!(row[0].value, Ok(40.0), "twice 80 on four counters");
+        let error = 40.0 * relative_error(count).unwrap();
+        assert!(row[0].error.is_some_and(|own| (own - error).abs() < 1e-9), "their number has no error");
     }
 }

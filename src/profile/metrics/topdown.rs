@@ -159,8 +159,11 @@ mod tests {
             group: 0,
             cgroup: None,
         };
-        let value =
-            |value| Value::Counted { count: Count { value, enabled_ns: 9, running_ns: 9 }, runs: vec![] };
+        let value = |value| Value::Counted {
+            count: Count { value, enabled_ns: 9, running_ns: 9 },
+            counters: 1,
+            runs: vec![],
+        };
         Counts {
             events: values.iter().map(|(n, _)| event(n)).collect(),
             rows: vec![Row {

@@ -22,6 +22,7 @@ use super::tree::{Growth, Order, trees};
 use super::{Event, Profile, ShareOf, SortKey, StringId, StringTable, Value};
 use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, Key};
+use crate::sort;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -241,7 +242,7 @@ pub fn answer(
         ThreadSum { pid, tid, comm, value }
     });
     let mut threads: Vec<ThreadSum> = threads.collect();
-    threads.sort_by_key(|thread| {
+    sort::by_key(&mut threads, |thread| {
         (Reverse(query.share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm)
     });
     let profile = Profile {

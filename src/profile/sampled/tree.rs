@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::table::Input;
 use super::{ShareOf, StringId, StringTable, Value};
 use crate::abi::CpuMode;
+use crate::sort;
 
 /// Which end of the stacks is the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -198,7 +199,7 @@ fn grow(
         }
         let mut above: Vec<(u32, Value)> =
             sums.into_iter().filter(|(_, sum)| of.cost(sum) >= least).collect();
-        above.sort_unstable_by(|(a, of_a), (b, of_b)| {
+        sort::by(&mut above, |(a, of_a), (b, of_b)| {
             let costs = (of.cost(of_b), of_b.samples).cmp(&(of.cost(of_a), of_a.samples));
             costs.then_with(|| words(*a).cmp(&words(*b)))
         });

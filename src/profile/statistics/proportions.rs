@@ -6,6 +6,7 @@
 //! expected it is the exact one given their sum. [`adjusted`] is Benjamini and Hochberg's (1995) correction.
 
 use super::distribution::{incomplete_beta, t_two_sided};
+use crate::sort;
 
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
@@ -114,7 +115,7 @@ pub fn normal_two_sided(z: f64) -> f64 {
 /// chance; where nothing differs, the level is the chance that anything at all is below it.
 pub fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by(|a, b| all[*b].total_cmp(&all[*a]));
+    sort::by(&mut order, |a, b| all[*b].total_cmp(&all[*a]));
     let mut out = vec![1.0; all.len()];
     let mut least = 1.0f64;
     for (from_last, at) in order.into_iter().enumerate() {

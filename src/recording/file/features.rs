@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::abi::attr::kind;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::cpu::{Processor, Topology};
+use crate::host::cpu::{Processor, Topology, recorded_id};
 use crate::host::pmu::Pmu;
 use crate::perfdata::feature::{
     BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuCaps,
@@ -35,7 +35,7 @@ pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<us
         arch: Some(std::env::consts::ARCH.to_owned()),
         nr_cpus: Some(cpu_count(host)),
         cpu_desc: processor.model,
-        cpuid: processor.id,
+        cpuid: recorded_id(host),
         total_mem_kib: memory_kib(host, "/proc/meminfo", "MemTotal:"),
         cmdline: Some(std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()),
         event_desc: Some(EventDesc(

@@ -42,6 +42,7 @@ use crate::recording::sources::Sources;
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
 use crate::recording::{handover, launch, open};
+use crate::sort;
 use crate::sys::clock;
 use crate::sys::process::{self, Held, Outcome};
 use crate::sys::signal::{self, Signals};
@@ -188,7 +189,7 @@ impl Recording<'_> {
             process::close_behind();
         }
         let mut identified: Vec<Identified> = recorder.output.identified.drain().collect();
-        identified.sort_unstable_by(|a, b| a.file.cmp(&b.file));
+        sort::by(&mut identified, |a, b| a.file.cmp(&b.file));
         Ok(Run {
             identified,
             files: match recorder.output.files.as_slice() {

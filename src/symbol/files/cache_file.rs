@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::image::Image;
+use crate::sort;
 use crate::sys::file_map::{FileMap, open_regular};
 use crate::sys::replacement::Replacement;
 
@@ -77,7 +78,7 @@ pub(in crate::symbol) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(S
 /// Removes the oldest files until the rest is small enough.
 pub(in crate::symbol) fn prune(mut files: Vec<(SystemTime, u64, PathBuf)>, most: u64) {
     let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-    files.sort();
+    sort::by(&mut files, Ord::cmp);
     for (_, size, path) in files {
         if total <= most {
             break;

@@ -16,6 +16,7 @@ use super::scroll::Scroll;
 use super::search::Search;
 use crate::profile::annotate::{Kind, Listing, Row};
 use crate::profile::sampled::FunctionRef;
+use crate::sort;
 
 /// The pane's state.
 #[derive(Debug, Default)]
@@ -232,7 +233,7 @@ impl Code {
             .filter(|(_, row)| row.is_code() && row.value(event).period > 0)
             .map(|(at, row)| (row.value(event).period, at))
             .collect();
-        costly.sort_by_key(|(period, at)| (std::cmp::Reverse(*period), *at));
+        sort::by_key(&mut costly, |(period, at)| (std::cmp::Reverse(*period), *at));
         costly.truncate(20);
         if let Some((_, row)) = costly.get(self.visited % costly.len().max(1)) {
             self.visited += 1;

@@ -8,6 +8,7 @@
 
 use crate::profile::sampled::boilerplate::Callers;
 use crate::profile::sampled::{Profile, Tree};
+use crate::sort;
 
 /// Stands for all of the event.
 pub const ALL: u32 = u32::MAX;
@@ -40,7 +41,7 @@ pub struct Flame {
 fn below<'a>(profile: &Profile, tree: &'a Tree, node: u32) -> Vec<u32> {
     let list: &'a [u32] = if node == ALL { &tree.roots } else { &tree.nodes[node as usize].children };
     let mut list = list.to_vec();
-    list.sort_by_key(|child| {
+    sort::by_key(&mut list, |child| {
         let node = &tree.nodes[*child as usize];
         (profile.texts.get(node.symbol), profile.texts.get(node.dso), *child)
     });
@@ -91,7 +92,7 @@ pub fn boxes(
             at = next;
         }
     }
-    boxes.sort_by_key(|b| (b.depth, b.x));
+    sort::by_key(&mut boxes, |b| (b.depth, b.x));
     boxes
 }
 

@@ -31,6 +31,7 @@ use super::layout::{self, Areas};
 use crate::profile::sampled::{
     Answer, Event, Filter, FunctionRef, Order, PENDING, Profile, Query, SortKey, Tree,
 };
+use crate::sort;
 use code::Code;
 use flame::Flame;
 use prompt::Prompt;
@@ -325,7 +326,7 @@ impl State {
         let (profile, event) = self.event()?;
         let rows = event.rows.iter().filter(|row| row.own.samples > 0);
         let mut rows: Vec<_> = rows.collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(event.cost(&row.own)));
+        sort::by_key(&mut rows, |row| std::cmp::Reverse(event.cost(&row.own)));
         rows.into_iter().find_map(|row| table::function(profile, row))
     }
 

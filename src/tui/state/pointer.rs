@@ -6,6 +6,7 @@ use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::table_widths::TableWidths;
 use super::time_strip::Strip;
 use super::{Effect, Over, State};
+use crate::sort;
 use crate::text;
 use crate::tui::keys::{self, Action, Pane};
 use crate::tui::layout;
@@ -26,7 +27,7 @@ impl State {
             .filter(|binding| self.has_chains() || !keys::needs_chains(binding.action, self.pane))
             .filter_map(|binding| Some((binding.action, binding.keys.first()?.name(), binding.hint)))
             .collect();
-        all.sort_by_key(|(action, ..)| match action {
+        sort::by_key(&mut all, |(action, ..)| match action {
             Action::Help | Action::Back => 0,
             Action::Search | Action::Filter => 1,
             _ => 2,

@@ -11,6 +11,7 @@ use super::scroll::Scroll;
 use super::search::Search;
 use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::{Cell, Event, FunctionRef, Profile, Row, SortKey};
+use crate::sort;
 use crate::view::report::cell_words;
 
 /// What the table is sorted by.
@@ -131,7 +132,9 @@ impl FunctionTable {
         match self.sort {
             // That is how they come.
             FunctionColumn::Total => {}
-            FunctionColumn::Own => self.shown.sort_by_key(|at| std::cmp::Reverse(event.cost(&row(at).own))),
+            FunctionColumn::Own => {
+                sort::by_key(&mut self.shown, |at| std::cmp::Reverse(event.cost(&row(at).own)))
+            }
             FunctionColumn::Key(key) => {
                 // A number compares as one; words in any case.
                 let by = |at: &u32| match row(at).cells.get(key) {
@@ -143,7 +146,7 @@ impl FunctionTable {
                     Some(Cell::Time(time) | Cell::Address(time)) => (*time as i64, String::new()),
                     _ => (i64::MAX, String::new()),
                 };
-                self.shown.sort_by_cached_key(by);
+                sort::by_key(&mut self.shown, by);
             }
         }
         if self.reverse {

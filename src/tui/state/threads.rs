@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::scroll::Scroll;
 use crate::profile::sampled::{Answer, StringId};
+use crate::sort;
 
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl Threads {
                 Some((sum, threads))
             })
             .collect();
-        groups.sort_by_key(|(sum, _)| (std::cmp::Reverse(sum.cost), sum.pid));
+        sort::by_key(&mut groups, |(sum, _)| (std::cmp::Reverse(sum.cost), sum.pid));
         self.lines.clear();
         for (sum, threads) in groups {
             self.lines.push(sum);

@@ -17,6 +17,7 @@ use std::ops::Range;
 
 use super::{Facts, Layout, all_arrows, file_name, operands, source_line};
 use crate::profile::annotate::{Event, Kind, Line, Listing, Row, Skid, Value};
+use crate::sort;
 use crate::text::{clean, hex, width};
 use crate::units::thousands;
 
@@ -181,7 +182,7 @@ impl<'a> Page<'a> {
         let Some(&first) = self.events.first().filter(|_| self.layout.source) else { return Ok(()) };
         let cost = |line: &Line| self.listing.share(first, &line.value(first), self.layout.basis).0;
         let mut lines: Vec<&Line> = self.listing.lines.iter().filter(|line| cost(line) >= LEAST).collect();
-        lines.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+        sort::by(&mut lines, |a, b| cost(b).total_cmp(&cost(a)));
         if lines.is_empty() {
             return Ok(());
         }

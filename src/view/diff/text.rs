@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use super::{Layout, error, formula, heading, is_noise, value, wanted};
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict, tree::Node};
 use crate::profile::sampled::{Cell, CodeKind, SortKey, Value};
+use crate::sort;
 use crate::terminal::theme::Role;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
@@ -396,7 +397,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
         .filter(|at| differs(&tree.nodes[*at as usize]) && is_large(event, &tree.nodes[*at as usize], layout))
         .collect();
-    differing.sort_by(|one, other| {
+    sort::by(&mut differing, |one, other| {
         size(&tree.nodes[*other as usize]).total_cmp(&size(&tree.nodes[*one as usize]))
     });
     // Nodes that say what their callers say share a line with them.

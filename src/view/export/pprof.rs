@@ -21,6 +21,7 @@ use super::{Contents, function_name};
 use crate::profile::sampled::code::is_library;
 use crate::profile::sampled::{StackProfile, StringId};
 use crate::session::Kind;
+use crate::sort;
 use crate::text::{clean, hex};
 
 #[derive(Clone, PartialEq, Message)]
@@ -243,7 +244,7 @@ impl<'a> Builder<'a> {
             }
         }
         let mut modules: Vec<u32> = ends.keys().copied().collect();
-        modules.sort_by_key(|number| {
+        sort::by_key(&mut modules, |number| {
             let module = &stacks.modules[*number as usize];
             let is_no_program = module.kind != Kind::File || is_library(&module.short_name());
             (is_no_program, Reverse(ends[number].2), *number)

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::{Layout, Shape, tree};
 use crate::profile::sampled::{Event, Profile, Tree, Value};
+use crate::sort;
 use crate::terminal::Paint;
 
 /// Longer chains are cut at this many functions.
@@ -30,7 +31,7 @@ pub(super) fn write(
             ends.push((number as u32, node.own.clone()));
         }
     }
-    ends.sort_by_key(|(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
+    sort::by_key(&mut ends, |(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
     ends.truncate(layout.branches.unwrap_or(usize::MAX));
     let most = match (layout.shape, layout.width()) {
         (Shape::Flat, Some(width)) => width.saturating_sub(INDENT),

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::profile::sampled::DataQuality;
+use crate::sort;
 use crate::text::clean;
 
 /// Fewer broken stacks than this need no explanation.
@@ -62,7 +63,7 @@ fn copied(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     }
     let rest: u64 = ends.no_tables.iter().skip(MOST).map(|(_, samples)| samples).sum();
     part(rest, "in other code without unwind tables");
-    parts.sort_by_key(|(samples, _)| std::cmp::Reverse(*samples));
+    sort::by_key(&mut parts, |(samples, _)| std::cmp::Reverse(*samples));
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     writeln!(
         out,

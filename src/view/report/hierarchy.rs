@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Layout, cell, percent};
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, Value};
+use crate::sort;
 use crate::text::{cut, width};
 use crate::units::thousands;
 
@@ -47,7 +48,7 @@ fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
     }
     for at in 0..all.len() {
         let mut below = std::mem::take(&mut all[at].below);
-        below.sort_by_key(|number| (std::cmp::Reverse(of.cost(&all[*number].own)), *number));
+        sort::by_key(&mut below, |number| (std::cmp::Reverse(of.cost(&all[*number].own)), *number));
         all[at].below = below;
     }
     all

@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::table::MODES;
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
+use crate::sort;
 use crate::terminal::Paint;
 use crate::text::{DisplayName, clean};
 pub use key_widths::fit_keys;
@@ -326,7 +327,7 @@ fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<L
     if layout.sort_member > 0 && layout.sort_member < events.len() {
         let event = events[layout.sort_member];
         let cost = |line: &Line<'_>| line.rows[layout.sort_member].map_or(0, |row| event.cost(&row.total));
-        lines.sort_by_key(|line| std::cmp::Reverse(cost(line)));
+        sort::by_key(&mut lines, |line| std::cmp::Reverse(cost(line)));
     }
     if layout.reads_names() {
         let own = |line: &Line<'_>| line.rows.iter().flatten().map(|row| row.own.samples).sum();

@@ -15,6 +15,7 @@ use super::{
     percent, share_of, side_by_side, spread, tree,
 };
 use crate::profile::sampled::{Cell, CodeKind, Event, ModuleQuality, Profile, Row, SortKey, is_clock};
+use crate::sort;
 use crate::terminal::theme::Role;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
@@ -269,7 +270,7 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     }
     let mut unnamed: Vec<&ModuleQuality> =
         profile.modules.iter().filter(|module| module.unnamed > 0).collect();
-    unnamed.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
+    sort::by_key(&mut unnamed, |module| std::cmp::Reverse(module.unnamed));
     for module in unnamed.iter().take(5) {
         let why = module.missing.first().map_or("its symbol tables do not cover them", String::as_str);
         let name = clean(&module.path);

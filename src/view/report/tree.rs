@@ -15,6 +15,7 @@ use super::{Layout, Shape, Unit};
 use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{CodeKind, Event, Profile, Tree, Value};
+use crate::sort;
 use crate::terminal::theme::Role;
 use crate::text::{clean, width};
 
@@ -133,7 +134,7 @@ fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
         let is_branch = |child: &&u32| !passes_on(event, node, &tree.nodes[**child as usize]);
         branches.extend(node.children.iter().filter(is_branch).map(cost));
     }
-    branches.sort_unstable_by_key(|cost| std::cmp::Reverse(*cost));
+    sort::by_key(&mut branches, |cost| std::cmp::Reverse(*cost));
     branches.get(lines).map_or(0, |first_left| (first_left + 1).min(branches[0]))
 }
 

@@ -29,6 +29,7 @@ use std::borrow::Cow;
 use crate::profile::counts::{Aggregation, Counts, Derived, Event, Value};
 use crate::profile::metrics::{Format, Metric};
 use crate::profile::statistics::Summary;
+use crate::sort;
 use crate::terminal::Paint;
 use crate::{text as words, units};
 
@@ -131,7 +132,7 @@ fn cells(counts: &Counts) -> Vec<(usize, usize)> {
         let mut rows: Vec<usize> = (0..rows).collect();
         if counts.aggregation == Aggregation::Thread {
             let number = |row: &usize| counts.value(*row, event).number().unwrap_or(-1.0);
-            rows.sort_by(|a, b| number(b).total_cmp(&number(a)));
+            sort::by(&mut rows, |a, b| number(b).total_cmp(&number(a)));
         }
         rows.into_iter().map(move |row| (row, event))
     };

@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use super::{StatStyle, Subject, safe};
 use crate::profile::counts::Derived;
 use crate::profile::metrics::topdown::bottleneck;
+use crate::sort;
 use crate::terminal::theme::Role;
 use crate::text::{cut, width};
 
@@ -69,7 +70,7 @@ fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyl
         |at: usize, parent: &str| own[at].branch.as_ref().is_some_and(|branch| branch.parent == parent);
     let below = |parent: &str| {
         let mut all: Vec<usize> = (0..own.len()).filter(|&at| is_below(at, parent)).collect();
-        all.sort_by(|a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
+        sort::by(&mut all, |a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
         all
     };
     // Parents that were not asked for have roots of their own below them.
@@ -90,7 +91,7 @@ fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyl
         }));
     };
     let mut roots: Vec<usize> = (0..own.len()).filter(is_root).collect();
-    roots.sort_by(|a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
+    sort::by(&mut roots, |a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
     push(&mut open, roots, "", true);
     let names = own.iter().map(|derived| width(&safe(&derived.name)));
     let column = names.zip(own).map(|(name, derived)| name + 2 * depth(derived)).max().unwrap_or(0);

@@ -339,3 +339,64 @@ fn the_newest_perf_opens_the_same_events() {
         assert_eq!(ours, opened(), "{metric}");
     }
 }
+
+#[test]
+fn a_recording_goes_by_the_table_of_its_own_cpu() {
+    // `MEMORY_ACTIVITY.STALLS_L3_MISS` and `CPU_CLK_UNHALTED.THREAD`; the other CPU has no such metric.
+    let events = [("4 0x9000947 0", 300), ("4 0x3c 0", 1000)];
+    let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &events) else { return };
+    let file = played.path("perf.data");
+    let file = file.to_str().unwrap();
+    let wanted = "MEMORY_ACTIVITY.STALLS_L3_MISS,CPU_CLK_UNHALTED.THREAD";
+    played.stat(&["record", "-e", wanted, "-o", file, "--", "true"]).expect(0);
+    let document = played.path("document");
+    let mut elsewhere = kit::pmc_on("skylake-x");
+    elsewhere.args(["stat", "report", "-M", "tma_l3_miss_bound,tma_l3_hit_latency", "--json=2", "-o"]);
+    let said: kit::Ran = elsewhere.arg(&document).args(["-i", file]).output().unwrap().into();
+    said.expect(0);
+    let counted = Document::read(&document);
+    assert_metric(&counted, "tma_l3_miss_bound", 30.0);
+    // As perf names the CPU in its headers.
+    let header: kit::Ran = kit::pmc().args(["report", "--header-only", "-i", file]).output().unwrap().into();
+    header.expect(0).prints(&["cpuid : GenuineIntel,6,143,"]);
+}
+
+#[test]
+fn a_metric_that_cannot_be_understood_is_left_out_of_its_group() {
+    let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &[("4 0x3c 0", 1000)]) else { return };
+    let tree = played.path("tree");
+    let map = "Family-model,Version,Filename,EventType\n\
+        GenuineIntel-6-8F,V1,/SPR/events/sapphirerapids_core.json,core\n\
+        GenuineIntel-6-8F,V1,/SPR/metrics/sapphirerapids_metrics.json,metrics\n";
+    let metrics = r#"[
+        {"MetricName": "good", "MetricExpr": "A.ONE / 2", "MetricGroup": "Ours"},
+        {"MetricName": "bad", "MetricExpr": "A.ONE / * 2", "MetricGroup": "Ours"}]"#;
+    for (name, text) in [
+        ("mapfile.csv", map),
+        (
+            "SPR/events/sapphirerapids_core.json",
+            r#"{"Events": [{"EventName": "A.ONE", "EventCode": "0x3c"}]}"#,
+        ),
+        ("SPR/metrics/perf/sapphirerapids_metrics_perf.json", metrics),
+    ] {
+        let path = tree.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let pmc = |args: &[&str]| -> kit::Ran {
+        let mut pmc = played.play(kit::pmc_on("sapphire-rapids"));
+        pmc.env("XDG_DATA_HOME", played.path("data")).args(args).output().unwrap().into()
+    };
+    pmc(&["list", "--import", tree.to_str().unwrap()])
+        .expect(0)
+        .prints(&["1 event and 2 metrics of 1 model"]);
+    let document = played.path("document");
+    let group = ["stat", "-M", "Ours", "--json=2", "-o", document.to_str().unwrap(), "--", "true"];
+    pmc(&group).expect(0).says(&[
+        "a metric of the tables is left out: cannot understand the expression of the metric `bad`",
+        "pmc list --import",
+    ]);
+    assert_metric(&Document::read(&document), "good", 500.0);
+    // By itself there is nothing else to show.
+    pmc(&["stat", "-M", "bad", "--", "true"]).expect(2).says(&["the metric `bad`"]);
+}

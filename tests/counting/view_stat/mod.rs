@@ -249,9 +249,13 @@ fn commands_are_compared() {
     let timed = |times: &[u64], faults: &[f64]| {
         let mut counts = repeated();
         counts.runs = times.iter().map(|&elapsed_ns| RunTime { elapsed_ns, cpu_time: None }).collect();
-        counts.rows[0].values[1] = Value::Counted { count: Count::default(), runs: faults.to_vec() };
-        counts.rows[0].values[0] =
-            Value::Counted { count: Count::default(), runs: times.iter().map(|t| *t as f64 / 2.0).collect() };
+        counts.rows[0].values[1] =
+            Value::Counted { count: Count::default(), counters: 1, runs: faults.to_vec() };
+        counts.rows[0].values[0] = Value::Counted {
+            count: Count::default(),
+            counters: 1,
+            runs: times.iter().map(|t| *t as f64 / 2.0).collect(),
+        };
         counts
     };
     let a = timed(&[101_000_000, 102_000_000, 100_500_000, 101_300_000], &[49.0, 50.0, 49.0, 49.0]);

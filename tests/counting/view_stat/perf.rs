@@ -80,6 +80,7 @@ fn counts(line: &Line, aggregation: Aggregation, runs: usize) -> Counts {
     let value = match (number, line.number.as_str()) {
         (Ok(number), _) if runs > 1 => Value::Counted {
             count: Count { value: 0, enabled_ns: 2 * line.running_ns, running_ns: 2 * line.running_ns },
+            counters: 1,
             runs: vec![number; runs],
         },
         (Ok(number), _) => counted(number as u64, line.running_ns),

@@ -41,11 +41,11 @@ pub(crate) fn clock(name: &str, role: Role) -> Event {
 }
 
 pub(crate) fn counted(value: u64, ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns: ns, running_ns: ns }, runs: vec![] }
+    Value::Counted { count: Count { value, enabled_ns: ns, running_ns: ns }, counters: 1, runs: vec![] }
 }
 
 pub(crate) fn shared(value: u64, enabled_ns: u64, running_ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns, running_ns }, runs: vec![] }
+    Value::Counted { count: Count { value, enabled_ns, running_ns }, counters: 1, runs: vec![] }
 }
 
 pub(crate) fn unsupported() -> Value {
@@ -140,6 +140,7 @@ pub(crate) fn repeated() -> Counts {
             enabled_ns: 4_603_000,
             running_ns: 4_603_000,
         },
+        counters: 1,
         runs: values.to_vec(),
     };
     Counts {

@@ -289,7 +289,8 @@ pub(super) fn metric(object: &Object) -> Option<Metric> {
     let locate = long.split_once("Sample with: ").map_or("", |(_, rest)| rest);
     let locate = locate.split(". ").next().unwrap_or_default().trim_end_matches('.');
     Some(Metric {
-        name: word(object, "MetricName").into_owned(),
+        // The kernel's tree has `power_self_refresh %`: the unit is no part of what is typed.
+        name: word(object, "MetricName").trim_end_matches([' ', '%']).to_owned(),
         scale: line(object, "ScaleUnit", 100),
         level,
         parent: parent.unwrap_or_default().to_owned(),
@@ -388,5 +389,11 @@ mod tests {
             (metric.locate.as_str(), metric.text.as_str()),
             ("MEM_LOAD_RETIRED.L3_MISS;OTHER", "In short")
         );
+    }
+
+    #[test]
+    fn a_unit_is_no_part_of_a_name() {
+        let object = json!({"MetricName": "power_self_refresh %", "MetricExpr": "A / B"});
+        assert_eq!(super::metric(object.as_object().unwrap()).unwrap().name, "power_self_refresh");
     }
 }
