@@ -279,8 +279,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only 
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences; `auto`: as many as the event\'s maker recommends' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
-deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s C -l cpu -d 'Record everything on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Record these running processes, by number or name, with all their threads' -r
@@ -288,16 +286,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -d 'Record t
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two); AREA: of what a trace goes into' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so; 10-20,30-40: only in these ranges of time, after which it ends' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Record the registers at the interrupt: all, or those of a list; `?` lists them' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the registers of the process: all, or those of a list; `?` lists them' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s k -l clockid -d 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
+deferred\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end; of a trace, so many bytes' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -d 'Samples of events whose group a trace leads carry the newest bytes of it (4K where not said)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output-event -d 'Start another file when one of these events happens, which are not recorded themselves' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
@@ -309,6 +302,13 @@ task\t''
 mmap\t''
 cgroup\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two); AREA: of what a trace goes into' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so; 10-20,30-40: only in these ranges of time, after which it ends' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Record the registers at the interrupt: all, or those of a list; `?` lists them' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the registers of the process: all, or those of a list; `?` lists them' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s k -l clockid -d 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -d 'Samples of events whose group a trace leads carry the newest bytes of it (4K where not said)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
@@ -329,12 +329,19 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leav
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers; -g dwarf is --call-graph dwarf)'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-join -d 'With live, leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kernel-callchains -d 'The kernel\'s part of call chains only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'The user part of call chains only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Record everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s i -l no-inherit -d 'Do not record children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l per-thread -d 'One ring for each thread instead of one for each CPU; no children'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-join -d 'With live, leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Do not keep the files that samples lie in (see pmc buildid-cache)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Put date and time behind the file\'s name'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'In the end print on standard output what the recording came to, as a JSON object'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Take each record out of its ring at once'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s n -l no-samples -d 'Record no samples, only what is mapped and started'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s T -l timestamp -d 'Record the time of each sample (the default)'
@@ -360,18 +367,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-user -d 'Record i
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-kernel -d 'Record in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l backlog -d 'Of persistent events, begin with the records that are held already, not with those from now on'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Do not keep the files that samples lie in (see pmc buildid-cache)'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group of the kernel'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Begin each sample with its event\'s id, even where there is one event only'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Put date and time behind the file\'s name'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open everything, record nothing'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'In the end print on standard output what the recording came to, as a JSON object'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
@@ -921,18 +921,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the rec
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l counters -d 'Only the counters: how many, of which class, how wide, how many are free, and who holds them'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "add" -d 'Open an event and keep it: it counts and records from now on, until it is removed'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "list" -d 'List what is held, and what was lost with a holder that has ended'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "show" -d 'Show what an entry is, down to the request as the kernel took it'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "read" -d 'Show what an entry has counted since it was added'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "snapshot" -d 'Write the records that an entry holds now into a file that report, script and perf read'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "rename" -d 'Give an entry another name; its number stays'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "adopt" -d 'Keep the events of a running `pmc record`, which ends; they go on'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "attach" -d 'Record what an entry holds and what comes, until the end; the entry goes'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "rm" -d 'Close entries; forget those that were lost'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt attach rm hold" -f -a "hold" -d 'Run the holder in the foreground, as a service does'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "add" -d 'Open an event and keep it: it counts and records from now on, until it is removed'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "list" -d 'List what is held, and what was lost with a holder that has ended'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "show" -d 'Show what an entry is, down to the request as the kernel took it'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "read" -d 'Show what an entry has counted since it was added'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "snapshot" -d 'Write the records that an entry holds now into a file that report, script and perf read'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "rename" -d 'Give an entry another name; its number stays'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "adopt" -d 'Keep the events of a running `pmc record`, which ends; they go on'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "rm" -d 'Close entries; forget those that were lost'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "hold" -d 'Run the holder in the foreground, as a service does'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and not __fish_seen_subcommand_from add list show read snapshot rename adopt rm hold attach" -f -a "attach" -d 'Record what an entry holds and what comes, until the end; the entry goes'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s e -l event -d 'The event, with its modifiers and qualifiers, as for record' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l pages -d 'Pages of each ring [default: 512 KiB]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s C -l cpu -d 'On these CPUs [default: all that are on line]' -r
@@ -959,17 +959,41 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rename" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rename" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l from -d 'The process id of a `pmc record` of processes or CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l from -d 'The process id of a `pmc record`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from adopt" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s o -l output -d 'The file' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rm" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -l until-empty -d 'Leave the terminal, and end when nothing is held any more: how `add` starts it'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from hold" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l unwind -d 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
+deferred\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end; of a trace, so many bytes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-output -d 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-output-event -d 'Start another file when one of these events happens, which are not recorded themselves' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l synth -d 'What is told of those who run already: task, mmap (and task), cgroup, all, no' -r -f -a "no\t''
+all\t''
+task\t''
+mmap\t''
+cgroup\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l control -d 'Take orders (enable, disable, freq, period, move, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-join -d 'With live, leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s B -l no-buildid -d 'Do not look for the build-ids of files'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s N -l no-buildid-cache -d 'Do not keep the files that samples lie in (see pmc buildid-cache)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l timestamp-filename -d 'Put date and time behind the file\'s name'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s v -l verbose -d 'Say more: what was opened, and how'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l json -d 'In the end print on standard output what the recording came to, as a JSON object'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from attach" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand start" -l profile -d 'Sample this event too [default: cycles, or cpu-clock where there are none]; the newest samples are kept' -r
 complete -c pmc -n "__fish_pmc_using_subcommand start" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand start" -s h -l help -d 'Print help'

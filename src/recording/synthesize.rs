@@ -135,8 +135,8 @@ pub(crate) fn processes<E>(
     Ok(())
 }
 
-/// Threads of a process and what it has mapped. One that has nothing mapped any more since it is ending is not
-/// told of: what was told of it before is better.
+/// Threads of a process and what it has mapped. One that has nothing mapped any more since it is ending is
+/// not told of: what was told of it before is better.
 fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
     let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
     if text.is_empty() && host.is_ending(pid) {

@@ -142,7 +142,7 @@ fn a_trace_is_recorded_whole_and_decoded_by_perf() {
     // What the AUX records tell of is what stands in the file, each of 64 bytes a sample.
     let told: u64 = sizes(&records.stdout, "PERF_RECORD_AUX ").iter().sum();
     let written: u64 = sizes(&records.stdout, "PERF_RECORD_AUXTRACE ").iter().sum();
-    assert!(told > 0 && told == written && told % 64 == 0, "{told} told of, {written} written");
+    assert!(told > 0 && told == written && told.is_multiple_of(64), "{told} told of, {written} written");
     let rows = decoded("trace_decoded").expect("it has run");
     is_hot(&rows);
     let samples: u64 =
