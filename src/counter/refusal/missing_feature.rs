@@ -173,11 +173,8 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
         ("inherit_thread needs inherit".to_owned(), "leave out --no-inherit (-i), or inherit_thread")
     } else if unknown != 0 {
         (format!("bits {:#x} of attr5 mean nothing to this kernel", unknown << (last + 1)), OUT)
-    } else if let Some(field) = of_a_trace(attr) {
-        let cause = format!(
-            "{field} is about the trace that leads the event's group: none does, or it cannot do that \
-             (aux_action: Linux 6.13)"
-        );
+    } else if let Some((field, able)) = of_a_trace(attr) {
+        let cause = format!("{field} is about a trace: one must lead the event's group, {able}");
         (cause, "'{arm_spe_0//,EVENT/aux-action=pause/}' or the like, with pmc record; or leave it out")
     } else {
         return None;
@@ -185,13 +182,19 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     Some((cause, remedy))
 }
 
-/// The field that only a trace in an AUX area gives a meaning.
-fn of_a_trace(attr: &Attr) -> Option<String> {
+/// The field that only a trace in an AUX area gives a meaning, and what else it takes.
+fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
     match (attr.aux_action(), attr.aux_sample_size()) {
-        (0, 0) if attr.get(Flag::AuxOutput) => Some("aux_output".to_owned()),
+        (0, 0) if attr.get(Flag::AuxOutput) => {
+            Some(("aux_output".to_owned(), "and the event's own PMU must be able to write into it"))
+        }
         (0, 0) => None,
-        (0, size) => Some(format!("aux_sample_size {size}")),
-        (action, _) => Some(format!("aux_action {action:#x}")),
+        (0, size) => {
+            Some((format!("aux_sample_size {size}"), "of a PMU that shows what it has traced so far"))
+        }
+        (action, _) => {
+            Some((format!("aux_action {action:#x}"), "of a PMU that can pause it, on Linux 6.13 or newer"))
+        }
     }
 }
 

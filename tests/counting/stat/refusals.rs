@@ -135,7 +135,10 @@ fn requests_that_contradict_themselves() {
     for (event, why) in [
         ("cpu-clock/attr5=0x2000000000/", "sigtrap needs remove_on_exec"),
         ("cpu-clock/attr5=0x8000000000000000/", "bits 0x8000000000000000 of attr5 mean nothing"),
-        ("cpu-clock/attr14=0x100000000/", "aux_action 0x1 (upper half of attr14)"),
+        ("cpu-clock/attr14=0x100000000/", "aux_action 0x1 is about a trace"),
+        ("cpu-clock/aux-action=pause/", "on Linux 6.13 or newer"),
+        ("cpu-clock/aux-sample-size=64/", "aux_sample_size 64 is about a trace"),
+        ("cpu-clock/aux-output/", "the event's own PMU must be able to write into it"),
         ("uprobe/config1=1/", "config1 of the PMU `uprobe` is the address of the file's name"),
         ("uprobe/config2=1/", "config1 of the PMU `uprobe` is the address of the file's name"),
     ] {
