@@ -121,6 +121,7 @@ const MACHINES: &[Machine] = &[
     (&[], netbsd::BATCH),
     (&["-i", "shift=2"], vendor::BATCH),
     (&["-p"], traces::BATCH),
+    (&["-p", "-s", "2"], traces::TWIN_BATCH),
     (&["-n", "-p"], traces::NEWEST_BATCH),
 ];
 
@@ -156,6 +157,7 @@ fn guest(name: &str) -> Option<Ran> {
         netbsd::BATCH,
         vendor::BATCH,
         traces::BATCH,
+        traces::TWIN_BATCH,
         traces::NEWEST_BATCH,
     ];
     let ours = batches.into_iter().flatten();

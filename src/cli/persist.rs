@@ -18,7 +18,7 @@ pub struct Persist {
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub enum PersistCommand {
-    /// With what is held.
+    /// What leaves the events with the holder.
     #[command(flatten)]
     Holding(Holding),
     /// Record what an entry holds and what comes, until the end; the entry goes

@@ -62,7 +62,7 @@ struct SampledSlot {
     id: u64,
     /// Index of its ring.
     ring: usize,
-    /// It was told to stop, and not to go on since then.
+    /// It is not to run: nobody has started it yet, or it was told to stop.
     is_off: Cell<bool>,
 }
 
@@ -254,7 +254,10 @@ impl Rings {
                 match self.events[event].open(slot, lead) {
                     Ok((fd, id)) => {
                         leader = leader.or(Some(self.open.len()));
-                        let is_off = Cell::new(false);
+                        let attr = self.events[event].request.attr();
+                        // At its exec, a task starts its own.
+                        let starts = attr.get(Flag::EnableOnExec) || !attr.get(Flag::Disabled);
+                        let is_off = Cell::new(!starts);
                         self.open.push(SampledSlot { event, slot, fd, id, ring: usize::MAX, is_off });
                     }
                     Err(refusal) if refusal.is_gone() => {
@@ -452,6 +455,11 @@ impl Rings {
             fd.switch(false)?;
         }
         Ok(())
+    }
+
+    /// Whether any event stops after so many samples.
+    pub fn has_limits(&self) -> bool {
+        self.events.iter().any(|event| event.spec.qualifiers.most_samples.is_some())
     }
 
     /// After how many samples an event stops on each of its slots.

@@ -232,7 +232,9 @@ impl Warning {
             }
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",
-            Self::MetricLeftOut { .. } => "mend it in its tables, and read them again: pmc list --import",
+            Self::MetricLeftOut { .. } => {
+                "where the tables were imported, mend it there, and read them again: pmc list --import"
+            }
             _ => "",
         }
     }

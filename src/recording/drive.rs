@@ -165,6 +165,9 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         measurement.ending.stopped |= woken.by_stop;
         if let Some(signals) = signals.filter(|_| woken.by_signal) {
             measurement.receive(driven, signals, command.as_ref())?;
+            if measurement.ending.handed_over {
+                break;
+            }
         }
         if let Some(control) = control.as_deref_mut() {
             measurement.obey(driven, control)?;
@@ -217,7 +220,13 @@ impl Measurement {
     ) -> Result<()> {
         while let Some(caught) = signals.next() {
             match caught.signal {
-                signal::USR1 => self.ending.handed_over |= driven.detach(self.activity.is_on(None)),
+                signal::USR1 => {
+                    self.ending.handed_over = driven.detach(self.activity.all_run());
+                    if self.ending.handed_over {
+                        // They are somebody else's from here on, and a command is left to itself.
+                        return Ok(());
+                    }
+                }
                 signal::USR2 => driven.snapshot(),
                 _ => self.ending.signal(caught, command),
             }

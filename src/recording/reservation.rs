@@ -152,6 +152,11 @@ impl Activity {
         self.is_on != name.is_some_and(|name| self.but.contains(name))
     }
 
+    /// Whether every one is on, and none is left to somebody else.
+    pub(super) fn all_run(&self) -> bool {
+        self.is_on && self.but.is_empty() && self.yielding_since.is_none()
+    }
+
     /// What may be started while the hardware is, or is not, left to somebody else.
     fn startable(&self) -> EventChoice {
         if self.yielding_since.is_some() { EventChoice::Software } else { EventChoice::All }

@@ -139,7 +139,8 @@ pub(crate) fn processes<E>(
 /// not told of: what was told of it before is better.
 fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
     let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
-    if text.is_empty() && host.is_ending(pid) {
+    let is_alone = threads.iter().all(|thread| thread.tid == pid);
+    if text.is_empty() && is_alone && host.is_ending(pid) {
         return;
     }
     let parent = host.parent(pid).unwrap_or(0) as i32;

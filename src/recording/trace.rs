@@ -32,8 +32,9 @@ use crate::sys::ring::AuxMode;
 const AREA: u64 = 4 << 20;
 const SMALL_AREA: u64 = 128 << 10;
 const SMALL_RING: u64 = 256 << 10;
-/// The least that the drivers take.
+/// The least that perf and the drivers take.
 const LEAST_AREA: u64 = 8 << 10;
+const LEAST_PAGES: usize = 2;
 
 /// Makes the plan agree with the trace among its events, if there is one.
 ///
@@ -44,8 +45,8 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
     let mut traces = groups.iter().flat_map(|(group, _)| &group.events).filter_map(of_event);
     let Some((spec, tracer, pmu)) = traces.next() else {
         if plan.aux_pages.is_some() {
-            return Err(Error::usage("-m RING,AREA: no event traces into an area beside the rings")
-                .try_this("-m RING")
+            return Err(Error::usage("-m RING,AREA, -S=SIZE: no event traces into an area beside the rings")
+                .try_this("-m RING, -S")
                 .try_this("a trace: -e intel_pt//, -e arm_spe_0//"));
         }
         return Ok(());
@@ -60,6 +61,11 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
             .why("its decoder wants registers of each unit in the file, which pmc does not write")
             .try_this(format!("perf record -e {}, whose file pmc reads but for the trace", spec.name)));
     }
+    if spec.qualifiers.system && !matches!(plan.scope, Scope::Cpus(_)) {
+        return Err(Error::usage(format!("{}: a trace of whole CPUs beside events of processes", spec.name))
+            .why("they share each CPU's ring, whose area follows the processes' events")
+            .try_this("a recording of its own, with -a"));
+    }
     if plan.options.clock.is_some() {
         return Err(Error::usage(format!(
             "{}: its times are the kernel's own, and -k chooses another clock",
@@ -72,7 +78,8 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
         || host.number::<i32>("/proc/sys/kernel/perf_event_paranoid").is_some_and(|level| level < 0);
     let page = page_size() as u64;
     let usual = if is_free { AREA } else { SMALL_AREA };
-    let pages = plan.aux_pages.unwrap_or((usual / page) as usize).max((LEAST_AREA / page) as usize);
+    let pages =
+        plan.aux_pages.unwrap_or((usual / page) as usize).max((LEAST_AREA / page) as usize).max(LEAST_PAGES);
     if !is_free && plan.ring_pages.is_none() {
         plan.ring_pages = Some((SMALL_RING / page) as usize);
     }

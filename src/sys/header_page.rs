@@ -91,10 +91,13 @@ impl HeaderPage {
     /// What it says of the event's counter.
     pub fn read(&self) -> Header {
         self.together(|page| {
-            let capabilities = capabilities(page);
             // SAFETY: `together` hands on a page that is mapped.
-            let (index, width) = unsafe {
-                ((&raw const (*page).index).read_volatile(), (&raw const (*page).pmc_width).read_volatile())
+            let (capabilities, index, width) = unsafe {
+                (
+                    capabilities(page),
+                    (&raw const (*page).index).read_volatile(),
+                    (&raw const (*page).pmc_width).read_volatile(),
+                )
             };
             Header { on_counter: index != 0, user_readable: capabilities >> 2 & 1 == 1, width }
         })
@@ -104,9 +107,9 @@ impl HeaderPage {
     /// a counter of so many bits (`mask`) that stood at `cycles`. `None` where the kernel does not say.
     pub fn clock_conversion(&self) -> Option<ClockConversion> {
         let conversion = self.together(|page| {
-            let capabilities = capabilities(page);
             // SAFETY: as in `read`.
             unsafe {
+                let capabilities = capabilities(page);
                 ClockConversion {
                     shift: (&raw const (*page).time_shift).read_volatile(),
                     mult: (&raw const (*page).time_mult).read_volatile(),
@@ -146,8 +149,11 @@ impl HeaderPage {
 }
 
 /// The capability bits.
-fn capabilities(page: *const perf_event_mmap_page) -> u64 {
-    // SAFETY: whoever has the page from `HeaderPage::together` has it mapped.
+///
+/// # Safety
+/// The page is mapped.
+unsafe fn capabilities(page: *const perf_event_mmap_page) -> u64 {
+    // SAFETY: the caller's promise.
     unsafe { (&raw const (*page).__bindgen_anon_1).cast::<u64>().read_volatile() }
 }
 

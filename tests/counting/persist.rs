@@ -128,7 +128,11 @@ struct Worker {
 
 impl Worker {
     fn start(run: &Run) -> Self {
-        Self::by(run, Command::new("env"))
+        let worker = Self::by(run, Command::new("env"));
+        // `env` executes the shell in its own place: that is none of its work.
+        let comm = format!("/proc/{}/comm", worker.child.id());
+        kit::wait_for("its shell", || fs::read_to_string(&comm).is_ok_and(|comm| comm == "sh\n"));
+        worker
     }
 
     /// The same, started by this command.

@@ -80,9 +80,9 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
     // The command, its gate passed, and the thread that unwinds run as they would.
     open::run_in_real_time(plan.realtime)?;
-    attached.map_or(Ok(()), Attached::settle)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
+        attached,
         host: &host,
         plan: &plan.sample,
         file: &plan.file,

@@ -15,6 +15,7 @@ use crate::command::sampling_options::{
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
 use crate::counter::reservation::Policy;
+use crate::counter::rings::pages_of;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
 use crate::persistent::Entry;
@@ -129,8 +130,9 @@ impl Plan {
         };
         // perf's `e`, at the end too, is always so.
         let kept = typed.recording.snapshot.as_deref().map(|text| text.trim_start_matches('e'));
-        let area = area.or(kept).filter(|text| !text.is_empty());
-        let aux_pages = area.map(ring_pages).transpose()?;
+        let kept = kept.filter(|text| !text.is_empty()).map(|text| size("-S", text)).transpose()?;
+        let area = area.filter(|text| !text.is_empty()).map(ring_pages).transpose()?;
+        let aux_pages = area.or(kept.map(pages_of));
         let file = file(&typed.recording, typed.buildid_mmap)?;
         let recording = typed.recording;
         let sample = SamplePlan {

@@ -115,6 +115,7 @@ pub(super) fn run(
     let shown = Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale);
     let output = Output::create(&file, None, events, features, sources.owners())?;
     let run = Recording {
+        attached: None,
         host,
         plan: &sample,
         file: &file,

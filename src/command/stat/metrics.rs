@@ -115,17 +115,22 @@ impl Metrics {
             is_cpuid: &|pattern| vendor.is(pattern),
         };
         let mut binder = Binder::new(&library, &environment);
+        let mut wrong = None;
         for one in &chosen {
             match binder.formula(one) {
                 Ok(formula) => found.formulas.push(formula),
                 Err(error) if one.raw && chosen.len() > 1 => {
                     let why = error.headline();
                     found.left_out.push(Warning::MetricLeftOut { why });
+                    wrong = wrong.or(Some(error));
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(found)
+        match wrong {
+            Some(error) if found.formulas.is_empty() && found.shares.is_none() => Err(error),
+            _ => Ok(found),
+        }
     }
 
     /// Computes them for a table.

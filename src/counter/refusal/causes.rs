@@ -93,7 +93,7 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &Facts) -> Explained {
             Call::Map { bytes } => explained(
                 OutOfMemory,
                 format!("the kernel has no {bytes} bytes for a ring"),
-                "take smaller rings (-m), or fewer CPUs",
+                "take smaller rings and areas (-m RING,AREA), or fewer CPUs",
             ),
             _ => explained(OutOfMemory, "the kernel has no memory for another event", "count fewer events, CPUs or threads"),
         },

@@ -58,6 +58,7 @@ impl Rings {
             groups: (0..count).map(|event| vec![event]).collect(),
             open: instances.into_iter().map(take).collect::<io::Result<_>>()?,
             has_tracker: sampled < count,
+            keeps_contexts: !guards.is_empty(),
             guards: guards.into_iter().map(|fd| (0, EventFd::from(fd))).collect(),
             ..Self::default()
         };

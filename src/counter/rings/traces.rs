@@ -13,6 +13,7 @@ use std::io;
 
 use super::{Rings, TargetSlot};
 use crate::error::Error;
+use crate::sys::page_size;
 use crate::sys::ring::{AuxMode, Ring};
 
 /// The areas of a recording.
@@ -54,32 +55,45 @@ impl Rings {
         self.aux.is_some_and(|aux| aux.mode == AuxMode::Newest)
     }
 
-    /// Shows what was traced since the last time to `take`, as one or two slices a ring. Bytes in all.
+    /// Shows what was traced since the last time to `take`, as one or two slices a ring, and starts again
+    /// what the kernel has stopped for want of room: on the rings of which something was taken, and those of
+    /// `cut`, where it has said that it did. Bytes in all.
+    ///
+    /// ```text
+    /// the area was full   the kernel has disabled the event, and ENABLE brings it back; but Linux 6.1 leaves
+    ///                     it on if it was on CPU 0 (perf_aux_output_end marks what is to be disabled by the
+    ///                     number of the CPU), and then it must be told to stop before
+    /// else                it runs, and ENABLE does nothing
+    /// ```
     ///
     /// # Errors
-    /// What `take` says.
+    /// What `take` says; and the kernel's, where it does not start them.
     pub fn drain_traces<E>(
         &mut self,
+        cut: &[usize],
         mut take: impl FnMut(TracePiece, &[&[u8]]) -> Result<(), E>,
-    ) -> Result<u64, E> {
+    ) -> Result<u64, Error>
+    where
+        Error: From<E>,
+    {
+        let Some(aux) = self.aux else { return Ok(0) };
+        let full = (aux.pages * page_size()) as u64 / 4 * 3;
         let mut bytes = 0;
-        for (ring, mapped) in self.rings.iter_mut().enumerate() {
-            let slot = mapped.slot;
-            let Some(mapped) = &mut mapped.ring else { continue };
-            bytes += mapped.drain_aux(|offset, slices| take(TracePiece { ring, slot, offset }, slices))?;
+        for ring in 0..self.rings.len() {
+            let slot = self.rings[ring].slot;
+            let Some(mapped) = &mut self.rings[ring].ring else { continue };
+            let len = mapped.drain_aux(|offset, slices| take(TracePiece { ring, slot, offset }, slices))?;
+            bytes += len;
+            // One that finds no room when it begins says nothing.
+            let is_cut = cut.contains(&ring) || len >= full;
+            if is_cut {
+                self.switch_traces(false, |own| own == ring)?;
+            }
+            if is_cut || len > 0 {
+                self.switch_traces(true, |own| own == ring)?;
+            }
         }
         Ok(bytes)
-    }
-
-    /// Starts traces again that the kernel has stopped for want of room. They are told to stop before: on CPU
-    /// 0, Linux 6.1 leaves an event on whose trace has stopped (`perf_aux_output_end` marks what is to be
-    /// disabled by the CPU's number), and has nothing to start then.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn restart_traces(&self) -> Result<(), Error> {
-        self.switch_traces(false)?;
-        self.switch_traces(true)
     }
 
     /// Shows a copy of what the areas hold that keep the newest. Nothing is traced meanwhile. Bytes in all.
@@ -96,7 +110,7 @@ impl Rings {
         if !self.keeps_newest_trace() {
             return Ok(0);
         }
-        self.switch_traces(false)?;
+        self.switch_traces(false, |_| true)?;
         let mut bytes = 0;
         let taken = self.rings.iter().enumerate().try_for_each(|(ring, mapped)| {
             let Some((offset, trace)) = mapped.ring.as_ref().and_then(Ring::copy_aux) else { return Ok(()) };
@@ -106,15 +120,19 @@ impl Rings {
             bytes += trace.len() as u64;
             take(TracePiece { ring, slot: mapped.slot, offset }, &[&trace])
         });
-        self.switch_traces(true)?;
+        self.switch_traces(true, |_| true)?;
         taken?;
         Ok(bytes)
     }
 
-    /// Starts or stops, for a moment, the traces that nobody has switched off.
-    fn switch_traces(&self, on: bool) -> Result<(), Error> {
-        let mut running = (0..self.open.len()).filter(|&at| self.traces(at) && !self.open[at].is_off.get());
-        running.try_for_each(|at| self.open[at].fd.switch(on)).map_err(|error| {
+    /// Starts or stops, for a moment, the traces beside these rings that are to be on.
+    fn switch_traces(&self, on: bool, which: impl Fn(usize) -> bool) -> Result<(), Error> {
+        let is_meant = |at: &usize| {
+            let open = &self.open[*at];
+            which(open.ring) && !open.is_off.get() && self.traces(*at)
+        };
+        let mut meant = (0..self.open.len()).filter(is_meant);
+        meant.try_for_each(|at| self.open[at].fd.switch(on)).map_err(|error| {
             Error::io(if on { "starting the trace again" } else { "stopping the trace" }, error)
         })
     }

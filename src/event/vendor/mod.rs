@@ -98,12 +98,12 @@ impl Vendor {
         Self { id, models, index: OnceLock::new() }
     }
 
-    /// The tables for the CPU that the header of a recording names. `host`: who reads it, and may have
-    /// imported tables.
+    /// The tables for the CPU that the header of a recording names; where nothing is understood by that,
+    /// those of this machine. `host`: who reads it, and may have imported tables.
     pub fn recorded(host: &Host, cpuid: &str) -> Self {
-        let id = event_table_id_of(cpuid);
-        let models = id.as_deref().map(|id| model::models(host, id, false)).unwrap_or_default();
-        Self { id, models, index: OnceLock::new() }
+        let Some(id) = event_table_id_of(cpuid) else { return Self::of(host) };
+        let models = model::models(host, &id, false);
+        Self { id: Some(id), models, index: OnceLock::new() }
     }
 
     /// perf's id of the CPU: `GenuineIntel-6-55-7`, `0x00000000410fd0c0`.

@@ -2,8 +2,8 @@
 //!
 //! `table.bin` is made of `tables/` by a test (`PMC_BLESS=1 cargo test --test counting generated`): one zstd
 //! frame a file, so that only what this CPU needs is unpacked. Tables of a kind (events of Intel's cores, of
-//! its uncores, …) say much the same: most are told by another, which is unpacked first, in a third of the
-//! bytes that they would take by themselves.
+//! its uncores, …) say much the same: most are packed against another, which is unpacked first, in a third of
+//! the bytes that they would take by themselves.
 //!
 //! ```text
 //! intel/skylakex.uncore.tsv 249874 143 2\n      name, bytes of the text, bytes of its frame, and the number

@@ -264,7 +264,7 @@ impl<'l, 'a> Binder<'l, 'a> {
             Word::HasEvent(name) => Node::Number(f64::from((self.environment.has_event)(name))),
             Word::SourceCount(name) => match (self.environment.source_count)(name) {
                 Some(count) => Node::Number(count),
-                None => unknown(format!("no PMU of this machine counts {name}")),
+                None => unknown(format!("no PMU is known to count {name}")),
             },
             Word::AggrNr(name) => {
                 let name = name.to_owned();

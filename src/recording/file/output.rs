@@ -22,6 +22,7 @@ use crate::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
 use crate::recording::misattributed_samples;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
 use crate::recording::unwinding::{Done, Ends, Unwinding};
+use crate::sys::arch;
 
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
 pub(crate) struct Events {
@@ -79,6 +80,8 @@ pub(crate) struct Output<'a> {
     /// Bytes of traces in all files, and times that they were cut off.
     traced: u64,
     truncated: u64,
+    /// Rings that have told so since somebody asked, or had no room to tell anything.
+    cut: Vec<usize>,
     /// Samples of this file that keep their copies, and those of all files.
     kept: (u64, u64),
     /// How chains end that were made here.
@@ -119,10 +122,18 @@ fn samples_in(path: &Path) -> u64 {
     index.map_or(0, |index| index.count(kind::SAMPLE))
 }
 
-/// Whether a record says that a trace was cut off for want of room.
-fn is_cut_trace(record: &RawRecord<'_>) -> bool {
+/// Notes that a trace was cut off for want of room, or may have been: what said so may be lost itself.
+fn note_cut(record: &RawRecord<'_>, ring: usize, truncated: &mut u64, cut: &mut Vec<usize>) {
     let is_cut = |aux: Aux| aux.flags & aux_flag::TRUNCATED != 0 && aux.flags & aux_flag::OVERWRITE == 0;
-    record.kind == kind::AUX && matches!(record.parse(), Some(Record::Aux(aux)) if is_cut(aux))
+    match record.kind {
+        kind::AUX => {
+            let is_cut = matches!(record.parse(), Some(Record::Aux(aux)) if is_cut(aux));
+            *truncated += u64::from(is_cut);
+            cut.extend(is_cut.then_some(ring));
+        }
+        kind::LOST => cut.push(ring),
+        _ => {}
+    }
 }
 
 fn layouts(events: &[RecordedEvent]) -> Layouts {
@@ -165,6 +176,7 @@ impl<'a> Output<'a> {
             left_out: 0,
             traced: 0,
             truncated: 0,
+            cut: Vec::new(),
             kept: (0, 0),
             ends: Ends::default(),
             next_note: Instant::now() + FIRST_NOTE,
@@ -213,7 +225,7 @@ impl<'a> Output<'a> {
     pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
-            let Self { taken, joint, left_out, truncated, .. } = self;
+            let Self { taken, joint, left_out, truncated, cut, .. } = self;
             let out = unwinding.round();
             out.reserve(slices.iter().map(|slice| slice.len()).sum());
             walk(slices, joint, |record| match taken.sample(record) {
@@ -222,16 +234,16 @@ impl<'a> Output<'a> {
                     *left_out += u64::from(!misattributed_samples::mend(record, owner, out));
                 }
                 None => {
-                    *truncated += u64::from(is_cut_trace(record));
+                    note_cut(record, ring, truncated, cut);
                     out.extend_from_slice(record.bytes);
                 }
             });
             return Ok(());
         }
         let before = self.tally.strangers;
-        let Self { tally, layouts, joint, writer, truncated, .. } = self;
+        let Self { tally, layouts, joint, writer, truncated, cut, .. } = self;
         walk(slices, joint, |record| {
-            *truncated += u64::from(is_cut_trace(record));
+            note_cut(record, ring, truncated, cut);
             tally.note(record, layouts);
         });
         let Some(writer) = writer else { return Ok(()) };
@@ -251,6 +263,11 @@ impl<'a> Output<'a> {
         writer.append(&[&mended])
     }
 
+    /// The rings whose traces were cut off, or may have been, since the last time.
+    pub(crate) fn cut_traces(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.cut)
+    }
+
     /// Takes a piece of a trace, in one slice or two.
     pub(crate) fn take_trace(&mut self, piece: TracePiece, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let len: u64 = slices.iter().map(|slice| slice.len() as u64).sum();
@@ -261,16 +278,19 @@ impl<'a> Output<'a> {
         record.auxtrace(&Auxtrace {
             size: len + padding.len() as u64,
             offset: piece.offset,
-            // Only has to be another for each piece of a ring.
-            reference: piece.offset,
+            // When it was read, by the clock that Intel PT's packets go by: they hold its lower bits.
+            reference: arch::clock_reading(),
             idx: piece.ring as u32,
             // Decoders take the CPU's trace to be this thread's until they learn more.
             tid: any(piece.slot.tid),
             cpu: any(piece.slot.cpu),
         });
-        self.traced += len;
         let pieces = [slices, &[padding]].concat();
-        self.writer.as_mut().map_or(Ok(()), |writer| writer.append_trace(record.bytes(), &pieces))
+        if let Some(writer) = &mut self.writer {
+            writer.append_trace(record.bytes(), &pieces)?;
+            self.traced += len;
+        }
+        Ok(())
     }
 
     /// Whether every ring must be read a second time before the round ends.

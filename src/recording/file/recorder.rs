@@ -31,6 +31,7 @@ use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{MOST_DESCRIPTORS, Request};
 use crate::record::encode::{Encoder, MOST_THREADS};
 use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
+use crate::recording::attached::Attached;
 use crate::recording::beside::Beside;
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, Counting, Observer};
@@ -84,6 +85,8 @@ pub(crate) struct Recording<'a> {
     /// `--reserve=yield`: who tells when somebody else wants the hardware.
     pub(crate) watcher: Option<&'a mut Watcher>,
     pub(crate) status: &'a mut dyn StatusLine,
+    /// Whose events these are until it runs.
+    pub(crate) attached: Option<Attached>,
     /// What is counted beside it, and who is shown the counts.
     pub(crate) counted: Option<(CountPlan, &'a mut dyn Observer)>,
 }
@@ -146,7 +149,7 @@ impl Recording<'_> {
     /// What writing says is in the [`Run`].
     pub(crate) fn run(self) -> Result<Run> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
-        let Self { signals, control, watcher, status, counted, .. } = self;
+        let Self { signals, control, watcher, status, attached, counted, .. } = self;
         let course = &plan.course;
         let counting = counted.map(|(counted, observer)| {
             Counting::open(counted, host, course, held.as_ref(), watcher.is_some(), observer)
@@ -157,6 +160,7 @@ impl Recording<'_> {
             plan,
             file,
             sources,
+            attached,
             triggers,
             pids: synthesize::pids(&threads),
             roots: threads.iter().map(|thread| (thread.tid, thread.pid)).collect(),
@@ -219,6 +223,7 @@ struct Recorder<'a> {
     plan: &'a SamplePlan,
     file: &'a FilePlan,
     sources: Sources,
+    attached: Option<Attached>,
     triggers: Option<Rings>,
     /// Processes that are recorded, where the scope names tasks that run.
     pids: Vec<u32>,
@@ -292,6 +297,8 @@ impl Driven for Recorder<'_> {
     }
 
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
+        // With the command on its way, nothing is missing any more.
+        self.attached.take().map_or(Ok(()), Attached::settle)?;
         if self.failed.is_none() {
             self.failed = self.output.take_place().err().map(Error::from);
         }
@@ -398,15 +405,12 @@ impl Recorder<'_> {
     fn drain(&mut self) -> Result<()> {
         self.write_gaps()?;
         let Self { sources, output, .. } = self;
-        let truncated = output.totals().truncated;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         if bytes > 0 && output.begin_second_pass() {
             sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         }
-        sources.rings.drain_traces(|piece, slices| output.take_trace(piece, slices))?;
-        if output.totals().truncated > truncated {
-            sources.rings.restart_traces()?;
-        }
+        let cut = output.cut_traces();
+        sources.rings.drain_traces(&cut, |piece, slices| output.take_trace(piece, slices))?;
         // What a backward ring keeps is older than what the others have brought: then there are no rounds.
         if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
@@ -444,7 +448,7 @@ impl Recorder<'_> {
     /// Takes what was traced since the last time, and what of it is kept until it is asked for.
     fn take_traces(&mut self) -> Result<()> {
         let Self { sources, output, plan, .. } = self;
-        sources.rings.drain_traces(|piece, slices| output.take_trace(piece, slices))?;
+        sources.rings.drain_traces(&[], |piece, slices| output.take_trace(piece, slices))?;
         if plan.trace.as_ref().is_some_and(|trace| !trace.in_samples) {
             sources.rings.copy_traces(|piece, slices| output.take_trace(piece, slices))?;
         }
@@ -466,7 +470,13 @@ impl Recorder<'_> {
             );
         }
         if !is_on {
-            return refuse("they are off (-D, --control), and nobody would switch them on");
+            return refuse(
+                "some are off (-D, --control) or left to somebody else (--reserve=yield), and nobody would \
+                 switch them on",
+            );
+        }
+        if self.sources.rings.has_limits() {
+            return refuse("some stop after so many samples (nr=), and nobody would count them");
         }
         let Some(directory) = self.host.own_run_directory().map(RunDirectory::at) else {
             return refuse("this user has no run directory (XDG_RUNTIME_DIR)");
@@ -591,11 +601,13 @@ impl Recorder<'_> {
         synthesize::processes(host, host.processes(), extent, &mut out, keep)?;
         early.extend_from_slice(out.bytes());
         self.drain()?;
-        let Self { sources, output, .. } = self;
-        sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         self.take_traces()?;
-        self.output.end_round()?;
-        self.output.switch()?;
+        // What explains a trace is in the file that it is in.
+        let Self { sources, output, .. } = self;
+        sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
+        output.end_round()?;
+        output.switch()?;
         out.clear();
         self.synthesize_machine(&mut out)?;
         self.output.take(&[out.bytes(), &early])?;

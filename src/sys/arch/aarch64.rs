@@ -18,6 +18,11 @@ pub fn hypervisor() -> Option<String> {
     None
 }
 
+/// Nanoseconds of the monotonic clock: nothing of Arm's goes by the counter itself.
+pub fn clock_reading() -> u64 {
+    crate::sys::clock::monotonic_ns()
+}
+
 /// The registers that samples can hold, by name and number (`asm/perf_regs.h`).
 pub const REGISTER_NAMES: [(&str, u32); 33] = [
     ("x0", 0),

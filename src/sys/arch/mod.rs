@@ -3,6 +3,7 @@
 //! ```text
 //! counters()    how many counters a core has, as the CPU says it itself
 //! hypervisor()  who runs this virtual machine, as it says it itself
+//! clock_reading()  the clock that traces of its hardware go by
 //! REGISTER_NAMES  the registers that samples can hold
 //! ```
 
@@ -24,12 +25,12 @@ pub struct CoreCounters {
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{REGISTER_NAMES, counters, hypervisor, time_stamp_rate};
+pub use x86_64::{REGISTER_NAMES, clock_reading, counters, hypervisor, time_stamp_rate};
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::{REGISTER_NAMES, counters, hypervisor, time_stamp_rate};
+pub use aarch64::{REGISTER_NAMES, clock_reading, counters, hypervisor, time_stamp_rate};
 
 /// All of [`REGISTER_NAMES`], as `sample_regs_user` and `sample_regs_intr` want them.
 pub const REGISTERS: u64 = {

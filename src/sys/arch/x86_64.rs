@@ -40,6 +40,16 @@ pub fn time_stamp_rate() -> Option<f64> {
     (eax > 0 && ebx > 0 && ecx > 0).then(|| f64::from(ecx) * f64::from(ebx) / f64::from(eax))
 }
 
+/// The time stamp counter.
+pub fn clock_reading() -> u64 {
+    #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
+    // SAFETY: RDTSC exists on every x86-64 CPU; where the kernel forbids it to programs, it does not let them
+    // trace either.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+}
+
 /// The registers that samples can hold, by name and number (`asm/perf_regs.h`).
 pub const REGISTER_NAMES: [(&str, u32); 20] = [
     ("ax", 0),

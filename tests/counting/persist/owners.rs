@@ -166,6 +166,10 @@ fn a_new_owner_has_the_options_of_record() {
     run.pmc(&["persist", "attach", "execs", "-S"]).expect(2).says(&["keep the oldest records"]);
     // Who cannot write has taken nothing away.
     run.pmc(&["persist", "attach", "execs", "-o", "/nowhere/at/all"]).expect(1).says(&["/nowhere/at/all"]);
+    // Nor has who cannot start his command.
+    let file = run.file("unstarted");
+    run.pmc(&["persist", "attach", "execs", "-o", &file, "--", "/no/such/command"]).expect(127);
+    run.pmc(&["persist", "show", "execs"]).expect(0);
     let row = run.file("row.data");
     let attached = run.read(&["persist", "attach", "execs", "--switch-output", "-o", &row], "row");
     // With the time that each was ended behind their names, which is no number of a process.
@@ -203,13 +207,16 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     let that_is_off = run.read(&["record", "-D", "600000", "-e", EXEC, "-o", &off], "off");
     let both = run.file("both.data");
     let of_both = run.read(&["record", "-e", EXEC, "-e", "cpu-clock,system,freq=9", "-o", &both], "both");
+    let few = run.file("few.data");
+    let of_few = run.read(&["record", "-e", &format!("{EXEC},nr=9"), "-o", &few], "few");
     let of_holder = run.start(&["record", "-e", "persistent/execs/"], &held);
-    for recorder in [&that_is_off, &of_both, &of_holder] {
+    for recorder in [&that_is_off, &of_both, &of_few, &of_holder] {
         kill_process(Pid::from_child(recorder), Signal::USR1).expect("it is there");
     }
     worker.work(2);
     run.let_go();
-    ended(that_is_off).expect(0).says(&["the events stay here", "they are off (-D, --control)"]);
+    ended(that_is_off).expect(0).says(&["the events stay here", "some are off (-D, --control)"]);
+    ended(of_few).expect(0).says(&["the events stay here", "stop after so many samples"]);
     ended(of_both).expect(0).says(&["the events stay here", "of whole CPUs and others of processes"]);
     let line = ["persist", "add", "x", "-e", "cpu-clock,system", "-p", &worker.pid()];
     run.pmc(&line).expect(2).says(&["-p is of processes"]);

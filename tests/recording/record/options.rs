@@ -197,11 +197,25 @@ fn a_command_has_the_terminal_for_itself() {
     assert!(at("`nonsense` is no order") < at("samples, none lost"), "{said}");
 }
 
+/// Sizes of traces are for recordings of one.
+#[test]
+fn options_of_traces_ask_for_a_trace() {
+    for (options, words) in [
+        (&["--aux-sample"][..], "no event is in a group that a trace leads"),
+        (&["--aux-sample=100K"], "a sample has no room for so much of a trace"),
+        (&["-m", "128,4M"], "no event traces into an area"),
+        (&["-S=1M"], "no event traces into an area"),
+        (&["-S=much"], "-S much: not a size"),
+    ] {
+        let ran = kit::run(&[&["record", "-e", "cpu-clock"], options, &["--", "true"]].concat());
+        ran.expect(2).says(&["pmc: ", words, "try: "]);
+    }
+}
+
 #[test]
 fn what_is_not_there_says_what_to_do_instead() {
     for (option, words) in [
-        ("--aux-sample", &["Intel PT"][..]),
-        ("--off-cpu", &["BUILD_BPF_SKEL", "sched:sched_switch"]),
+        ("--off-cpu", &["BUILD_BPF_SKEL", "sched:sched_switch"][..]),
         ("--off-cpu-thresh=5", &["BUILD_BPF_SKEL", "--switch-events"]),
         ("--setup-filter=pin", &["BPF", "--filter"]),
         ("--kcore", &["pmc annotate"]),
