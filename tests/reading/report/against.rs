@@ -111,9 +111,9 @@ pub(crate) fn agree(file: &Path, comms: &[&str]) {
     assert!(compared > 0, "{}: nothing to compare", file.display());
 }
 
-/// The same for the shares with children, of perf's top 20.
+/// The same for the shares with children, of perf's top 20, where perf has cut `cut` percent of the stacks short.
 #[track_caller]
-pub(crate) fn children_agree(file: &Path) {
+pub(crate) fn children_agree(file: &Path, cut: f64) {
     let ours_whole = pmc_json(file, &["--no-inline"]);
     for (name, theirs) in perf_report(file, true) {
         let event = ours_whole["events"].as_array().expect("events").iter().find(|e| e["name"] == *name);
@@ -126,9 +126,30 @@ pub(crate) fn children_agree(file: &Path) {
                 continue;
             }
             let b = ours.get(key).map_or(0.0, |row| row.0);
-            assert!((a - b).abs() <= 0.5, "{}: {name} {key:?}: perf {a}, pmc {b}", file.display());
+            assert!((a - b).abs() <= 0.5 + cut, "{}: {name} {key:?}: perf {a}, pmc {b}", file.display());
         }
     }
+}
+
+/// Copied stacks, sample by sample: perf's is ours, or the beginning of ours; how many percent are only that.
+///
+/// At a `ret` behind `pop %rbp` gcc's tables still say that the caller's frame pointer is on the stack: it would be below the
+/// stack pointer, which no copy holds. It is in the register still; perf 6.1 gives up one caller later.
+#[track_caller]
+pub(crate) fn stacks_agree(file: &Path) -> f64 {
+    let of = |program| -> Vec<Vec<String>> {
+        let text = script(program, file, &["--no-inline", "-F", "comm,tid,time,ip,sym"]);
+        text.trim_end().split("\n\n").map(|sample| sample.lines().map(comparable).collect()).collect()
+    };
+    let (theirs, ours) = (of("perf"), of("pmc"));
+    assert_eq!(theirs.len(), ours.len(), "{}", file.display());
+    for (a, b) in theirs.iter().zip(&ours) {
+        assert!(b.starts_with(a), "{}: perf {a:#?}, pmc {b:#?}", file.display());
+    }
+    let cut = theirs.iter().zip(&ours).filter(|(a, b)| a.len() < b.len()).count() as f64;
+    let cut = 100.0 * cut / ours.len() as f64;
+    assert!(cut < 10.0, "{}: perf ends {cut} % of the stacks early", file.display());
+    cut
 }
 
 /// perf says samples and occurrences as `# Samples: 1K`, so the exact sums come from its script.

@@ -5,7 +5,7 @@
 //! stacks, many events, groups (with and without counts), tracepoints, the whole machine, compressed, a
 //! stream, a thread alone, raw samples, a JIT with a map.
 
-use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, totals_agree};
+use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, stacks_agree, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
 use crate::kit;
 
@@ -36,7 +36,7 @@ fn recordings_of_perf_give_perfs_numbers_and_lines() {
             scripts_agree(&file, &["-G"]);
             // perf does not see in a stream that there are chains before it makes its tables.
             if !pipe {
-                children_agree(&file);
+                children_agree(&file, 0.0);
             }
         }
     }
@@ -70,11 +70,10 @@ fn another_recorders_build_ids_are_not_looked_for() {
 fn copied_stacks_are_unwound() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
-    // So many samples that one more or less is no half point.
     let options = ["-e", "cpu-clock", "-F", "4000", "-m", "8M", "--call-graph", "dwarf,8192"];
     let file = lab.record("dwarf", &options, &[deep.to_str().expect("plain")], false);
     agree(&file, &[]);
-    children_agree(&file);
+    children_agree(&file, stacks_agree(&file));
     totals_agree(&file);
     let document = pmc_json(&file, &[]);
     let trust = &document["trust"];
@@ -109,7 +108,7 @@ fn code_of_a_jit_has_the_names_of_its_map() {
     let jit = lab.build("jit", JIT);
     let file = lab.record("jit.data", &["-e", "cpu-clock", "-g"], &[jit.to_str().expect("plain")], false);
     agree(&file, &[]);
-    children_agree(&file);
+    children_agree(&file, 0.0);
     scripts_agree(&file, &[]);
     let rows = shares(&pmc_json(&file, &[])["events"][0]);
     assert!(rows.keys().any(|(_, dso, symbol)| symbol == "[.] the second one" && dso.starts_with("[JIT]")));
