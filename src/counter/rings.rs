@@ -384,11 +384,7 @@ impl Rings {
     /// Leads the events from `first` on into the rings that there are, or into new ones.
     fn join(&mut self, first: usize, pages: usize) -> io::Result<()> {
         self.assign(first);
-        for ring in 0..self.rings.len() {
-            if self.rings[ring].ring.is_none() {
-                self.rings[ring].ring = Some(self.map_one(ring, pages)?);
-            }
-        }
+        self.map_missing(pages)?;
         self.lead(first)
     }
 
@@ -399,8 +395,14 @@ impl Rings {
 
     fn map_all(&mut self, pages: usize) -> io::Result<()> {
         self.rings.iter_mut().for_each(|mapped| mapped.ring = None);
+        self.map_missing(pages)
+    }
+
+    fn map_missing(&mut self, pages: usize) -> io::Result<()> {
         for ring in 0..self.rings.len() {
-            self.rings[ring].ring = Some(self.map_one(ring, pages)?);
+            if self.rings[ring].ring.is_none() {
+                self.rings[ring].ring = Some(self.map_one(ring, pages)?);
+            }
         }
         Ok(())
     }

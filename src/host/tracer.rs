@@ -59,7 +59,7 @@ impl Tracer {
         }
     }
 
-    /// The fields that perf sets where the text does not (`intel_pt_default_config`,
+    /// The fields that perf sets where the text does not and the PMU has them (`intel_pt_default_config`,
     /// `arm_spe_recording_options`): times, so that what several CPUs have traced can be put in order, and
     /// what the decoder needs.
     pub(crate) fn defaults(self, pmu: &Pmu) -> Vec<(&'static str, u64)> {
@@ -83,7 +83,6 @@ impl Tracer {
             }
             Self::IntelBts | Self::CoreSight | Self::HisiPtt => {}
         }
-        fields.retain(|(field, _)| pmu.format(field).is_some());
         fields
     }
 }

@@ -291,8 +291,7 @@ impl Writer {
         let at = self.data + self.len;
         let slices: Vec<&[u8]> = std::iter::once(record).chain(trace.iter().copied()).collect();
         // A piece that is not whole cannot be told from records.
-        self.write(&slices, at, |_, _| 0)?;
-        self.len += slices.iter().map(|s| s.len() as u64).sum::<u64>();
+        self.write_behind(&slices, |_, _| 0)?;
         self.traces.push([at, record.len() as u64]);
         self.tick()
     }
@@ -339,8 +338,12 @@ impl Writer {
     }
 
     fn write_records(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
-        let at = self.data + self.len;
-        self.write(slices, at, whole_records)?;
+        self.write_behind(slices, whole_records)
+    }
+
+    /// Writes what counts as data, behind what is there: see [`write`](Self::write).
+    fn write_behind(&mut self, slices: &[&[u8]], whole: impl Fn(&[&[u8]], u64) -> u64) -> Result<(), Error> {
+        self.write(slices, self.data + self.len, whole)?;
         self.len += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         Ok(())
     }

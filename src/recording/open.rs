@@ -28,7 +28,7 @@ use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::sys::clock;
-use crate::sys::credentials::{Credentials, Limits, LinuxCapability};
+use crate::sys::credentials::{Credentials, Limits};
 use crate::sys::page_size;
 use crate::sys::process::{self, Held};
 use crate::units;
@@ -342,9 +342,7 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let rings = rings.max(1);
     let copy = plan.options.call_graph.map_or(0, CallGraph::copied_bytes);
     let useful = RING.max(u64::from(copy) * COPIES).min(RINGS / rings).max(page);
-    let credentials = Credentials::own();
-    let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
-    if paranoid < 0 || credentials.has(LinuxCapability::IpcLock) {
+    if may_lock_any(host) {
         return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
     }
     let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
@@ -353,6 +351,12 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let allowed = (shared.saturating_add(own) / rings).saturating_sub(page).clamp(page, useful);
     // The largest power of two of pages that fits with its header page.
     1 << allowed.ilog2()
+}
+
+/// Whether the kernel lets this user lock as much memory for rings as he asks for.
+pub(super) fn may_lock_any(host: &Host) -> bool {
+    let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
+    paranoid < 0 || Credentials::own().ipc_lock()
 }
 
 /// Counts by time slice need leaders that children inherit and that see context switches.

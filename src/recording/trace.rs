@@ -19,9 +19,8 @@ use crate::host::Host;
 use crate::host::tracer::Tracer;
 use crate::record::encode::Encoder;
 use crate::record::{MoreTimeConv, TimeConv};
-use crate::recording::open::Groups;
+use crate::recording::open::{Groups, may_lock_any};
 use crate::recording::plan::{SamplePlan, Scope, TracePlan};
-use crate::sys::credentials::{Credentials, LinuxCapability};
 use crate::sys::header_page::HeaderPage;
 use crate::sys::page_size;
 use crate::sys::perf::{EventFd, OpenTarget};
@@ -74,8 +73,7 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
         .try_this("leave out -k (and --reserve=yield, which wants the monotonic clock)"));
     }
     let mode = if plan.options.backward || has_samples { AuxMode::Newest } else { AuxMode::Everything };
-    let is_free = Credentials::own().has(LinuxCapability::IpcLock)
-        || host.number::<i32>("/proc/sys/kernel/perf_event_paranoid").is_some_and(|level| level < 0);
+    let is_free = may_lock_any(host);
     let page = page_size() as u64;
     let usual = if is_free { AREA } else { SMALL_AREA };
     let pages =

@@ -87,7 +87,8 @@ pub(super) fn document(
         "files": run.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         "samples": totals.samples, "unwritten": totals.unwritten, "lost": lost(totals, &run.readings),
         "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
-        "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns, "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
+        "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns,
+        "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
         "copies_kept": run.kept, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
         "stacks_joined": run.ends.joined,
         "ended_by": ended_by, "status": exit.code(), "no_samples": reason.map(Warning::what),
@@ -115,22 +116,13 @@ pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading], cpu_ns: u64
             format!("{} records lost ({share:.2}%{on})", units::thousands(missing))
         }
     };
-    let unwritten = match totals.unwritten {
-        0 => String::new(),
-        samples => format!(", {} more could not be written", units::thousands(samples)),
-    };
-    let throttled = match totals.throttled {
-        0 => String::new(),
-        times => format!(", throttled {} times", units::thousands(times)),
-    };
-    let traced = match totals.traced {
-        0 => String::new(),
-        bytes => format!(", {} of trace", units::bytes(bytes)),
-    };
-    let truncated = match totals.truncated {
-        0 => String::new(),
-        times => format!(", trace cut off {} times", units::thousands(times)),
-    };
+    let unless_none = |number: u64, words: String| if number == 0 { String::new() } else { words };
+    let [more, throttles, cuts] =
+        [totals.unwritten, totals.throttled, totals.truncated].map(units::thousands);
+    let unwritten = unless_none(totals.unwritten, format!(", {more} more could not be written"));
+    let throttled = unless_none(totals.throttled, format!(", throttled {throttles} times"));
+    let traced = unless_none(totals.traced, format!(", {} of trace", units::bytes(totals.traced)));
+    let truncated = unless_none(totals.truncated, format!(", trace cut off {cuts} times"));
     let each = match totals.samples {
         0 => format!("{} of CPU", units::duration(cpu_ns as f64)),
         samples => format!("{} of CPU a sample", units::duration(cpu_ns as f64 / samples as f64)),

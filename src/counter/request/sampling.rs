@@ -212,7 +212,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
     let mut reads = read_format::ID | read_format::LOST;
     match trace {
-        Some(trace) => self::trace(trace, options, attr),
+        Some(trace) => self::trace(trace, options, attr, &mut fields),
         None => rate(spec, options, attr, &mut fields),
     }
     if options.no_samples && !leads_slices && trace.is_none() {
@@ -264,12 +264,9 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
         attr.set_precise_ip(3);
     }
     set_levels(attr, options.levels);
-    attr.set(Flag::WriteBackward, spec.qualifiers.overwrite.unwrap_or(options.backward));
-    if let Some(trace) = trace {
-        fields |= trace.fields;
-        // What tells where the trace is must not be written over: its own area keeps the newest.
-        attr.set(Flag::WriteBackward, false);
-    }
+    // What tells where a trace is must not be written over: its own area keeps the newest.
+    let backward = spec.qualifiers.overwrite.unwrap_or(options.backward) && trace.is_none();
+    attr.set(Flag::WriteBackward, backward);
     if attr.aux_sample_size() != 0 {
         fields |= sample_type::AUX;
     }
@@ -312,7 +309,6 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
         no_samples: false,
         backward: false,
         levels: Levels::AsWritten,
-        aux_watermark: 0,
         ..options.clone()
     };
     // Data mappings belong to stacks that are copied, whichever event copies them.
@@ -358,7 +354,8 @@ fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut
 }
 
 /// How much is traced, and what perf adds. A trace takes no frequency, and only SPE leaves anything out.
-fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr) {
+fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
+    *fields |= trace.fields;
     match (trace.tracer, options.rate) {
         (Tracer::ArmSpe, _) if attr.period() != 0 && !attr.get(Flag::Freq) => {}
         (Tracer::ArmSpe, Rate::Period(count)) => attr.set_period(count),

@@ -50,11 +50,6 @@ impl Rings {
         self.events[self.open[open].event].spec.trace.is_some()
     }
 
-    /// Whether something is traced, and kept until it is asked for.
-    pub fn keeps_newest_trace(&self) -> bool {
-        self.aux.is_some_and(|aux| aux.mode == AuxMode::Newest)
-    }
-
     /// Shows what was traced since the last time to `take`, as one or two slices a ring, and starts again
     /// what the kernel has stopped for want of room: on the rings of which something was taken, and those of
     /// `cut`, where it has said that it did. Bytes in all.
@@ -107,7 +102,7 @@ impl Rings {
     where
         Error: From<E>,
     {
-        if !self.keeps_newest_trace() {
+        if self.aux.is_none_or(|aux| aux.mode != AuxMode::Newest) {
             return Ok(0);
         }
         self.switch_traces(false, |_| true)?;

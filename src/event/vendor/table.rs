@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! intel/skylakex.uncore.tsv 249874 143 2\n      name, bytes of the text, bytes of its frame, and the number
-//! …                                             of the one that it is told by, which stands before it
+//! …                                             of the one that it is packed against, which stands before
 //! \n
 //! frame of the first, of the second, …
 //! ```

@@ -395,18 +395,22 @@ mod tests {
     use crate::profile::counts::{Event, Row, Value};
     use crate::units::Count;
 
-    #[test]
-    fn makers_metrics_go_by_counts_others_by_what_is_shown() {
-        let event = Event {
-            name: "power/energy-pkg/".into(),
+    fn event(name: &str, scale: f64, unit: &str) -> Event {
+        Event {
+            name: name.into(),
             role: None,
             level: String::new(),
-            scale: 0.25,
-            unit: "Joules".into(),
+            scale,
+            unit: unit.into(),
             snapshot: false,
             group: 0,
             cgroup: None,
-        };
+        }
+    }
+
+    #[test]
+    fn makers_metrics_go_by_counts_others_by_what_is_shown() {
+        let event = event("power/energy-pkg/", 0.25, "Joules");
         let value = Value::Counted {
             count: Count { value: 80, enabled_ns: 9, running_ns: 9 },
             counters: 4,
@@ -436,16 +440,7 @@ mod tests {
 
     #[test]
     fn the_counters_of_a_sum_are_known() {
-        let event = Event {
-            name: "UNC_X".into(),
-            role: None,
-            level: String::new(),
-            scale: 1.0,
-            unit: String::new(),
-            snapshot: false,
-            group: 0,
-            cgroup: None,
-        };
+        let event = event("UNC_X", 1.0, "");
         let count = Count { value: 80, enabled_ns: 18, running_ns: 9 };
         let values = vec![Value::Counted { count, counters: 4, runs: vec![] }];
         let row = Row { place: Default::default(), summed: 2, values };
