@@ -5,14 +5,13 @@
 //! up. Decides by chance which of the rows that are nearly nothing, or too many, go, and which stand for
 //! them.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use crate::abi::CpuMode;
 use crate::session::Epoch;
-use crate::session::intern::Keys;
 use crate::session::samples::{Key, Value};
 
 /// Where a sample without callers was taken, and what else tells its row apart.
@@ -66,11 +65,11 @@ impl Weight {
     fn value(self) -> Value {
         Value {
             samples: (self.samples.round() as u64).max(1),
-            period: self.period as u64,
+            period: self.period.round() as u64,
             squares: self.squares,
             ..Value::default()
         }
-        .weighing(self.costs.map(|cost| cost as u64))
+        .weighing(self.costs.map(|cost| cost.round() as u64))
     }
 }
 
@@ -86,8 +85,8 @@ pub(super) struct DecayingTable {
     empty: usize,
     /// Each origin in the set that its address says.
     recent: Vec<Set>,
-    /// Where chance comes from: hashes of 1, 2, 3, …
-    keys: Keys,
+    /// Where chance comes from: hashes of 1, 2, 3, …, by SipHash, since those of a faster hash form a row.
+    dice: RandomState,
     rolls: u64,
 }
 
@@ -205,10 +204,10 @@ impl DecayingTable {
 
     /// Changes all weights; rows without samples are gone. The second argument rolls from 0 up to 1.
     fn change(&mut self, mut change: impl FnMut(&mut Weight, &mut dyn FnMut() -> f64)) {
-        let Self { rows, keys, rolls, empty, .. } = self;
+        let Self { rows, dice, rolls, empty, .. } = self;
         let mut chance = || {
             *rolls += 1;
-            (keys.hash_one(*rolls) >> 11) as f64 / (1u64 << 53) as f64
+            (dice.hash_one(*rolls) >> 11) as f64 / (1u64 << 53) as f64
         };
         *empty = 0;
         for weight in rows.values_mut() {
@@ -280,5 +279,32 @@ impl DecayingTable {
         let filled = order.iter().filter_map(|(_, at)| self.rows.get_index(*at as usize));
         rows.extend(filled.map(|(key, weight)| (*key, weight.value())));
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of the rows go differs from table to table as binomial chance has it, not less and not more.
+    #[test]
+    fn chance_is_neither_even_nor_in_rows() {
+        const TABLES: u32 = 400;
+        const ROWS: u32 = 1000;
+        let left = |_| {
+            let mut table = DecayingTable::default();
+            for stack in 0..ROWS {
+                table.row(Key { event: 0, stack, comm: 0, attributes: 0 }).add(1, [0; 3]);
+            }
+            (0..5).for_each(|_| table.decay(0.875));
+            assert!(table.by_stack().iter().all(|(_, value)| value.period == 1));
+            table.len() as f64
+        };
+        let chance = 0.875f64.powi(5);
+        let (expected, variance) = (f64::from(ROWS) * chance, f64::from(ROWS) * chance * (1.0 - chance));
+        let squares: f64 = (0..TABLES).map(left).map(|left| (left - expected).powi(2)).sum();
+        // Of 400 such squares the mean is off by 7 % (one standard deviation).
+        let ratio = squares / f64::from(TABLES) / variance;
+        assert!((0.6..1.5).contains(&ratio), "{ratio} of the variance");
     }
 }
