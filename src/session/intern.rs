@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashTable;
+use rayon::prelude::*;
 use rustc_hash::FxHasher;
 
 use crate::record::Words;
@@ -108,50 +109,96 @@ impl Interner {
 const PARTS: usize = 64;
 
 /// An interner that several threads add to: the first bytes say which of its parts is locked for that moment.
+///
+/// Which thread comes first is luck, the numbers are not: see [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct SharedInterner {
     keys: Keys,
-    parts: Vec<Mutex<Interner>>,
+    parts: Vec<Mutex<Part>>,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    lists: Interner,
+    /// The earliest position of each list, by its number.
+    first: Vec<u64>,
+}
+
+impl Part {
+    fn add(&mut self, position: u64, hash: u64, tag: u32, bytes: &[u8]) -> u32 {
+        let number = self.lists.add_hashed(hash, tag, bytes);
+        match self.first.get_mut(number as usize) {
+            Some(first) => *first = position.min(*first),
+            None => self.first.push(position),
+        }
+        number
+    }
+
+    /// The lists by position, and the rank of each number.
+    fn finish(self) -> (InOrder, Vec<u32>) {
+        let mut by_position: Vec<(u64, u32)> = self.first.into_iter().zip(0..).collect();
+        by_position.sort_unstable();
+        let order: Vec<u32> = by_position.into_iter().map(|(_, number)| number).collect();
+        let mut ranks = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(rank, number)| ranks[*number as usize] = rank);
+        (InOrder { lists: self.lists, order }, ranks)
+    }
+}
+
+/// The lists of one part of a [`SharedInterner`], by the position where each came first.
+#[derive(Debug)]
+pub struct InOrder {
+    lists: Interner,
+    order: Vec<u32>,
+}
+
+impl InOrder {
+    /// The tags and bytes of all lists, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
+        self.order.iter().map(|number| self.lists.get(*number))
+    }
 }
 
 impl Default for SharedInterner {
     fn default() -> Self {
-        let one = Interner::default();
-        let parts = (0..PARTS).map(|_| Mutex::new(one.clone())).collect();
-        Self { keys: one.keys, parts }
+        Self { keys: Keys::default(), parts: (0..PARTS).map(|_| Mutex::default()).collect() }
     }
 }
 
 impl SharedInterner {
-    /// A provisional number: see [`SharedInterner::finish`].
-    pub fn add(&self, tag: u32, bytes: &[u8]) -> u32 {
+    /// A provisional number: see [`finish`](Self::finish). `position`: where in the recording the list came;
+    /// of two at the same one, a single thread adds both.
+    pub fn add(&self, position: u64, tag: u32, bytes: &[u8]) -> u32 {
         // Numbers count through the parts: with a part that the keys chose, what is equal otherwise would
         // stand in another order in each run.
         let mut first = FxHasher::default();
         first.write(&bytes[..bytes.len().min(24)]);
         let part = (first.finish() >> 40) as usize % PARTS;
         let hash = hash(&self.keys, tag, bytes);
-        let mut interner = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
-        interner.add_hashed(hash, tag, bytes) * PARTS as u32 + part as u32
+        let mut adding = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+        adding.add(position, hash, tag, bytes) * PARTS as u32 + part as u32
     }
 
-    /// The parts, and what turns provisional numbers into numbers that count through all parts.
-    pub fn finish(self) -> (Vec<Interner>, impl Fn(u32) -> u32) {
-        let parts: Vec<Interner> = self
-            .parts
-            .into_iter()
-            .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
-            .collect();
+    /// The parts, and what turns provisional numbers into numbers that count through all parts, in each by
+    /// the earliest position: the same in each run, however many threads have added.
+    pub fn finish(self) -> (Vec<InOrder>, impl Fn(u32) -> u32) {
+        let parts = self.parts.into_par_iter();
+        let parts = parts.map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner).finish());
+        let (parts, ranks): (Vec<InOrder>, Vec<Vec<u32>>) = parts.unzip();
         let mut start = 0;
-        let starts: Vec<u32> = parts
+        let starts: Vec<u32> = ranks
             .iter()
-            .map(|part| {
+            .map(|ranks| {
                 let here = start;
-                start += part.len() as u32;
+                start += ranks.len() as u32;
                 here
             })
             .collect();
-        (parts, move |number| starts[number as usize % PARTS] + number / PARTS as u32)
+        let number = move |number: u32| {
+            let part = number as usize % PARTS;
+            starts[part] + ranks[part][number as usize / PARTS]
+        };
+        (parts, number)
     }
 }
 
@@ -237,19 +284,28 @@ mod tests {
 
     #[test]
     fn threads_agree_on_the_numbers() {
-        let shared = SharedInterner::default();
-        let add = || (0..3000u32).map(|n| shared.add(n % 5, &n.to_ne_bytes())).collect::<Vec<_>>();
-        let (one, other) = std::thread::scope(|scope| {
-            let (one, other) = (scope.spawn(add), scope.spawn(add));
-            (one.join().unwrap(), other.join().unwrap())
-        });
-        assert_eq!(one, other);
-        let (parts, place) = shared.finish();
-        let all: Vec<(u32, &[u8])> = parts.iter().flat_map(Interner::iter).collect();
-        assert_eq!(all.len(), 3000);
-        for (n, number) in one.into_iter().enumerate() {
-            let (tag, bytes) = all[place(number) as usize];
-            assert_eq!((tag, numbers(bytes).next()), (n as u32 % 5, Some(n as u32)));
+        let all = |from: u32, until: u32| {
+            let shared = SharedInterner::default();
+            let add = |n: u32| shared.add(n.into(), n % 5, &(n % 3000).to_ne_bytes());
+            let (one, other) = std::thread::scope(|scope| {
+                let one = scope.spawn(|| (from..6000).map(add).collect::<Vec<_>>());
+                let other = scope.spawn(|| (0..until).rev().map(add).collect::<Vec<_>>());
+                (one.join().unwrap(), other.join().unwrap())
+            });
+            let (parts, number) = shared.finish();
+            let all: Vec<(u32, &[u8])> = parts.iter().flat_map(InOrder::iter).collect();
+            assert_eq!(all.len(), 3000);
+            let added = (from..6000).zip(one).chain((0..until).rev().zip(other));
+            for (n, provisional) in added {
+                let (tag, bytes) = all[number(provisional) as usize];
+                assert_eq!((tag, numbers(bytes).next()), (n % 5, Some(n % 3000)));
+            }
+            all.into_iter().map(|(tag, bytes)| (tag, bytes.to_vec())).collect::<Vec<_>>()
+        };
+        // Whoever adds which of them, and whether both do.
+        let expected = all(0, 0);
+        for (from, until) in [(0, 6000), (3000, 3000), (100, 5900), (6000, 6000)] {
+            assert_eq!(all(from, until), expected);
         }
     }
 }

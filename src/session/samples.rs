@@ -21,7 +21,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::intern::{Interner, SharedInterner, bytes};
+use super::intern::{InOrder, Interner, SharedInterner, bytes};
 use super::order::Unwinding;
 use super::parallelism::Parallelism;
 use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
@@ -220,7 +220,7 @@ pub struct Samples {
     pub rows: Vec<(Key, Value)>,
     /// The stacks: tag is the epoch, words are as in a record (context markers and addresses, innermost
     /// first). Numbers count through all parts.
-    pub stacks: Vec<Interner>,
+    pub stacks: Vec<InOrder>,
     /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch where one is
     /// an address.
     pub attributes: Interner,
@@ -278,6 +278,8 @@ struct About {
     event: usize,
     time: Option<u64>,
     timestamp: Timestamp,
+    /// Where it is in the recording: no two are at one place.
+    position: u64,
     /// How many threads ran, where that is asked for.
     running: Option<u32>,
 }
@@ -403,12 +405,14 @@ impl<'a> Worker<'a> {
     /// Each branch counts once, as a stack of its target alone.
     fn branches(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp) {
         let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
-        let about = self.about(event, sample, position);
+        let mut about = self.about(event, sample, position);
         for branch in branches.iter() {
+            // Each takes more than a byte of the record.
+            about.position += 1;
             let value = about.value(1, [branch.flags.cycles().into(), 0, 0]);
             let Some((comm, epoch)) = self.owner(&about, sample, &value) else { continue };
             bytes(&[context::marker(level(branch.to)), branch.to], &mut self.scratch);
-            let stack = self.interned.stacks.add(epoch.0, &self.scratch);
+            let stack = self.interned.stacks.add(about.position, epoch.0, &self.scratch);
             let attributes = self.attributes(&about, sample, &value, Some(branch));
             let key = Key { event: event as u32, stack, comm, attributes };
             *self.rows.entry(key).or_default() += value;
@@ -419,7 +423,7 @@ impl<'a> Worker<'a> {
         let time = sample.time().map(|time| time.0);
         let timestamp = self.session.timestamp(time, position);
         let running = self.query.parallelism.as_ref().map(|parallelism| parallelism.at(timestamp));
-        About { event, time, timestamp, running }
+        About { event, time, timestamp, position, running }
     }
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp, period: u64, unwound: &[u64]) {
@@ -430,7 +434,8 @@ impl<'a> Worker<'a> {
         };
         let value = about.value(if self.query.by_weight { weights[0].max(1) } else { period }, weights);
         let Some((comm, epoch)) = self.owner(&about, sample, &value) else { return };
-        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, unwound).words.as_bytes());
+        let chain = self.stacker.chain(sample, unwound);
+        let stack = self.interned.stacks.add(position, epoch.0, chain.words.as_bytes());
         let attributes = self.attributes(&about, sample, &value, None);
         let key = Key { event: event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;
@@ -491,14 +496,14 @@ impl<'a> Worker<'a> {
         };
         let payloads = &self.interned.payloads;
         attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |raw| {
-            u64::from(payloads.add(about.event as u32, raw))
+            u64::from(payloads.add(about.position, about.event as u32, raw))
         });
         let has_places = self.query.attributes.iter().any(|attribute| attribute.is_place());
         // The epoch of data knows code too.
         let thread = sample.thread().unwrap_or_default();
         let epoch = has_places.then(|| self.session.history.data_epoch(thread.pid, about.timestamp));
         bytes(&self.words, &mut self.scratch);
-        self.interned.attributes.add(epoch.map_or(0, |epoch| epoch.0), &self.scratch)
+        self.interned.attributes.add(about.position, epoch.map_or(0, |epoch| epoch.0), &self.scratch)
     }
 
     fn finish(mut self) -> Samples {
@@ -529,13 +534,13 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
     }
     let (stacks, stack_place) = interned.stacks.finish();
     let (payloads, payload_place) = interned.payloads.finish();
-    for (tag, payload) in payloads.iter().flat_map(Interner::iter) {
+    for (tag, payload) in payloads.iter().flat_map(InOrder::iter) {
         all.payloads.add(tag, payload);
     }
     let (attributes, attributes_place) = interned.attributes.finish();
     let payload_at = query.attributes.iter().position(|attribute| *attribute == SampleAttribute::Payload);
     let mut scratch = Vec::new();
-    for (tag, list) in attributes.iter().flat_map(Interner::iter) {
+    for (tag, list) in attributes.iter().flat_map(InOrder::iter) {
         let mut words: Vec<u64> = Words::new(list).iter().collect();
         if let Some(word) = payload_at.and_then(|at| words.get_mut(at)).filter(|word| **word != u64::MAX) {
             *word = payload_place(*word as u32).into();

@@ -88,6 +88,31 @@ fn tables_are_those_of_report() {
     assert_eq!(export(&lab, &file, "a.csv", &[]), report("--csv"));
 }
 
+/// However many threads have read it, and whichever was first.
+#[test]
+fn the_same_recording_is_written_in_the_same_bytes() {
+    let Some(lab) = Lab::new() else { return };
+    let source = r#"#include <stdlib.h>
+int main(void) { for (int i = 0; i < 10; i++) if (system("ls -lR /usr/include >/dev/null")) return 1; return 0; }"#;
+    let lists = lab.build("lists", source, &["-O0"]);
+    let file = lab.record("all.data", &["-a", "-e", "cpu-clock", "-F", "20000", "-g"], &lists);
+    // Threads share a recording chunk by chunk.
+    assert!(std::fs::metadata(&file).unwrap().len() > 3 << 20);
+    for form in ["pprof", "callgrind", "html"] {
+        let bytes = || {
+            let words =
+                ["export", file.to_str().unwrap(), "-o", "-", "--no-cache", "--no-inline", "--format", form];
+            let run = kit::pmc().args(words).output().unwrap();
+            assert!(run.status.success(), "{form}: {}", String::from_utf8_lossy(&run.stderr));
+            run.stdout
+        };
+        let first = bytes();
+        for round in 0..2 {
+            assert!(bytes() == first, "{form} is another in round {round}");
+        }
+    }
+}
+
 #[test]
 fn a_flame_graph_holds_functions_and_differences() {
     let Some(lab) = Lab::new() else { return };
