@@ -70,7 +70,7 @@ impl Metrics {
             let before = chosen.len();
             chosen.extend(library.named(name).chain(library.of_group(name)));
             if chosen.len() == before {
-                return Err(unknown(name, &library));
+                return Err(unknown(name, &library, &vendor));
             }
         }
         chosen.extend(library.definitions().skip(firsts));
@@ -251,11 +251,27 @@ fn parse_number(text: &str) -> Option<f64> {
     number.filter(|number| *number > 0).map(|number| number as f64)
 }
 
-fn unknown(name: &str, library: &Library<'_>) -> Error {
+fn unknown(name: &str, library: &Library<'_>, vendor: &Vendor) -> Error {
     let metrics = library.definitions().flat_map(|own| own.aliases.iter().copied().chain([own.name]));
     let near = text::nearest(name, metrics.chain(library.groups()), 3);
     let error = Error::usage(format!("no metric `{}`, and no group of metrics", text::clean(name)));
     let error =
         if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
-    error.try_this("pmc list metric, or pmc list metricgroup")
+    if vendor.metrics().next().is_some() {
+        return error.try_this("pmc list metric, or pmc list metricgroup");
+    }
+    let models: Vec<String> =
+        vendor.models().iter().map(|model| text::clean(&model.name).into_owned()).collect();
+    let why = match (&models[..], vendor.id()) {
+        ([], Some(id)) => {
+            format!("there is no table of its maker's metrics for this CPU ({})", text::clean(id))
+        }
+        ([], None) => {
+            "it is not known which CPU this is, and so which of the makers' metrics it has".to_owned()
+        }
+        (models, _) => format!("the table of this CPU, {}, has events and no metrics", models.join(", ")),
+    };
+    error.why(why).try_this(
+        "pmc list metric: pmc's own; pmc list --import DIR takes the kernel's tools/perf/pmu-events, whose metrics are more",
+    )
 }

@@ -66,6 +66,19 @@ fn options_that_need_another() {
 }
 
 #[test]
+fn who_has_no_table_of_metrics_is_told_so() {
+    for (cpu, words) in [
+        ("AuthenticAMD-25-17-1", &["the table of this CPU, amdzen4, has events and no metrics"][..]),
+        ("nobody-1-2", &["no table of its maker's metrics for this CPU (nobody-1-2)"]),
+    ] {
+        let mut pmc = kit::pmc();
+        pmc.env("PMC_CPUID", cpu).args(["stat", "-M", "TopdownL1", "--", "true"]);
+        let ran: kit::Ran = pmc.output().expect("pmc starts").into();
+        ran.expect(2).says(words).says(&["no metric `TopdownL1`", "pmc list --import DIR"]);
+    }
+}
+
+#[test]
 fn whole_cpus_need_a_right() {
     let Some(ran) = kit::as_nobody(&["stat", "-a", "-e", "cpu-clock", "--", "true"]) else { return };
     ran.expect(1).says(&[
