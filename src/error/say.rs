@@ -2,10 +2,10 @@
 //! prefix.
 //!
 //! Receives values and finished sentences; decides whether they are printed (`--quiet`) and cleans them of
-//! control characters, since a command name, a path or a comm may be part of them. Keeps out of what others
-//! show on the same terminal: a line that tells how things go is wiped before anything else is said, and what
-//! is to be said while a command runs [waits](hold). Nothing here can fail: a stderr that nobody reads must
-//! not end a measurement.
+//! control characters, since a command name, a path or a comm may be part of them. A terminal gets lines of
+//! its width, broken between words. Keeps out of what others show on the same terminal: a line that tells how
+//! things go is wiped before anything else is said, and what is to be said while a command runs
+//! [waits](hold). Nothing here can fail: a stderr that nobody reads must not end a measurement.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
 use super::warning::{Loudness, Warning};
-use crate::terminal::Stream;
+use crate::terminal::{self, Stream};
 use crate::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -109,15 +109,8 @@ pub fn plainly(line: impl AsRef<str>) {
 }
 
 fn print(kind: &str, message: &str) {
-    let mut out = String::with_capacity(message.len() + 16);
-    for (number, line) in message.lines().enumerate() {
-        if number == 0 {
-            out.push_str("pmc: ");
-            out.push_str(kind);
-        }
-        out.push_str(&text::clean(line));
-        out.push('\n');
-    }
+    let columns = Stream::Error.is_terminal().then(|| terminal::columns(Stream::Error));
+    let out = lines(&format!("pmc: {kind}{message}"), columns);
     if let Ok(mut held) = HELD.lock()
         && let Some(held) = &mut *held
     {
@@ -126,4 +119,37 @@ fn print(kind: &str, message: &str) {
     }
     wipe_status();
     let _ = std::io::stderr().write_all(out.as_bytes());
+}
+
+/// A message as it is printed: clean, and on a terminal of so many columns broken between words, but for what
+/// a caret points at.
+fn lines(message: &str, columns: Option<usize>) -> String {
+    let is_caret = |line: &&str| line.contains('^') && line.chars().all(|c| matches!(c, ' ' | '^'));
+    let mut out = String::with_capacity(message.len() + 16);
+    let mut lines = message.lines().peekable();
+    while let Some(line) = lines.next() {
+        let stands = is_caret(&line) || lines.peek().is_some_and(is_caret);
+        match columns.filter(|columns| !stands && text::width(line) > *columns) {
+            Some(columns) => out.push_str(&text::wrap_remark(line, columns).join("\n")),
+            None => out.push_str(&text::clean(line)),
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_broken_between_words_and_carets_stay() {
+        let message =
+            "pmc: no event is called `foo`\n  cycles,foo:u,instructions\n         ^^^\n  try: pmc list shows";
+        assert_eq!(
+            lines(message, Some(20)),
+            "pmc: no event is\n     called `foo`\n  cycles,foo:u,instructions\n         ^^^\n  try: pmc list\n       shows\n"
+        );
+        assert_eq!(lines(message, None), format!("{message}\n"));
+    }
 }

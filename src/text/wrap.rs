@@ -23,6 +23,18 @@ pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> 
     lines
 }
 
+/// A remark that begins with spaces or a label, or with both (`  try: …`), in lines of at most `columns`:
+/// they go on below what stands behind the label, where that is near.
+pub fn wrap_remark(remark: &str, columns: usize) -> Vec<String> {
+    /// Lines go on here at most.
+    const DEEPEST: usize = 16;
+    let text = remark.trim_start();
+    let indent = remark.len() - text.len();
+    let label = remark.find(": ").map(|at| at + 2).filter(|begin| *begin <= DEEPEST);
+    let rest = " ".repeat(label.unwrap_or(indent).min(DEEPEST));
+    wrap(&" ".repeat(indent), &rest, text, columns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +45,12 @@ mod tests {
         assert_eq!(wrap("", "  ", "incomprehensibilities of it", 8), ["incomprehensibilities", "  of it"]);
         assert_eq!(wrap("- ", "  ", "a  b \u{1b}", 80), ["- a  b ?"]);
         assert_eq!(wrap("label ", "", "", 80), ["label"]);
+    }
+
+    #[test]
+    fn remarks_go_on_below_their_labels() {
+        assert_eq!(wrap_remark("  try: one two", 10), ["  try: one", "       two"]);
+        assert_eq!(wrap_remark("  one two", 6), ["  one", "  two"]);
+        assert_eq!(wrap_remark("far too many words: one", 22), ["far too many words:", "one"]);
     }
 }

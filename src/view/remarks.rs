@@ -4,10 +4,7 @@
 
 use std::io::{self, Write};
 
-use crate::text::{width, wrap};
-
-/// Lines that go on below themselves begin there at most.
-const DEEPEST: usize = 16;
+use crate::text::{width, wrap_remark};
 
 /// What is no row: for a person in lines as wide as they may be, for a program in comments.
 pub(super) struct Remarks<'a> {
@@ -36,11 +33,7 @@ impl<'a> Remarks<'a> {
             self.out.write_all(&line)?;
             return self.out.write_all(b"\n");
         }
-        // It goes on below what stands behind its first words (`Trust: `, `try: `).
-        let indent = text.len() - text.trim_start().len();
-        let label = text.find(": ").map(|at| at + 2).filter(|begin| *begin <= DEEPEST);
-        let rest = " ".repeat(label.unwrap_or(indent).min(DEEPEST));
-        let lines = wrap(&" ".repeat(indent), &rest, text.trim_start(), self.width);
+        let lines = wrap_remark(&text, self.width);
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
 }
