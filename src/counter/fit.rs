@@ -4,6 +4,7 @@
 //! not be scheduled even on an empty PMU. Hands on the groups in passes, each of which fits. Counters that
 //! somebody else holds for good (a watchdog, a pinned event) are not seen by that check.
 
+use super::facts::Facts;
 use super::request::{Flags, Mode, Start, allocate};
 use super::target::TargetSlot;
 use crate::event::EventGroup;
@@ -13,7 +14,7 @@ use crate::sys::perf::EventFd;
 /// The groups' indices in passes: those of a pass are on the counters together, all the time. Events that
 /// take no counter, or cannot be opened, go with the first pass. A group too large for the machine is a pass
 /// of its own.
-pub fn passes(groups: &[&EventGroup]) -> Vec<Vec<usize>> {
+pub fn passes(groups: &[&EventGroup], facts: &Facts) -> Vec<Vec<usize>> {
     let mut passes: Vec<Pass> = Vec::new();
     let mut free = Vec::new();
     for (index, group) in groups.iter().enumerate() {
@@ -21,16 +22,16 @@ pub fn passes(groups: &[&EventGroup]) -> Vec<Vec<usize>> {
             free.push(index);
             continue;
         }
-        match passes.iter_mut().find_map(|pass| pass.takes(group).then_some(pass)) {
+        match passes.iter_mut().find_map(|pass| pass.takes(group, facts).then_some(pass)) {
             Some(pass) => pass.groups.push(index),
             None => {
                 let mut pass = Pass::default();
-                if pass.takes(group) || group.events.len() > 1 {
-                    pass.groups.push(index);
-                    passes.push(pass);
-                } else {
+                if pass.takes(group, facts) && pass.open.is_empty() {
                     // Refused by itself: it has no counters to be shared.
                     free.push(index);
+                } else {
+                    pass.groups.push(index);
+                    passes.push(pass);
                 }
             }
         }
@@ -47,34 +48,51 @@ pub fn passes(groups: &[&EventGroup]) -> Vec<Vec<usize>> {
     result
 }
 
-/// A kernel group of our own, disabled, that grows as long as the kernel lets it.
+/// Kernel groups of our own, disabled, that grow as long as the kernel lets them. There is one for each PMU:
+/// PMUs share no counters, and a kernel group of two is refused however much is free.
+///
+/// ```text
+/// pass ─┬─ cpu_core      cycles, instructions, …     ourselves
+///       ├─ cpu_atom      cycles, instructions, …     ourselves
+///       └─ uncore_imc_0  cas_count_read, …           a CPU of its cpumask: it follows no task
+/// ```
 #[derive(Default)]
 struct Pass {
     groups: Vec<usize>,
-    open: Vec<EventFd>,
+    /// By the `attr.type` of the PMU, where it is known; never empty.
+    open: Vec<(Option<u32>, Vec<EventFd>)>,
 }
 
 impl Pass {
     /// Adds a group if all of it fits beside what is there.
-    fn takes(&mut self, group: &EventGroup) -> bool {
-        let before = self.open.len();
+    fn takes(&mut self, group: &EventGroup, facts: &Facts) -> bool {
+        let before: Vec<usize> = self.open.iter().map(|(_, events)| events.len()).collect();
         for event in &group.events {
-            let Ok(mut request) = allocate(event, Mode::TaskCounting, Flags::default(), None) else {
-                continue;
+            let pmu = event.attr().and_then(|attr| facts.pmu_of(attr));
+            let cpu = pmu.and_then(|pmu| pmu.cpumask.as_ref()?.first());
+            let (mode, slot) = match cpu {
+                Some(_) => (Mode::SystemCounting, TargetSlot { tid: None, cpu }),
+                None => (Mode::TaskCounting, TargetSlot::OURSELVES),
             };
+            let Ok(mut request) = allocate(event, mode, Flags::default(), cpu) else { continue };
+            let pmu = pmu.map(|pmu| pmu.kind);
+            let beside = self.open.iter().position(|(kind, _)| *kind == pmu);
             // Nothing is to count, but the kernel's check for Arm leaves out whatever nobody will enable: so
             // the leader waits for an exec that never comes, and the members for their leader.
-            request.start(if self.open.is_empty() { Start::Exec } else { Start::AtOnce });
+            request.start(if beside.is_none() { Start::Exec } else { Start::AtOnce });
             // The whole pass is to be one group, whatever the text says of each.
             request.pinned(false);
-            match request.open(TargetSlot::OURSELVES, None, self.open.first()) {
-                Ok(fd) => self.open.push(fd),
-                Err(refusal) if refusal.errno == Some(errno::EINVAL) || self.open.is_empty() => {
-                    self.open.truncate(before);
+            let leader = beside.and_then(|at| self.open[at].1.first());
+            match (request.open(slot, None, leader), beside) {
+                (Ok(fd), Some(at)) => self.open[at].1.push(fd),
+                (Ok(fd), None) => self.open.push((pmu, vec![fd])),
+                (Err(refusal), Some(_)) if refusal.errno == Some(errno::EINVAL) => {
+                    self.open.truncate(before.len());
+                    self.open.iter_mut().zip(before).for_each(|((_, events), len)| events.truncate(len));
                     return false;
                 }
-                // Refused for another reason: it will have no counter in any pass.
-                Err(_) => {}
+                // Refused by itself, or for another reason: it will have no counter in any pass.
+                (Err(_), _) => {}
             }
         }
         true
@@ -88,10 +106,10 @@ mod tests {
 
     #[test]
     fn what_takes_no_counter_is_one_pass() {
-        let groups =
-            crate::event::parse("task-clock,page-faults,{context-switches,cpu-migrations}", &Host::live())
-                .unwrap();
-        let passes = passes(&groups.iter().collect::<Vec<_>>());
+        let host = Host::live();
+        let text = "task-clock,page-faults,{context-switches,cpu-migrations}";
+        let groups = crate::event::parse(text, &host).unwrap();
+        let passes = passes(&groups.iter().collect::<Vec<_>>(), &Facts::own(&host));
         assert_eq!(passes, [vec![0, 1, 2]]);
     }
 }

@@ -4,8 +4,10 @@
 //! it needs of its PMU, has [`schedule`] put them together, and hands on groups to open, with what this
 //! machine lacks.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use super::facts::Facts;
 use super::fit;
 use super::schedule::{self, FIRST_FIXED, Need};
 use crate::abi::attr::kind;
@@ -108,13 +110,14 @@ pub fn find(
         };
         groups = groups.into_iter().flat_map(parts).collect();
     }
+    let facts = OnceCell::new();
     for group in groups {
         let texts: Vec<&str> = group.iter().map(|&event| known.texts[event].as_str()).collect();
         let text = if texts.len() > 1 { format!("{{{}}}:W", texts.join(",")) } else { texts.concat() };
         let parsed = parser.parse(&text).unwrap_or_default();
         found.groups.extend(parsed.into_iter().flat_map(|group| match is_limited(&group) {
             true => vec![group],
-            false => ask_the_kernel(group),
+            false => ask_the_kernel(group, facts.get_or_init(|| Facts::own(host))),
         }));
     }
     found
@@ -166,10 +169,10 @@ fn is_limited(group: &EventGroup) -> bool {
 }
 
 /// A weak group in parts that the kernel takes.
-fn ask_the_kernel(group: EventGroup) -> Vec<EventGroup> {
+fn ask_the_kernel(group: EventGroup, facts: &Facts) -> Vec<EventGroup> {
     let singles: Vec<EventGroup> =
         group.events.iter().map(|spec| EventGroup { events: vec![spec.clone()], ..group }).collect();
-    let passes = fit::passes(&singles.iter().collect::<Vec<_>>());
+    let passes = fit::passes(&singles.iter().collect::<Vec<_>>(), facts);
     let part = |pass: &Vec<usize>| EventGroup {
         events: pass.iter().map(|&at| group.events[at].clone()).collect(),
         braces: pass.len() > 1,

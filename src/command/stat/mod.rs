@@ -71,8 +71,10 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let takers = wanted.groups.iter().map(|(group, _)| group).filter(|_| wanted.no_hardware.is_none());
     let mut prepared = reserve(plan.reserve, takers, &host)?;
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
-    let passes =
-        if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    let passes = match may_share(&groups, &machine) {
+        true => fit::passes(&groups, machine.facts()),
+        false => vec![(0..groups.len()).collect()],
+    };
     let mut printer = Printer::new(plan.output.clone(), subject(&plan), wanted.metrics.tree.clone())?;
     plan.overridden.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !plan.repeat.exact {

@@ -281,6 +281,38 @@ fn names_are_found_in_any_case_and_what_the_machine_lacks_is_said() {
     assert!(only.contains("tma_retiring") && only.contains("20.000") && !only.contains("10,000"), "{only}");
 }
 
+/// What the events of one PMU take, another's do not lack.
+#[test]
+fn pmus_share_no_counters() {
+    // cpu_core is 4, cpu_atom 8.
+    let counters = "general 4 3\ngeneral 8 2\ndefault 1000\n";
+    let Some(played) = Played::new("alder-lake", counters, &[]) else { return };
+    let runs = |events: &str| {
+        let file = played.path("runs");
+        std::fs::write(&file, "").unwrap();
+        let command = format!("echo x >>{}", file.display());
+        let ran = played.stat(&["--exact", "-e", events, "--", "sh", "-c", &command]).expect(0);
+        (std::fs::read_to_string(file).unwrap().lines().count(), ran.stderr)
+    };
+    let (times, text) = runs("cycles,instructions");
+    assert_eq!((times, text.matches("cycles").count()), (1, 1), "{text}");
+    assert_eq!(runs("cpu_core/r1/,cpu_core/r2/,cpu_core/r3/,cpu_atom/r1/,cpu_atom/r2/").0, 1);
+    assert_eq!(runs("cpu_core/r1/,cpu_core/r2/,cpu_atom/r1/,cpu_atom/r2/,cpu_atom/r3/").0, 2);
+    let said = played.stat(&["-e", "cycles,instructions", "--", "true"]).expect(0).stderr;
+    assert!(!said.contains("times over"), "{said}");
+    // Instances of an uncore PMU: 18 and 19.
+    let counters = "general 18 4\ngeneral 19 4\ndefault 1000\n";
+    let Some(played) = Played::new("skylake-x", counters, &[]) else { return };
+    for (events, times) in [
+        ("{unc_m_cas_count.rd,unc_m_cas_count.wr}", 1),
+        ("unc_m_cas_count.rd,unc_m_cas_count.wr,unc_m_act_count.wr,unc_m_pre_count.rd,unc_m_pre_count.wr", 2),
+    ] {
+        let said = played.stat(&["-e", events, "--", "true"]).expect(0).stderr;
+        assert_eq!(said.contains("2 times over"), times == 2, "{said}");
+        assert!(times == 2 || !said.contains("times over"), "{said}");
+    }
+}
+
 #[test]
 fn a_kind_of_cores_has_its_own_metrics() {
     let core = SAPPHIRE_RAPIDS.to_owned() + "general 8 6\n";
