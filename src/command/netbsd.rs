@@ -15,7 +15,6 @@ use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, m
 use crate::recording::launch;
 use crate::recording::plan::{Course, Scope};
 use crate::sys::process::Streams;
-use crate::sys::signal::{self, Signals};
 
 const USAGE: u8 = 1;
 const CANNOT_START: u8 = 4;
@@ -53,9 +52,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
         groups.extend(parser.parse(&format!("{event},{level}"))?.into_iter().map(|group| (group, None)));
     }
     // The command hears the keyboard; we go on until it has ended.
-    signal::heed(&[signal::INT, signal::TERM]);
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
-        .map_err(|error| Error::io("catching signals", error))?;
+    let signals = launch::signals(&[])?;
     let setup = Setup {
         host,
         plan: CountPlan {

@@ -1,10 +1,10 @@
 //! Several commands measured in turn: what differs, and whether chance explains it.
 //!
-//! Receives the [`Counts`] of each command, with the values of every run; hands on a [`Comparison`] with the
-//! first command as the base. Decides the level of significance (5 %) and the plain word; leaves the table to
-//! `view`.
+//! Receives the [`Counts`] and metrics of each command, with the values of every run; hands on a
+//! [`Comparison`] with the first command as the base. Decides the level of significance (5 %) and the plain
+//! word; leaves the table to `view`.
 
-use super::counts::{Counts, Role};
+use super::counts::{Counts, Derived, Role};
 use super::statistics::{SIGNIFICANCE, Summary, Welch, welch};
 
 /// Commands compared, measure by measure.
@@ -12,8 +12,30 @@ use super::statistics::{SIGNIFICANCE, Summary, Welch, welch};
 pub struct Comparison {
     /// The commands as they were typed; the first is the base.
     pub commands: Vec<String>,
-    /// Elapsed time first, then the events in order.
+    /// Elapsed time first, then the events in order, then the metrics.
     pub lines: Vec<Line>,
+}
+
+/// What was measured of a command.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// As it was typed.
+    pub command: String,
+    /// The counts of all runs.
+    pub counts: Counts,
+    /// The metrics of each run, in the same order.
+    pub metrics: Vec<Vec<Derived>>,
+}
+
+/// What is measured, as far as the verdict needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// A time.
+    Time,
+    /// Occurrences.
+    Count,
+    /// A metric.
+    Metric,
 }
 
 /// One measure over all commands.
@@ -23,6 +45,8 @@ pub struct Line {
     pub name: String,
     /// Unit of the values; empty for plain counts.
     pub unit: String,
+    /// What it is.
+    pub measure: Measure,
     /// Whether values have a fraction worth showing.
     pub fractional: bool,
     /// One for each command.
@@ -55,6 +79,10 @@ pub enum Verdict {
     Fewer,
     /// More than the base.
     More,
+    /// A metric below the base's.
+    Lower,
+    /// A metric above the base's.
+    Higher,
     /// Chance alone explains the difference.
     NotShown,
     /// Too few runs, or no count, to tell.
@@ -70,6 +98,8 @@ impl Verdict {
             Self::Slower => "slower",
             Self::Fewer => "fewer",
             Self::More => "more",
+            Self::Lower => "lower",
+            Self::Higher => "higher",
             Self::NotShown => "no difference shown",
             Self::Unknown => "too few runs to tell",
         }
@@ -77,8 +107,8 @@ impl Verdict {
 }
 
 /// Compares commands that were measured with the same events; rows beyond the first are left out.
-pub fn compare(commands: &[(String, &Counts)]) -> Comparison {
-    let Some((_, base)) = commands.first() else {
+pub fn compare(commands: &[Measured]) -> Comparison {
+    let Some(base) = commands.first() else {
         return Comparison { commands: Vec::new(), lines: Vec::new() };
     };
     let elapsed = |counts: &Counts| match counts.runs.as_slice() {
@@ -93,25 +123,31 @@ pub fn compare(commands: &[(String, &Counts)]) -> Comparison {
             runs => runs.iter().map(|n| n * scale).collect::<Vec<f64>>(),
         }
     };
-    let mut lines = vec![line("elapsed", "s", true, true, commands.iter().map(|(_, c)| elapsed(c)))];
-    for (at, event) in base.events.iter().enumerate() {
-        let time = matches!(
-            event.role,
-            Some(Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime)
-        );
-        let sides = commands.iter().map(|(_, counts)| values(counts, at));
-        lines.push(line(&event.name, &event.unit, event.scale.fract() != 0.0, time, sides));
+    let line = |name: &str, unit: &str, measure, fractional, values: &dyn Fn(&Measured) -> Vec<f64>| {
+        let sides = sides(commands.iter().map(values), measure);
+        Line { name: name.to_owned(), unit: unit.to_owned(), measure, fractional, sides }
+    };
+    let mut lines = vec![line("elapsed", "s", Measure::Time, true, &|command| elapsed(&command.counts))];
+    for (at, event) in base.counts.events.iter().enumerate() {
+        let measure = match event.role {
+            Some(
+                Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime,
+            ) => Measure::Time,
+            _ => Measure::Count,
+        };
+        let values = |command: &Measured| values(&command.counts, at);
+        lines.push(line(&event.name, &event.unit, measure, event.scale.fract() != 0.0, &values));
     }
-    Comparison { commands: commands.iter().map(|(name, _)| name.clone()).collect(), lines }
+    for (at, metric) in base.metrics.first().into_iter().flatten().enumerate() {
+        let value = |run: &Vec<Derived>| run.get(at)?.value.as_ref().ok().copied();
+        let values = |command: &Measured| command.metrics.iter().filter_map(value).collect();
+        lines.push(line(&metric.name, &metric.unit, Measure::Metric, true, &values));
+    }
+    Comparison { commands: commands.iter().map(|command| command.command.clone()).collect(), lines }
 }
 
-fn line(
-    name: &str,
-    unit: &str,
-    fractional: bool,
-    time: bool,
-    values: impl Iterator<Item = Vec<f64>>,
-) -> Line {
+/// The values of each command's runs beside those of the first.
+fn sides(values: impl Iterator<Item = Vec<f64>>, measure: Measure) -> Vec<Side> {
     let summaries: Vec<Option<Summary>> = values.map(|v| Summary::of(&v)).collect();
     let base = summaries.first().cloned().flatten();
     let side = |(at, summary): (usize, Option<Summary>)| {
@@ -119,23 +155,26 @@ fn line(
             return Side { summary, difference: None, test: None, verdict: Verdict::Base };
         }
         let (difference, test) = match (&summary, &base) {
-            (Some(s), Some(b)) => ((b.mean != 0.0).then(|| 100.0 * (s.mean - b.mean) / b.mean), welch(s, b)),
+            (Some(s), Some(b)) => {
+                ((b.mean != 0.0).then(|| 100.0 * (s.mean - b.mean) / b.mean.abs()), welch(s, b))
+            }
             _ => (None, None),
         };
         let verdict = match test {
             None => Verdict::Unknown,
             Some(test) if test.p >= SIGNIFICANCE => Verdict::NotShown,
-            Some(test) => match (test.t < 0.0, time) {
-                (true, true) => Verdict::Faster,
-                (false, true) => Verdict::Slower,
-                (true, false) => Verdict::Fewer,
-                (false, false) => Verdict::More,
+            Some(test) => match (test.t < 0.0, measure) {
+                (true, Measure::Time) => Verdict::Faster,
+                (false, Measure::Time) => Verdict::Slower,
+                (true, Measure::Count) => Verdict::Fewer,
+                (false, Measure::Count) => Verdict::More,
+                (true, Measure::Metric) => Verdict::Lower,
+                (false, Measure::Metric) => Verdict::Higher,
             },
         };
         Side { summary, difference, test, verdict }
     };
-    let sides = summaries.into_iter().enumerate().map(side).collect();
-    Line { name: name.to_owned(), unit: unit.to_owned(), fractional, sides }
+    summaries.into_iter().enumerate().map(side).collect()
 }
 
 #[cfg(test)]
@@ -143,15 +182,19 @@ mod tests {
     use super::*;
     use crate::profile::counts::RunTime;
 
-    fn timed(times_ms: &[u64]) -> Counts {
+    fn timed(times_ms: &[u64]) -> Measured {
         let runs = times_ms.iter().map(|ms| RunTime { elapsed_ns: ms * 1_000_000, cpu_time: None }).collect();
-        Counts { runs, ..Default::default() }
+        Measured {
+            command: "work".to_owned(),
+            counts: Counts { runs, ..Default::default() },
+            metrics: vec![],
+        }
     }
 
     #[test]
     fn a_clear_difference_gets_its_word() {
         let (a, b, c) = (timed(&[100, 101, 99, 100]), timed(&[50, 51, 49, 50]), timed(&[100, 99, 101, 101]));
-        let got = compare(&[("a".into(), &a), ("b".into(), &b), ("c".into(), &c)]);
+        let got = compare(&[a, b, c]);
         let words: Vec<_> = got.lines[0].sides.iter().map(|s| s.verdict.word()).collect();
         assert_eq!(words, ["base", "faster", "no difference shown"]);
         assert!((got.lines[0].sides[1].difference.unwrap() + 50.0).abs() < 1e-9);
@@ -160,9 +203,6 @@ mod tests {
     #[test]
     fn one_run_proves_nothing() {
         let (a, b) = (timed(&[100]), timed(&[50]));
-        assert_eq!(
-            compare(&[("a".into(), &a), ("b".into(), &b)]).lines[0].sides[1].verdict,
-            Verdict::Unknown
-        );
+        assert_eq!(compare(&[a, b]).lines[0].sides[1].verdict, Verdict::Unknown);
     }
 }

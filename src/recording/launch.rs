@@ -14,6 +14,7 @@ use crate::error::{Error, Exit, Result};
 use crate::event::Subject;
 use crate::sys::errno;
 use crate::sys::process::{Ended, Held, Running, Streams};
+use crate::sys::signal::{self, Signals};
 
 /// Whom events will measure, for words that mean something in a program only.
 pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
@@ -29,6 +30,17 @@ pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
         cpus: matches!(scope, Scope::AllThreads | Scope::Cpus(_)),
         library_path: std::env::var("LD_LIBRARY_PATH").unwrap_or_default(),
     }
+}
+
+/// What a measurement listens to: whatever ends it, the end of its command, and `more`.
+///
+/// `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It
+/// is how a measurement is ended, and is heeded all the same, by its command too; a SIGHUP that nohup(1)
+/// ignores stays ignored.
+pub(crate) fn signals(more: &[i32]) -> Result<Signals> {
+    signal::heed(&[signal::INT, signal::TERM]);
+    let usual = [signal::INT, signal::TERM, signal::HUP, signal::CHLD];
+    Signals::catch(&[&usual, more].concat()).map_err(|error| Error::io("catching signals", error))
 }
 
 /// Forks the command and holds it before it executes.

@@ -22,7 +22,6 @@ use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, m
 use crate::recording::plan::{Course, Scope};
 use crate::recording::{launch, targets};
 use crate::sys::process::Streams;
-use crate::sys::signal::{self, Signals};
 
 /// Digits of the largest number of 64 bits, by pmcstat's own rule.
 const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;
@@ -32,9 +31,7 @@ const SCREEN: usize = 23;
 /// Counts until the end.
 pub(super) fn run(plan: &Columns, host: &Host) -> Result<Exit> {
     let (counted, mut table) = prepare(plan, host)?;
-    signal::heed(&[signal::INT, signal::TERM]);
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
-        .map_err(|error| Error::io("catching signals", error))?;
+    let signals = launch::signals(&[])?;
     let setup = Setup {
         host,
         plan: counted,

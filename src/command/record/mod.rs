@@ -29,7 +29,7 @@ use crate::recording::reservation::reserve;
 use crate::recording::sources::{self, Sources};
 use crate::recording::{launch, no_samples, open, targets, trace};
 use crate::sys::process::Streams;
-use crate::sys::signal::{self, Signals};
+use crate::sys::signal;
 use crate::terminal::Stream;
 use crate::text::clean_json;
 use crate::units;
@@ -56,8 +56,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     sources::settle(&mut plan.sample, &groups)?;
     targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
-    let caught = [signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR1, signal::USR2];
-    let signals = Signals::catch(&caught).map_err(|error| Error::io("catching signals", error))?;
+    let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // The stream is ours alone: what the command prints would be taken for records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };

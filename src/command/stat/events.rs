@@ -84,9 +84,16 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     }
     let mut metrics = Metrics::new(metrics, &Counted::Here(&plan.scope), host)?;
     left_out.append(&mut metrics.left_out);
+    if let Some(tree) = &mut metrics.tree {
+        tree.is_all &= chosen.is_empty();
+    }
     let found = add(&mut chosen, &metrics.formulas, &plan.what, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
+        // A metric that needs no event (`#num_cpus`) needs a row to stand in: perf's is this one's.
+        if !metrics.formulas.is_empty() {
+            chosen.extend(parser.parse("duration_time")?);
+        }
     }
     // What the formulas of --perfevent-conf need is there.
     metrics.lacking = sums.iter().map(|_| None).chain(found).collect();

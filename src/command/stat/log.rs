@@ -31,7 +31,6 @@ use crate::recording::plan::{Course, FilePlan, SamplePlan, Synthesis};
 use crate::recording::sources::Sources;
 use crate::recording::{launch, time_slices};
 use crate::sys::process::Streams;
-use crate::sys::signal::{self, Signals};
 use crate::units;
 
 /// Puts the options into the events. Whether any event is logged.
@@ -100,9 +99,7 @@ pub(super) fn run(
         stat_config: counts::config(plan.aggregation, 0, plan.output.scale),
         ..FilePlan::of(path.clone())
     };
-    signal::heed(&[signal::INT, signal::TERM]);
-    let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
-        .map_err(|error| Error::io("catching signals", error))?;
+    let signals = launch::signals(&[])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     let streams = if file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&sample.course, streams)?;

@@ -76,7 +76,6 @@ impl Metrics {
         chosen.extend(library.definitions().skip(firsts));
         let mut found = Self::default();
         if let Some(level) = asked.topdown {
-            let tree = tree(level, &library)?;
             match library.of_group("TopdownL1").next() {
                 Some(_) => {
                     let levels = (1..=level).map(|level| format!("TopdownL{level}"));
@@ -89,7 +88,8 @@ impl Metrics {
                     found.shares = Some(shares.ok_or_else(no_shares)?);
                 }
             }
-            found.tree = Some(tree);
+            let is_all = asked.names.is_empty() && asked.expressions.is_empty();
+            found.tree = Some(Tree { is_all, ..tree(level, &library)? });
         }
         let mut seen = HashSet::new();
         chosen.retain(|definition| seen.insert(std::ptr::from_ref(*definition)));
@@ -189,7 +189,8 @@ fn tree(level: u8, library: &Library<'_>) -> Result<Tree> {
     }
     let parents: BTreeSet<&str> =
         library.definitions().map(|one| one.parent).filter(|name| !name.is_empty()).collect();
-    Ok(Tree { level, deepest, parents: parents.into_iter().map(str::to_owned).collect() })
+    let parents = parents.into_iter().map(str::to_owned).collect();
+    Ok(Tree { level, deepest, parents, is_all: true })
 }
 
 fn no_shares() -> Error {

@@ -38,7 +38,7 @@ use crate::host::Host;
 use crate::host::process::Thread;
 use crate::profile::counts::{Counts, CpuTime};
 use crate::profile::repeats;
-use crate::profile::versus::compare;
+use crate::profile::versus::{Measure, Measured, compare};
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::file::counts::{CountsFile, Described};
@@ -84,13 +84,8 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if is_logged {
         return log::run(&plan, wanted, &machine, printer, prepared.watcher.take());
     }
-    // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored.
-    // It is how a measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays
-    // ignored.
-    signal::heed(&[signal::INT, signal::TERM]);
     let mut session = Session {
-        signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
-            .map_err(|error| Error::io("catching signals", error))?,
+        signals: launch::signals(&[])?,
         control: plan.control.as_deref().map(Control::open).transpose()?,
         printer,
         cgroups: wanted.cgroup_names(),
@@ -220,15 +215,17 @@ impl Session<'_> {
             }
         }
         drop(progress);
-        let joined: Vec<(String, Counts)> = texts
-            .into_iter()
-            .zip(runs)
-            .filter(|(_, runs)| !runs.is_empty())
-            .map(|(t, r)| (t, repeats::join(r)))
-            .collect();
-        let sides: Vec<(String, &Counts)> =
-            joined.iter().map(|(text, counts)| (text.clone(), counts)).collect();
-        self.printer.comparison(&compare(&sides))?;
+        let mut sides = Vec::new();
+        for (command, mut runs) in texts.into_iter().zip(runs).filter(|(_, runs)| !runs.is_empty()) {
+            runs.iter_mut().for_each(|counts| self.wanted.metrics.derive(counts));
+            let metrics = runs.iter().filter_map(|counts| counts.derived.first().cloned()).collect();
+            sides.push(Measured { command, metrics, counts: repeats::join(runs) });
+        }
+        let mut comparison = compare(&sides);
+        if self.plan.output.metric_only {
+            comparison.lines.retain(|line| line.measure != Measure::Count);
+        }
+        self.printer.comparison(&comparison)?;
         Ok(exit)
     }
 

@@ -31,7 +31,7 @@ pub struct Definition<'a> {
     pub scale: &'a str,
     /// The groups that it is in, by which several are asked for at once, with `;` between them.
     pub groups: &'a str,
-    /// Its level in the tree of the top-down analysis, 1 at the top.
+    /// The level that its maker's table gives it in the top-down analysis, 1 at the top.
     pub level: Option<u8>,
     /// The metric above it in that tree; empty at the top.
     pub parent: &'a str,
@@ -52,6 +52,12 @@ impl<'a> Definition<'a> {
     /// The groups, one by one.
     pub fn groups(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.groups.split(';').filter(|group| !group.is_empty())
+    }
+
+    /// Its level, where it is a branch of the tree: makers give one to what they derive from branches, too.
+    fn tree_level(&self) -> Option<u8> {
+        let is_of = |level: &u8| self.groups().any(|group| group == format!("TopdownL{level}"));
+        self.level.filter(is_of)
     }
 
     /// The factor and the unit of the value.
@@ -188,7 +194,7 @@ impl<'l, 'a> Binder<'l, 'a> {
             unit: unit.to_owned(),
             help: definition.help.to_owned(),
             groups: definition.groups().map(str::to_owned).collect(),
-            level: definition.level,
+            level: definition.tree_level(),
             parent: definition.parent.to_owned(),
             locate: definition.locate.to_owned(),
             factor,

@@ -71,7 +71,9 @@ pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Metri
                 value: *v,
                 inexact: metric.inexact,
             });
-            put(safe(&metric.name).into_owned(), row, cell);
+            // perf's title: two spaces between the unit and the name.
+            let title = format!("{}  {}", safe(&metric.unit), safe(&metric.name));
+            put(title.trim_start().to_owned(), row, cell);
         }
     }
     columns

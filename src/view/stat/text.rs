@@ -51,8 +51,16 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
     }
     if let Some(tree) = style.tree.as_ref().filter(|_| counts.derived.len() == 1) {
         tree::write(out, &counts.derived[0], tree, subject, style)?;
-        return footer(out, counts, style);
+        return if tree.is_all {
+            footer(out, counts, style)
+        } else {
+            table(out, &without_branches(counts), style)
+        };
     }
+    table(out, counts, style)
+}
+
+fn table(out: &mut Remarks<'_>, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     let mut table = CountTable::new(counts, None, true, style);
     let lines = table.body(|_| None);
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -62,6 +70,13 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
     footer(out, counts, style)?;
     runs::block(out, counts, style)?;
     table.notes.write(out)
+}
+
+/// What is not in the tree.
+fn without_branches(counts: &Counts) -> Counts {
+    let mut rest = counts.clone();
+    rest.derived.iter_mut().for_each(|row| row.retain(|derived| derived.branch.is_none()));
+    rest
 }
 
 /// Writes one interval; `number` counts them from 0 and decides when the headline is due.

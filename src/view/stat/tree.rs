@@ -28,6 +28,8 @@ pub struct Tree {
     pub deepest: u8,
     /// The metrics that have others below them, measured or not, by name.
     pub parents: Vec<String>,
+    /// Nothing else was asked for: no table stands below it.
+    pub is_all: bool,
 }
 
 /// Cells of a full bar.

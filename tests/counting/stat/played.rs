@@ -261,6 +261,10 @@ fn the_tree_names_the_bottleneck_and_what_to_type_next() {
     let kernels: kit::Ran =
         pmc.env("PMC_CPUID", "nobody-1-2").args(["stat", "--topdown", "true"]).output().unwrap().into();
     kernels.expect(0).says(&["   60.0%  backend bound    <- the bottleneck"]);
+    // Where there is no level at all, none is named the highest.
+    let mut pmc = kit::pmc_on("zen4");
+    let none: kit::Ran = pmc.args(["stat", "--topdown", "--td-level", "2", "true"]).output().unwrap().into();
+    none.expect(1).says(&["no top-down events"]);
 }
 
 #[test]
@@ -278,7 +282,42 @@ fn names_are_found_in_any_case_and_what_the_machine_lacks_is_said() {
     let reason = metric(&both, "tma_info_thread_ipc")["reason"]["cause"].as_str().unwrap();
     assert!(reason.contains("INST_RETIRED.ANY"), "{reason}");
     let only = played.stat(&["--metric-only", "-M", "tma_retiring", "--", "true"]).expect(0).stderr;
-    assert!(only.contains("tma_retiring") && only.contains("20.000") && !only.contains("10,000"), "{only}");
+    assert!(
+        only.contains("%  tma_retiring") && only.contains("20.000") && !only.contains("10,000"),
+        "{only}"
+    );
+}
+
+/// What else was asked for stands below the tree; metrics are compared like events.
+#[test]
+fn the_tree_and_comparisons_leave_nothing_out() {
+    let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &SAPPHIRE_RAPIDS_SLOTS) else {
+        return;
+    };
+    let beside =
+        played.stat(&["--topdown", "-e", "page-faults", "-M", "tma_info_thread_slots", "--", "true"]);
+    let beside = beside.expect(0).stderr;
+    let (tree, table) = beside.split_once("measure next").expect(&beside);
+    assert!(tree.contains("tma_backend_bound"), "{tree}");
+    assert!(table.contains("page-faults") && table.contains("tma_info_thread_slots"), "{table}");
+    assert!(!table.contains("tma_backend_bound"), "{table}");
+    let alone = played.stat(&["--topdown", "--", "true"]).expect(0).stderr;
+    assert!(!alone.contains("TOPDOWN.SLOTS"), "{alone}");
+
+    let both = ["-M", "tma_retiring", "--vs", "true", "--vs", "true", "-r", "2"];
+    let text = played.stat(&both).expect(0).stderr;
+    let row = text.lines().find(|line| line.starts_with(" tma_retiring %")).expect(&text);
+    assert!(row.contains("20.000"), "{row}");
+    let only = played.stat(&[&["--metric-only"], &both[..]].concat()).expect(0).stderr;
+    assert!(only.contains("tma_retiring") && !only.contains("TOPDOWN.SLOTS"), "{only}");
+}
+
+#[test]
+fn a_metric_without_events_has_a_row() {
+    for (metric, value) in [("x = 7", "7.000"), ("x = d_ratio(#num_cpus, #num_cpus)", "1.000")] {
+        let ran = kit::run(&["stat", "--metric", metric, "--", "true"]).expect(0).stderr;
+        assert!(ran.contains(&format!("{value} x")) && ran.contains("duration_time"), "{ran}");
+    }
 }
 
 /// What the events of one PMU take, another's do not lack.

@@ -12,7 +12,7 @@ use std::io;
 
 use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Reason, Role, RunTime, Value};
 use pmc::profile::metrics::{derive, shadow};
-use pmc::profile::versus::compare;
+use pmc::profile::versus::{Measured, compare};
 use pmc::units::Count;
 use pmc::view::openmetrics;
 use pmc::view::stat::{StatStyle, Subject, csv, document, json, text, versus};
@@ -246,7 +246,7 @@ fn the_exposition_is_openmetrics() {
 
 #[test]
 fn commands_are_compared() {
-    let timed = |times: &[u64], faults: &[f64]| {
+    let timed = |command: &str, times: &[u64], faults: &[f64]| {
         let mut counts = repeated();
         counts.runs = times.iter().map(|&elapsed_ns| RunTime { elapsed_ns, cpu_time: None }).collect();
         counts.rows[0].values[1] =
@@ -256,14 +256,17 @@ fn commands_are_compared() {
             counters: 1,
             runs: times.iter().map(|t| *t as f64 / 2.0).collect(),
         };
-        counts
+        Measured { command: command.to_owned(), counts, metrics: Vec::new() }
     };
-    let a = timed(&[101_000_000, 102_000_000, 100_500_000, 101_300_000], &[49.0, 50.0, 49.0, 49.0]);
-    let b = timed(&[51_000_000, 52_000_000, 50_500_000, 51_300_000], &[49.0, 49.0, 50.0, 49.0]);
-    let c = timed(&[101_500_000, 101_000_000, 101_600_000, 100_900_000], &[99.0, 98.0, 99.0, 97.0]);
-    let commands =
-        [("sleep 0.1".to_owned(), &a), ("sleep 0.05".to_owned(), &b), ("sleep \u{1b}0.1".to_owned(), &c)];
-    let comparison = compare(&commands);
+    let a =
+        timed("sleep 0.1", &[101_000_000, 102_000_000, 100_500_000, 101_300_000], &[49.0, 50.0, 49.0, 49.0]);
+    let b = timed("sleep 0.05", &[51_000_000, 52_000_000, 50_500_000, 51_300_000], &[49.0, 49.0, 50.0, 49.0]);
+    let c = timed(
+        "sleep \u{1b}0.1",
+        &[101_500_000, 101_000_000, 101_600_000, 100_900_000],
+        &[99.0, 98.0, 99.0, 97.0],
+    );
+    let comparison = compare(&[a.clone(), b, c]);
     kit::golden("stat/versus.txt", &written(|out| versus::text(out, &comparison, &plain())));
     for (columns, p, own_lines) in [(100, true, false), (80, true, true), (60, false, true)] {
         let style = StatStyle { width: Some(columns), colour: true, ..plain() };
@@ -280,8 +283,8 @@ fn commands_are_compared() {
     assert_eq!(value["measures"][0]["sides"][2]["verdict"], "no difference shown");
     assert_eq!(value["measures"][2]["sides"][2]["verdict"], "more");
     assert!(value["measures"][3]["sides"][1]["statistics"].is_null());
-    let disturbed = timed(&[101_000_000, 102_000_000, 900_500_000, 101_300_000, 101_600_000], &[49.0; 5]);
-    let comparison = compare(&[("a".to_owned(), &a), ("b".to_owned(), &disturbed)]);
+    let times = [101_000_000, 102_000_000, 900_500_000, 101_300_000, 101_600_000];
+    let comparison = compare(&[a, timed("disturbed", &times, &[49.0; 5])]);
     let got = written(|out| versus::text(out, &comparison, &plain()));
     assert!(got.contains(" Outliers: elapsed of B in run 3;"), "{got}");
 }

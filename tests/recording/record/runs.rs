@@ -240,6 +240,29 @@ fn signals_end_a_recording_cleanly() {
     assert_eq!(status.code(), Some(5), "the command took the signal and ended in its own way: {said}");
 }
 
+/// `command &` in a shell without job control: SIGINT is ignored from the start, by pmc and by what it starts.
+#[test]
+fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("file");
+    let script = "trap '' INT; exec \"$0\" record -e cpu-clock -o \"$1\" -- sleep 1000";
+    let pmc = Command::new("sh")
+        .args(["-c", script, kit::binary()])
+        .arg(&file)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sh starts");
+    kit::wait_for("the file", || std::fs::metadata(&file).is_ok_and(|meta| meta.len() >= 1000));
+    kit::wait_for_counters(pmc.id(), 1);
+    kit::wait_until_idle(pmc.id());
+    kill("-INT", pmc.id());
+    let (_, said) = ended(pmc);
+    assert_eq!(our_samples(&file), told(&said, " samples"), "{said}");
+}
+
 #[test]
 fn a_target_that_dies_ends_the_recording() {
     if !ready() {
