@@ -203,6 +203,18 @@ fn manuals_are_searched_and_narrowed() {
 }
 
 #[test]
+fn events_of_one_file_are_told_apart_by_pmu() {
+    let ran = |words: &[&str]| -> Ran {
+        kit::pmc_on("zen4").args(words).output().expect("the binary starts").into()
+    };
+    let umc = ran(&["list", "umc", "vendor"]).expect(0).stdout;
+    assert!(umc.starts_with("vendor amd_umc (amdzen4)\n"), "{umc}");
+    ran(&["info"])
+        .expect(0)
+        .prints(&["  cpu: table amdzen4, 336 events\n", "  uncore: table amdzen4, 166 events\n"]);
+}
+
+#[test]
 fn a_machine_without_the_pmu_says_what_it_lacks() {
     let saved = kit::data("cpus").join("zen4");
     let bare = tempfile::tempdir().expect("a folder");
