@@ -246,6 +246,7 @@ fn perfmon() -> tempfile::TempDir {
         r#"{"Events": [
             {"EventName": "MEM_LOAD_RETIRED.L3_MISS", "EventCode": "0xD1", "UMask": "0x20", "Counter": "0,1,2,3",
              "BriefDescription": "Loads that missed\u001b[31m the L3", "SampleAfterValue": "50021"},
+            {"EventName": "BAD.CODE", "EventCode": "0xZZ"}, {"EventName": "BAD.MASK", "EventCode": "0xD1", "UMask": "-1"},
             {"EventName": "BRAND_NEW.EVENT", "EventCode": "0xFE", "UMask": "0x1", "BriefDescription": "Only here"}]}"#,
     );
     tree
@@ -262,6 +263,7 @@ fn imported_tables_win_and_say_so() {
     ran(&["list", "--import", from]).expect(0).prints(&[
         "Intel's perfmon: 2 events and 0 metrics of 1 model, kept in ",
         "this CPU's are among them: skylakex",
+        "left out: 2 entries, whose name, code or formula cannot be read",
     ]);
     assert!(home.path().join("pmc/events/intel/skylakex.core.tsv").exists());
     let list = ran(&["list", "cpu", "vendor"]).expect(0).stdout;
@@ -274,6 +276,10 @@ fn imported_tables_win_and_say_so() {
     ran(&["list", "metric", "--names"]).expect(0).prints(&["tma_dram_bound"]);
     ran(&["info"]).expect(0).prints(&["cpu: table skylakex, 2 events and ", "(the events imported)"]);
     ran(&["list", "--import", "/nonexistent"]).expect(1).says(&["reading the folder /nonexistent"]);
+    std::fs::write(tree.path().join("SKX/events/skylakex_core.json"), "[]").expect("a file");
+    ran(&["list", "--import", from])
+        .expect(1)
+        .says(&["no event could be read", "its files are there, and hold none"]);
     let empty = tempfile::tempdir().expect("a folder");
     let empty = empty.path().to_str().expect("UTF-8");
     ran(&["list", "--import", empty])
