@@ -203,6 +203,34 @@ fn manuals_are_searched_and_narrowed() {
 }
 
 #[test]
+fn a_unit_narrows_whatever_was_asked_for() {
+    let ran = |words: &[&str]| -> Ran {
+        kit::pmc_on("skylake-x").arg("list").args(words).output().expect("the binary starts").into()
+    };
+    let pmus = |words: &[&str]| -> std::collections::BTreeSet<String> {
+        let document: Value = serde_json::from_str(&ran(words).expect(0).stdout).expect("JSON");
+        let events = document["events"].as_array().expect("events").iter();
+        events.map(|event| format!("{} {}", event["kind"], event["pmu"]).replace('"', "")).collect()
+    };
+    let only = |wanted: &[&str]| wanted.iter().map(|&text| text.to_owned()).collect();
+    assert_eq!(pmus(&["--json", "--unit", "uncore_imc", "vendor"]), only(&["vendor uncore_imc"]));
+    assert_eq!(pmus(&["--json", "--unit", "cpu", "metric"]), only(&["metric cpu"]));
+    assert_eq!(
+        pmus(&["--json", "--unit", "cpu", "cpu", "uncore_upi", "vendor"]),
+        only(&["vendor cpu", "pmu cpu", "raw cpu"])
+    );
+    assert_eq!(pmus(&["--json", "--unit", "software"]), only(&["software null"]));
+    ran(&["--unit", "cpu", "hw"])
+        .expect(1)
+        .says(&["the PMU cpu has no event of this kind", "listed for no PMU"]);
+    ran(&["--unit", "uncore_imc", "metric"])
+        .expect(1)
+        .says(&["the PMU uncore_imc has no metric of this kind"]);
+    ran(&["--unit", "uncore_imc", "l3_miss"]).expect(1).says(&["no event of uncore_imc has `l3_miss`"]);
+    ran(&["--unit", "nosuch"]).expect(1).says(&["there is no PMU nosuch"]);
+}
+
+#[test]
 fn events_of_one_file_are_told_apart_by_pmu() {
     let ran = |words: &[&str]| -> Ran {
         kit::pmc_on("zen4").args(words).output().expect("the binary starts").into()
@@ -324,6 +352,9 @@ fn a_slip_is_answered_with_the_nearest_name() {
     let ran = run(&["list", "cycels"]).expect(1).says(&["no event has `cycels`", "cycles"]);
     assert_eq!(ran.stdout, "");
     run(&["list", "zzzzzzzz"]).expect(1).says(&["no event has `zzzzzzzz`"]);
+    let ran = run(&["list", "--json", "cycels"]).expect(1).says(&["no event has `cycels`", "cycles"]);
+    let document: Value = serde_json::from_str(&ran.stdout).expect("a document all the same");
+    assert_eq!(document["events"], Value::Array(Vec::new()));
 }
 
 #[test]
