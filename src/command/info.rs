@@ -127,19 +127,29 @@ fn event_tables(host: &Host) -> shown::EventTables {
     let vendor = Vendor::of(host);
     let here = listing::pmu_names(host);
     let is_here = |pmu: &str| match pmu {
-        "" => here.iter().any(|name| name.starts_with("uncore_")),
+        "" => {
+            let is_core = |pmu| vendor.models().iter().any(|model| model.pmu == pmu);
+            // Which of Intel's are which the kernel may know by number alone.
+            here.iter().any(|name| name.starts_with("uncore_"))
+                || vendor.events().any(|event| !is_core(event.pmu) && here.contains(event.pmu))
+        }
         core => here.contains(core),
     };
-    let tables = vendor.models().iter().map(|model| {
-        let (events, metrics) = model.count();
-        shown::EventTable {
+    let tables = vendor.models().iter().flat_map(|model| {
+        let count = model.count();
+        let table = |pmu: &str, events, metrics| shown::EventTable {
             model: cleaned(&model.name),
-            pmu: cleaned(&model.pmu),
-            here: is_here(&model.pmu),
+            pmu: cleaned(pmu),
+            here: is_here(pmu),
             events,
             metrics,
             imported_events: model.imported_events(),
             imported_metrics: model.imported_metrics(),
+        };
+        match model.pmu.as_str() {
+            "" => vec![table("", count.uncore, count.metrics)],
+            core if count.uncore == 0 => vec![table(core, count.cores, count.metrics)],
+            core => vec![table(core, count.cores, count.metrics), table("", count.uncore, 0)],
         }
     });
     shown::EventTables { cpu: vendor.id().map(cleaned), tables: tables.collect() }

@@ -90,12 +90,13 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What was asked for: kinds and PMUs narrow the list, words and patterns search in it.
+/// What was asked for: kinds and PMUs add up to a list, `--unit` narrows it, words and patterns search in it.
 struct Wanted<'h> {
     sources: Sources<'h>,
     kinds: Vec<Kind>,
     pmus: Vec<String>,
     words: Vec<String>,
+    unit: Option<Unit>,
     metrics: Metrics,
     /// Nothing but metrics was asked for.
     only_metrics: bool,
@@ -114,6 +115,50 @@ enum Metrics {
     Groups,
 }
 
+/// The PMUs of `--unit`: nothing of others is listed.
+struct Unit {
+    /// As it was typed, fit to be shown.
+    name: String,
+    pmus: Vec<String>,
+    /// All that the kernel's own PMUs have: these have generic names.
+    kinds: Vec<Kind>,
+}
+
+impl Unit {
+    /// The PMUs that this names, or is a pattern of.
+    fn named(typed: &str, sources: &Sources<'_>) -> Result<Self> {
+        let mut unit = Self { name: cleaned(typed), pmus: Vec::new(), kinds: Vec::new() };
+        let fits = |name: &&String| *name == typed || glob::is_pattern(typed) && glob::matches(typed, name);
+        for name in sources.pmus.iter().filter(fits) {
+            match Kind::named(name) {
+                Some(kind) => unit.kinds.push(kind),
+                None => unit.pmus.push(name.clone()),
+            }
+        }
+        if unit.pmus.is_empty() && unit.kinds.is_empty() {
+            let names = sources.host.pmu_names().join(", ");
+            return Err(Error::new(format!("there is no PMU {}", unit.name))
+                .try_this(format!("one of: {}", cleaned(names))));
+        }
+        Ok(unit)
+    }
+
+    /// Whether it may have something of a kind.
+    fn has_kind(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind) || is_a_pmus(kind) && !self.pmus.is_empty()
+    }
+}
+
+/// Whether what is of this kind says which PMU it is of.
+fn is_a_pmus(kind: Kind) -> bool {
+    matches!(kind, Kind::Pmu | Kind::Vendor | Kind::Raw)
+}
+
+/// Whether this PMU is one of those, or an instance of one.
+fn is_among(pmus: &[String], pmu: &str) -> bool {
+    pmus.iter().any(|asked| listing::is_same_pmu(asked, pmu))
+}
+
 impl<'h> Wanted<'h> {
     fn new(typed: &List, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
@@ -121,6 +166,7 @@ impl<'h> Wanted<'h> {
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),
+            unit: None,
             metrics: Metrics::None,
             only_metrics: false,
             deprecated: typed.deprecated,
@@ -137,32 +183,24 @@ impl<'h> Wanted<'h> {
                 _ => wanted.words.push(word.clone()),
             }
         }
-        if let Some(pmu) = &typed.unit {
-            let fits = |name: &&String| *name == pmu || glob::is_pattern(pmu) && glob::matches(pmu, name);
-            for name in pmus.iter().filter(fits) {
-                // The kernel's own PMUs have the generic names.
-                match Kind::named(name) {
-                    Some(kind) => wanted.kinds.push(kind),
-                    None => wanted.pmus.push(name.clone()),
-                }
-            }
-            if wanted.pmus.is_empty() && wanted.kinds.is_empty() {
-                let names = host.pmu_names().join(", ");
-                return Err(Error::new(format!("there is no PMU {}", cleaned(pmu)))
-                    .try_this(format!("one of: {}", cleaned(names))));
-            }
-        }
+        wanted.unit = typed.unit.as_ref().map(|typed| Unit::named(typed, &wanted.sources)).transpose()?;
         wanted.only_metrics = wanted.metrics != Metrics::None;
-        if wanted.metrics == Metrics::None && wanted.kinds.is_empty() && wanted.pmus.is_empty() {
+        if wanted.metrics == Metrics::None && wanted.is_of_all_kinds() && wanted.unit.is_none() {
             wanted.metrics = Metrics::Each;
         }
         Ok(wanted)
     }
 
+    /// No kind and no PMU was named.
+    fn is_of_all_kinds(&self) -> bool {
+        self.kinds.is_empty() && self.pmus.is_empty()
+    }
+
     fn kind(&self, kind: Kind) -> bool {
-        let of_a_pmu = matches!(kind, Kind::Pmu | Kind::Vendor | Kind::Raw) && !self.pmus.is_empty();
-        let names_none = self.kinds.is_empty() && self.pmus.is_empty();
-        self.kinds.contains(&kind) || of_a_pmu || names_none && !self.only_metrics
+        let is_named = self.kinds.contains(&kind)
+            || is_a_pmus(kind) && !self.pmus.is_empty()
+            || self.is_of_all_kinds() && !self.only_metrics;
+        is_named && self.unit.as_ref().is_none_or(|unit| unit.has_kind(kind))
     }
 
     /// Whether one of the words stands in these names or in the text, or one of the patterns is of a name.
@@ -178,7 +216,8 @@ impl<'h> Wanted<'h> {
     fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
         let fits = |metric: &&Definition<'_>| {
             let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
-            self.metrics != Metrics::None && self.has_word(names, metric.help)
+            // They are computed of whatever PMU has the events.
+            self.metrics != Metrics::None && self.unit.is_none() && self.has_word(names, metric.help)
         };
         NAMED.iter().filter(fits)
     }
@@ -189,7 +228,8 @@ impl<'h> Wanted<'h> {
         let metrics = (self.metrics != Metrics::None).then(|| vendor.metrics()).into_iter().flatten();
         metrics.filter(move |metric| {
             let is_here = here.contains(metric.pmu) || metric.pmu.is_empty() && !here.is_empty();
-            let is_wanted = self.pmus.is_empty() || self.pmus.iter().any(|pmu| pmu == metric.pmu);
+            let is_wanted = (self.pmus.is_empty() || is_among(&self.pmus, metric.pmu))
+                && self.unit.as_ref().is_none_or(|unit| is_among(&unit.pmus, metric.pmu));
             let names = std::iter::once(metric.name).chain(metric.groups.split(';'));
             is_here && is_wanted && self.has_word(names, metric.text.unwrap_or_default())
         })
@@ -197,11 +237,9 @@ impl<'h> Wanted<'h> {
 
     fn takes(&self, listed: &Listed) -> bool {
         // A PMU narrows what is a PMU's; a kind that was asked for as well stays whole.
-        let pmu_fits = self.pmus.is_empty()
-            || self.kinds.contains(&listed.kind)
-            || listed.pmu.as_ref().is_some_and(|pmu| {
-                self.pmus.iter().any(|asked| asked == pmu || listing::is_same_pmu(asked, pmu))
-            });
+        let is_of = |pmus: &[String]| listed.pmu.as_ref().is_some_and(|pmu| is_among(pmus, pmu));
+        let pmu_fits = (self.pmus.is_empty() || self.kinds.contains(&listed.kind) || is_of(&self.pmus))
+            && self.unit.as_ref().is_none_or(|unit| unit.kinds.contains(&listed.kind) || is_of(&unit.pmus));
         if !self.deprecated && listed.manual.as_ref().is_some_and(|manual| manual.is_deprecated) {
             return false;
         }
@@ -220,9 +258,20 @@ impl<'h> Wanted<'h> {
             .flat_map(|word| text::nearest(word, all.iter().map(String::as_str), 3))
             .collect();
         near.dedup();
-        let error = match words.is_empty() {
-            true => Error::new("there is no event of this kind here"),
-            false => Error::new(format!("no event has {} in its name or description", words.join(" or "))),
+        let what = if self.only_metrics && self.is_of_all_kinds() { "metric" } else { "event" };
+        let error = match (&self.unit, words.is_empty()) {
+            (None, true) => Error::new(format!("there is no {what} of this kind here")),
+            (Some(unit), true) => Error::new(format!("the PMU {} has no {what} of this kind", unit.name)),
+            (unit, false) => {
+                let of = unit.as_ref().map(|unit| format!(" of {}", unit.name)).unwrap_or_default();
+                Error::new(format!("no {what}{of} has {} in its name or description", words.join(" or ")))
+            }
+        };
+        let error = match &self.unit {
+            Some(unit) if self.kinds.iter().any(|&kind| !unit.has_kind(kind)) => {
+                error.why("generic events and those of the kernel are listed for no PMU: it finds one itself")
+            }
+            _ => error,
         };
         let known = vendor.models().first().filter(|_| self.kinds.contains(&Kind::Vendor));
         let error = match known.filter(|model| host.pmu(&model.pmu).is_none()) {
@@ -233,7 +282,12 @@ impl<'h> Wanted<'h> {
             None => error,
         };
         match near.is_empty() {
-            true => error.try_this("pmc list without words shows all there are"),
+            true => match &self.unit {
+                None => error.try_this("pmc list without words shows all there are"),
+                Some(unit) => {
+                    error.try_this(format!("pmc list --unit '{}' shows all that it has", unit.name))
+                }
+            },
             false => error.try_this(format!("did you mean {}?", near.join(", "))),
         }
     }
@@ -246,7 +300,8 @@ fn contains(text: &str, word: &str) -> bool {
 }
 
 fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
-    if wanted.words.is_empty() && wanted.kinds.is_empty() && wanted.pmus.is_empty() && !wanted.only_metrics {
+    let is_all = wanted.is_of_all_kinds() && wanted.unit.is_none() && wanted.words.is_empty();
+    if is_all && !wanted.only_metrics {
         for name in wanted.sources.names() {
             writeln!(out, "{}", cleaned(&name))?;
         }
@@ -416,12 +471,14 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
         let reason = error.map(|error| why("", no_tracepoint(error)));
         reason.map(|reason| Unreadable { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
     };
+    // That they cannot be read is an answer to who asked for them.
+    let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
     if typed.json {
         let catalog =
             Catalog { version: catalog::VERSION, events: entries.collect(), unreadable: unreadable() };
         serde_json::to_writer_pretty(&mut *out, &catalog)?;
         writeln!(out)?;
-        return Ok(true);
+        return Ok(!catalog.events.is_empty() || asked_for_them && !catalog.unreadable.is_empty());
     }
     // A file has no edge.
     let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
@@ -435,7 +492,6 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
     drop(entries);
     let slow = trier.cache.is_slow_to_close();
     let unreadable = unreadable();
-    let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
     if found || (asked_for_them && !unreadable.is_empty()) {
         writer.finish(&unreadable)?;
         found = true;

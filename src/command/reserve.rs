@@ -73,7 +73,8 @@ const VERSION: u32 = 1;
 
 /// Reserves, and says what there is to say, to a program (`json`) or a person; the result is to be kept.
 fn reserve(path: &Path, json: bool) -> Result<Prepared> {
-    let prepared = LockFile::open(path).and_then(|file| acquire(&file))?;
+    let prepared = LockFile::open(path).and_then(|file| acquire(&file));
+    let prepared = prepared.map_err(|error| error.explain("count without it: leave pmc reserve away"))?;
     if json {
         let others: Vec<_> = prepared.others.iter().map(ToString::to_string).collect();
         let object = json!({

@@ -102,6 +102,9 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
     let model = vendor.models().first().map(|model| model.name.as_str());
     let (core, unit) = pmu.split_once("_unc_").map_or((pmu, None), |(core, unit)| (core, Some(unit)));
     let is_model = MODELS.iter().any(|(prefix, own)| *prefix == core && Some(*own) == model);
+    if core.starts_with("amd64") {
+        return Err("of AMD's events only the library has the names that it gives them".to_owned());
+    }
     if !pmu.is_empty() && !is_model {
         let here = model.unwrap_or("one that pmc has no table for");
         return Err(format!("pmc's tables have nothing called {pmu} here: this CPU is {here}"));
@@ -114,8 +117,8 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
         _ => None,
     };
     let mut parts = event.split(':');
-    let mut name = parts.next().unwrap_or_default().to_owned();
-    let (mut letters, mut terms) = (String::new(), Vec::new());
+    let event = parts.next().unwrap_or_default();
+    let (mut letters, mut terms, mut masks) = (String::new(), Vec::new(), Vec::new());
     for part in parts {
         match part.split_once('=').unwrap_or((part, "1")) {
             ("u" | "k" | "h" | "e" | "i" | "t" | "intx" | "intxcp", "0") | ("mg", "0") | ("mh", "1") => {}
@@ -131,13 +134,15 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
             }
             (word @ ("period" | "freq" | "ldlat"), number) => terms.push(format!("{word}={number}")),
             _ if part.contains('=') => return Err(format!("pmc's tables cannot say `{part}`")),
-            _ => name = format!("{name}.{part}"),
+            _ => masks.push(part),
         }
     }
+    let name = [&[event], masks.as_slice()].concat().join(".");
     let found = vendor.named(&name);
     let mut fitting = found.iter().filter(|event| wanted_pmu.is_none_or(|pmu| event.pmu == pmu));
     let Some(event) = fitting.next() else {
-        return Err(format!("pmc's tables for this CPU have no event {name}"));
+        return Err(only_the_library(event, &masks, &vendor)
+            .unwrap_or_else(|| format!("pmc's tables for this CPU have no event {name}")));
     };
     let device = match &unit {
         Some((_, instance)) if host.pmu(instance).is_some() => instance,
@@ -148,6 +153,17 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
     let own = event.terms.split(',').filter(|term| !given(term)).map(str::to_owned);
     let all: Vec<String> = own.chain(terms.iter().cloned()).collect();
     Ok(format!("{device}/{}/{letters}", all.join(",")))
+}
+
+/// Why an event is none of the tables' although the library may know it: they have whole events, of which it
+/// puts some together from parts.
+fn only_the_library(event: &str, masks: &[&str], vendor: &Vendor) -> Option<String> {
+    if event.to_ascii_uppercase().starts_with("OFFCORE_RESPONSE_") {
+        return Some(format!("only the library puts requests and responses of {event} together"));
+    }
+    let is_event = |mask: &&str| !vendor.named(&format!("{event}.{mask}")).is_empty();
+    (masks.len() > 1 && masks.iter().all(is_event))
+        .then(|| format!("only the library puts several unit masks together: {}", masks.join(", ")))
 }
 
 /// `cha0` → `uncore_cha` and `uncore_cha_0`.
@@ -188,7 +204,13 @@ mod tests {
             ("skylake-x", "spr::INST_RETIRED:ANY_P", "this CPU is skylakex"),
             ("skylake-x", "skx::NO_SUCH:EVENT", "have no event NO_SUCH.EVENT"),
             ("skylake-x", "skx::FRONTEND_RETIRED:DSB_MISS:fe_thres=2", "cannot say `fe_thres=2`"),
-            ("zen4", "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS", "this CPU is amdzen4"),
+            (
+                "skylake-x",
+                "skx::OFFCORE_RESPONSE_0:DMND_DATA_RD:ANY_RESPONSE",
+                "only the library puts requests",
+            ),
+            ("skylake-x", "skx::L2_RQSTS:MISS:REFERENCES", "several unit masks together: MISS, REFERENCES"),
+            ("zen4", "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS", "of AMD's events only the library"),
         ] {
             assert!(said(cpu, name).unwrap_err().contains(why), "{name}");
         }

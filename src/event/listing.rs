@@ -297,20 +297,13 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
             *of_cores.entry(event.name.to_ascii_lowercase()).or_default() += 1;
         }
     }
-    let model = |pmu: &str| {
-        let models = vendor.models();
-        models
-            .iter()
-            .find(|model| model.pmu == pmu)
-            .or_else(|| models.iter().find(|model| model.pmu.is_empty()))
-    };
     let listed = |event: vendor::Event<'_>| {
         let name = event.name.to_ascii_lowercase();
         let is_shared = of_cores.get(&name).is_some_and(|&kinds| kinds > 1);
         let has = |flag: char| event.flags.contains(flag);
         let manual = Manual {
-            table: model(event.pmu).map(|model| model.name.clone()).unwrap_or_default(),
-            is_imported: model(event.pmu).is_some_and(vendor::Model::imported_events),
+            table: event.model.to_owned(),
+            is_imported: event.is_imported,
             counters: event.counters.to_owned(),
             precise: match (has('P'), has('p')) {
                 (true, _) => Some(Precise::Only),

@@ -267,16 +267,10 @@ impl<'a> Line<'a> {
         parser: &mut Parser<'_>,
         places: &mut Places,
     ) -> Result<Vec<EventGroup>, String> {
-        let text = if is_dynamic { self.dynamic(host)? } else { self.fixed()? };
-        let mut groups = parser.parse(&text).or_else(|error| {
-            let is_of_model = self.event.ends_with(&text) && !text.contains(|c: char| c.is_ascii_lowercase());
-            if !is_of_model {
-                return Err(error.message);
-            }
-            // A name of a code of one processor model.
-            let (pmu, name) = self.event.split_once("::").unwrap_or(("", self.event));
-            parser.parse(&format!("{pmu}::{name}")).map_err(|error| error.message)
-        })?;
+        let mut groups = match is_dynamic {
+            true => parser.parse(&self.dynamic(host)?).map_err(|error| error.message)?,
+            false => self.fixed(parser)?,
+        };
         let cpus = places.take(self.place)?;
         for event in groups.iter_mut().flat_map(|group| &mut group.events) {
             self.event.clone_into(&mut event.name);
@@ -303,19 +297,28 @@ impl<'a> Line<'a> {
     }
 
     /// An event of libpfm4, of a code, of RAPL, or pmc's own.
-    fn fixed(&self) -> Result<String, String> {
+    fn fixed(&self, parser: &mut Parser<'_>) -> Result<Vec<EventGroup>, String> {
+        let mut parse = |text: &str| parser.parse(text).map_err(|error| error.message);
         if self.event.starts_with("RAW:") {
             let code = self.code.ok_or("a RAW: event needs rawcode=0x…")?;
             // The agent leaves hypervisor and guests out.
-            return Ok(format!("r{code}:ukH"));
+            return parse(&format!("r{code}:ukH"));
         }
         if let Some(register) = self.event.strip_prefix("RAPL:") {
             let known = RAPL.iter().find(|(own, _)| *own == register);
-            return known.map(|(_, event)| format!("power/{event}/")).ok_or_else(|| {
+            let (_, event) = known.ok_or_else(|| {
                 "a limit of the package, which nothing counts: /sys/class/powercap shows it".to_owned()
-            });
+            })?;
+            return parse(&format!("power/{event}/"));
         }
-        libpfm(self.event)
+        match (kernels_own(self.event), of_model(self.event)) {
+            (Some(Ok(text)), None) => parse(&text),
+            (Some(Ok(text)), Some(name)) => parse(&text).or_else(|why| parse(&name).map_err(|_| why)),
+            (Some(Err(why)), name) => name.and_then(|name| parse(&name).ok()).ok_or(why),
+            // What the library does not know may be pmc's own word in capitals.
+            (None, Some(name)) => parse(&name).or_else(|why| parse(bare(self.event)).map_err(|_| why)),
+            (None, None) => parse(bare(self.event)),
+        }
     }
 }
 
@@ -343,9 +346,27 @@ const EQUALS: [(&str, &str); 12] = [
     ("BRANCH_MISSES_RETIRED", "branch-misses"),
 ];
 
-/// `PMU::EVENT:UMASK:MODIFIER`, as pmc's event text; what is not known to be libpfm4's is taken for that
-/// already.
-fn libpfm(text: &str) -> Result<String, String> {
+/// An event without the library's PMU before it.
+fn bare(event: &str) -> &str {
+    event.split_once("::").map_or(event, |(_, event)| event)
+}
+
+/// The name as one of the library's of a processor model: with its PMU, or one of capitals before the first
+/// colon. Behind that stand unit masks and modifiers, which may be small letters.
+fn of_model(event: &str) -> Option<String> {
+    match event.split_once("::") {
+        Some(("perf", _)) => None,
+        Some(_) => Some(event.to_owned()),
+        None => {
+            let name = event.split(':').next().unwrap_or_default();
+            (!name.contains(|c: char| c.is_ascii_lowercase())).then(|| format!("::{event}"))
+        }
+    }
+}
+
+/// What `PMU::EVENT:UMASK:MODIFIER` is among the events that the kernel names itself, as pmc's event text, or
+/// why it is none of an uncore PMU's; `None` where it is no event of that kind.
+fn kernels_own(text: &str) -> Option<Result<String, String>> {
     let (pmu, rest) = text.split_once("::").unwrap_or(("", text));
     let mut parts = rest.split(':');
     let event = parts.next().unwrap_or_default();
@@ -366,19 +387,19 @@ fn libpfm(text: &str) -> Result<String, String> {
             ("UNC_M_CAS_COUNT", ["RD"]) => format!("{device}/cas_count_read/"),
             ("UNC_M_CAS_COUNT", ["WR"]) => format!("{device}/cas_count_write/"),
             _ => {
-                return Err(format!(
+                return Some(Err(format!(
                     "the kernel has no name for it; in pmc's words: {device}/event=…,umask=…/"
-                ));
+                )));
             }
         },
         (None, Some(("", generic))) => generic_name(generic),
-        (None, _) => match EQUALS.iter().find(|(own, _)| *own == event && masks.is_empty()) {
-            Some((_, generic)) => (*generic).to_owned(),
-            None => return Ok(rest.to_owned()),
-        },
+        (None, _) => {
+            let (_, generic) = EQUALS.iter().find(|(own, _)| *own == event && masks.is_empty())?;
+            (*generic).to_owned()
+        }
     };
     let colon = if letters.is_empty() { "" } else { ":" };
-    Ok(format!("{name}{colon}{letters}{qualifiers}"))
+    Some(Ok(format!("{name}{colon}{letters}{qualifiers}")))
 }
 
 /// `HW_CPU_CYCLES` → `cpu-cycles`.

@@ -248,7 +248,7 @@ fn nothing_to_qualify(qualifier: &Term<'_>) -> Fault {
 
 /// Whether a name of libpfm4 begins here: a PMU of its, or none, before two colons.
 fn is_libpfm(rest: &str) -> bool {
-    let is_pmu = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let is_pmu = |c: char| c.is_ascii_alphanumeric() || c == '_';
     rest.trim_start_matches(is_pmu).starts_with("::")
 }
 
@@ -433,7 +433,7 @@ impl<'a> Reader<'a> {
             self.at += keyword.len();
             Body::Kprobe { place: self.kprobe(&mut modifiers)?, returns: keyword == "kretprobe:" }
         } else if is_libpfm(rest) {
-            Body::Libpfm(self.until(&[',', '{', '}']))
+            Body::Libpfm(self.libpfm()?)
         } else {
             self.named(&mut modifiers)?
         };
@@ -451,6 +451,17 @@ impl<'a> Reader<'a> {
         }
         let text = self.text[start..self.at].trim_end();
         Ok(EventSyntax { text: Word { text, at: start }, body, terms, modifiers, qualifiers: Vec::new() })
+    }
+
+    /// `PMU::EVENT:UMASK:MODIFIER`
+    fn libpfm(&mut self) -> Result<Word<'a>> {
+        let word = self.until(&[',', '{', '}']);
+        if word.text.ends_with("::") {
+            let end = word.span().end;
+            return Err(Fault::at(&(end..end), "an event is missing after `::`")
+                .expected("a name of libpfm4's, as in skx::MEM_LOAD_RETIRED:L3_MISS:u"));
+        }
+        Ok(word)
     }
 
     /// `name`, `name:mods`, `a:b`, `a:b:mods`

@@ -79,13 +79,25 @@ fn have_periods(groups: &[EventGroup]) -> Result<()> {
     };
     match sampled.find(without) {
         None => Ok(()),
-        Some(spec) => Err(Error::usage(format!("-c auto: no period is recommended for `{}`", spec.name))
-            .why(
-                "periods come with the names that a CPU's maker gave to its events; generic events have none",
-            )
-            .try_this("-c N, or -F HZ")
-            .try_this("the maker's name of the event: pmc list shows them")),
+        Some(spec) => Err(no_period(spec)),
     }
+}
+
+fn no_period(spec: &EventSpec) -> Error {
+    let error = Error::usage(format!("-c auto: no period is recommended for `{}`", spec.name));
+    let is_of_cores =
+        spec.core_cpus.is_some() || spec.attr().is_none_or(|attr| attr.kind() < kind::FIRST_DYNAMIC);
+    if spec.system_wide && !is_of_cores {
+        return error
+            .why(
+                "its PMU counts for a package or a device: makers have periods for the events of cores alone",
+            )
+            .try_this("pmc stat -a, which counts it");
+    }
+    error
+        .why("periods come with the names that a CPU's maker gave to events of its cores, though not to all; generic events have none")
+        .try_this("-c N, or -F HZ")
+        .try_this("another name of the maker's: pmc list --long vendor shows the periods")
 }
 
 /// As with perf, cpu-clock is sampled where the machine has no cycles.

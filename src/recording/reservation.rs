@@ -34,7 +34,9 @@ pub(crate) fn reserve<'a>(
     if !groups.into_iter().flat_map(|group| &group.events).any(takes) {
         return Ok(Prepared::default());
     }
-    let prepared = prepare(policy, &LockFile::default_path(host))?;
+    let prepared = prepare(policy, &LockFile::default_path(host))
+        // No other policy is refused.
+        .map_err(|error| error.explain("count without it: leave --reserve=require away"))?;
     prepared.findings.iter().for_each(say::warn);
     Ok(prepared)
 }

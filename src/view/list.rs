@@ -270,7 +270,7 @@ pub fn imported(out: &mut dyn Write, came: &Imported) -> io::Result<()> {
     }
     if came.left_out > 0 {
         let entries = counted(came.left_out, "entry", "entries");
-        writeln!(out, "left out: {entries}, without a name or a formula that could be typed")?;
+        writeln!(out, "left out: {entries}, whose name, code or formula cannot be read")?;
     }
     for (file, why) in came.unread.iter().take(MOST_UNREAD) {
         writeln!(out, "not read: {file}: {why}")?;

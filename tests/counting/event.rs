@@ -852,6 +852,49 @@ fn a_perfevent_conf_on_every_machine() {
 }
 
 #[test]
+fn a_perfevent_conf_takes_the_librarys_modifiers() {
+    let host = Host::rooted(kit::data("cpus/skylake-x"));
+    let text = "[skx]\nskx::UOPS_ISSUED:ANY:u cpu\nskx::UOPS_ISSUED:ANY:c=1:u\nUOPS_ISSUED:ANY:e=1\n\
+        skx::UOPS_ISSUED:ANY:c=1 cpu_rr\nskx_unc_cha0::UNC_CHA_TOR_INSERTS:IA_MISS\nskx::UOPS_ISSUED:NONE:u\n\
+        cycles:u\ncycles:q\n";
+    let conf = perfevent_conf::read(text, &host, &mut Parser::new(&host)).expect("it is understood");
+    for event in conf.groups.iter().flat_map(|group| &group.events).filter(|event| event.name.contains("::"))
+    {
+        let direct = &event::parse(&event.name, &host).expect("it is understood")[0].events[0];
+        assert_eq!(encoded(event), encoded(direct), "{}", event.name);
+    }
+    let names: Vec<&str> =
+        conf.groups.iter().flat_map(|group| &group.events).map(|event| event.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "skx::UOPS_ISSUED:ANY:u",
+            "skx::UOPS_ISSUED:ANY:c=1:u",
+            "UOPS_ISSUED:ANY:e=1",
+            "skx::UOPS_ISSUED:ANY:c=1",
+            "skx_unc_cha0::UNC_CHA_TOR_INSERTS:IA_MISS",
+            "cycles:u"
+        ]
+    );
+    let why: Vec<&str> = conf.left_out.iter().map(|left| left.why.as_str()).collect();
+    assert!(why[0].contains("have no event UOPS_ISSUED.NONE"), "{why:?}");
+    assert!(why[1].contains("`q` is no modifier"), "{why:?}");
+}
+
+#[test]
+fn two_colons_are_the_librarys() {
+    let host = Host::rooted(kit::data("cpus/skylake-x"));
+    for (text, said) in [
+        ("NOPE::X", "libpfm4's `NOPE::X` means nothing here: pmc's tables have nothing called NOPE here"),
+        ("::", "an event is missing after `::`"),
+        ("cycles,skx::", "an event is missing after `::`"),
+    ] {
+        let error = event::parse(text, &host).expect_err("it means nothing").to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
 fn the_perfevent_conf_that_pcp_ships_is_understood_whole() {
     let shipped = "/etc/pcp/perfevent/perfevent.conf";
     let is_there = std::path::Path::new(shipped).exists();

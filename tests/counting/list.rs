@@ -203,6 +203,46 @@ fn manuals_are_searched_and_narrowed() {
 }
 
 #[test]
+fn a_unit_narrows_whatever_was_asked_for() {
+    let ran = |words: &[&str]| -> Ran {
+        kit::pmc_on("skylake-x").arg("list").args(words).output().expect("the binary starts").into()
+    };
+    let pmus = |words: &[&str]| -> std::collections::BTreeSet<String> {
+        let document: Value = serde_json::from_str(&ran(words).expect(0).stdout).expect("JSON");
+        let events = document["events"].as_array().expect("events").iter();
+        events.map(|event| format!("{} {}", event["kind"], event["pmu"]).replace('"', "")).collect()
+    };
+    let only = |wanted: &[&str]| wanted.iter().map(|&text| text.to_owned()).collect();
+    assert_eq!(pmus(&["--json", "--unit", "uncore_imc", "vendor"]), only(&["vendor uncore_imc"]));
+    assert_eq!(pmus(&["--json", "--unit", "cpu", "metric"]), only(&["metric cpu"]));
+    assert_eq!(
+        pmus(&["--json", "--unit", "cpu", "cpu", "uncore_upi", "vendor"]),
+        only(&["vendor cpu", "pmu cpu", "raw cpu"])
+    );
+    assert_eq!(pmus(&["--json", "--unit", "software"]), only(&["software null"]));
+    ran(&["--unit", "cpu", "hw"])
+        .expect(1)
+        .says(&["the PMU cpu has no event of this kind", "listed for no PMU"]);
+    ran(&["--unit", "uncore_imc", "metric"])
+        .expect(1)
+        .says(&["the PMU uncore_imc has no metric of this kind"]);
+    ran(&["--unit", "uncore_imc", "l3_miss"]).expect(1).says(&["no event of uncore_imc has `l3_miss`"]);
+    ran(&["--unit", "nosuch"]).expect(1).says(&["there is no PMU nosuch"]);
+}
+
+#[test]
+fn events_of_one_file_are_told_apart_by_pmu() {
+    let ran = |words: &[&str]| -> Ran {
+        kit::pmc_on("zen4").args(words).output().expect("the binary starts").into()
+    };
+    let umc = ran(&["list", "umc", "vendor"]).expect(0).stdout;
+    assert!(umc.starts_with("vendor amd_umc (amdzen4)\n"), "{umc}");
+    ran(&["info"])
+        .expect(0)
+        .prints(&["  cpu: table amdzen4, 336 events\n", "  uncore: table amdzen4, 166 events\n"]);
+}
+
+#[test]
 fn a_machine_without_the_pmu_says_what_it_lacks() {
     let saved = kit::data("cpus").join("zen4");
     let bare = tempfile::tempdir().expect("a folder");
@@ -234,6 +274,7 @@ fn perfmon() -> tempfile::TempDir {
         r#"{"Events": [
             {"EventName": "MEM_LOAD_RETIRED.L3_MISS", "EventCode": "0xD1", "UMask": "0x20", "Counter": "0,1,2,3",
              "BriefDescription": "Loads that missed\u001b[31m the L3", "SampleAfterValue": "50021"},
+            {"EventName": "BAD.CODE", "EventCode": "0xZZ"}, {"EventName": "BAD.MASK", "EventCode": "0xD1", "UMask": "-1"},
             {"EventName": "BRAND_NEW.EVENT", "EventCode": "0xFE", "UMask": "0x1", "BriefDescription": "Only here"}]}"#,
     );
     tree
@@ -250,6 +291,7 @@ fn imported_tables_win_and_say_so() {
     ran(&["list", "--import", from]).expect(0).prints(&[
         "Intel's perfmon: 2 events and 0 metrics of 1 model, kept in ",
         "this CPU's are among them: skylakex",
+        "left out: 2 entries, whose name, code or formula cannot be read",
     ]);
     assert!(home.path().join("pmc/events/intel/skylakex.core.tsv").exists());
     let list = ran(&["list", "cpu", "vendor"]).expect(0).stdout;
@@ -262,6 +304,10 @@ fn imported_tables_win_and_say_so() {
     ran(&["list", "metric", "--names"]).expect(0).prints(&["tma_dram_bound"]);
     ran(&["info"]).expect(0).prints(&["cpu: table skylakex, 2 events and ", "(the events imported)"]);
     ran(&["list", "--import", "/nonexistent"]).expect(1).says(&["reading the folder /nonexistent"]);
+    std::fs::write(tree.path().join("SKX/events/skylakex_core.json"), "[]").expect("a file");
+    ran(&["list", "--import", from])
+        .expect(1)
+        .says(&["no event could be read", "its files are there, and hold none"]);
     let empty = tempfile::tempdir().expect("a folder");
     let empty = empty.path().to_str().expect("UTF-8");
     ran(&["list", "--import", empty])
@@ -306,6 +352,9 @@ fn a_slip_is_answered_with_the_nearest_name() {
     let ran = run(&["list", "cycels"]).expect(1).says(&["no event has `cycels`", "cycles"]);
     assert_eq!(ran.stdout, "");
     run(&["list", "zzzzzzzz"]).expect(1).says(&["no event has `zzzzzzzz`"]);
+    let ran = run(&["list", "--json", "cycels"]).expect(1).says(&["no event has `cycels`", "cycles"]);
+    let document: Value = serde_json::from_str(&ran.stdout).expect("a document all the same");
+    assert_eq!(document["events"], Value::Array(Vec::new()));
 }
 
 #[test]

@@ -215,7 +215,11 @@ fn the_process_behind_an_ofd_lock_is_found() {
 #[test]
 fn a_missing_lock_file_is_explained_and_can_be_created() {
     let place = Place::empty();
-    place.run(&["echo", "ran"]).expect(1).says(&["does not exist", "perflock", "--create"]).silent();
+    let missing = place.run(&["echo", "ran"]);
+    let missing =
+        missing.expect(1).says(&["does not exist", "perflock", "--create", "leave pmc reserve away"]);
+    assert!(!missing.stderr.contains("--reserve="), "it has no such option: {}", missing.stderr);
+    missing.silent();
     place.run(&["-d"]).expect(1).says(&["does not exist"]);
     assert!(reservation::prepare(Policy::Require, &place.lock_file()).is_err());
     let silent = reservation::prepare(Policy::Auto, &place.lock_file()).unwrap();
@@ -572,7 +576,10 @@ fn stat_names_the_real_perfalloc() {
 fn stat_that_requires_a_reservation_fails_before_the_command() {
     let place = Place::empty();
     let words = ["-e", "cycles", "--reserve=require", "echo", "ran"];
-    stat_run(&place, &words).expect(1).says(&["does not exist", "try:"]).silent();
+    stat_run(&place, &words)
+        .expect(1)
+        .says(&["does not exist", "try:", "leave --reserve=require away"])
+        .silent();
     let file = File::create_new(place.lock_file()).unwrap();
     lock::take(&file, Kind::Write).unwrap();
     stat_run(&place, &words).expect(1).says(&[&format!("(pid {})", std::process::id())]).silent();

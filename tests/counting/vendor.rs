@@ -442,4 +442,10 @@ fn freebsd_spells_them_as_it_likes() {
 fn a_recommended_period_must_be_there() {
     let arguments = ["record", "-c", "auto", "-o", "/dev/null", "-e", "cpu-clock", "--", "true"];
     kit::run(&arguments).expect(2).says(&["no period is recommended for `cpu-clock`", "-c N"]);
+    let mut uncore = kit::pmc_on("skylake-x");
+    uncore.args(["record", "-c", "auto", "-a", "-o", "/dev/null", "-e", "unc_m_cas_count.rd", "--", "true"]);
+    let ran: kit::Ran = uncore.output().expect("the binary starts").into();
+    let ran =
+        ran.expect(2).says(&["no period is recommended for `unc_m_cas_count.rd`", "package or a device"]);
+    assert!(!ran.stderr.contains("generic"), "{}", ran.stderr);
 }

@@ -96,13 +96,14 @@ pub enum Error {
     },
 }
 
-impl From<Error> for UserError {
-    fn from(error: Error) -> Self {
-        match error {
+impl Error {
+    /// In words for the user. `without`: how who asked can do without the reservation.
+    pub fn explain(self, without: &str) -> UserError {
+        match self {
             Error::Missing(path) => {
                 UserError::new(format!("reserving the hardware counters: {} does not exist", path.display()))
                     .why("PCP's agent pmdaperfevent creates it when it first starts; it never ran here, so nobody would heed the reservation")
-                    .try_this("count without it: leave --reserve=require away")
+                    .try_this(without)
                     .try_this("as root, create the file for an agent that comes later: pmc reserve --create")
             }
             Error::Unusable { path, source } => {
@@ -120,7 +121,7 @@ impl From<Error> for UserError {
                 UserError::io(format!("locking the lock file {}", path.display()), source)
                     .why("the file system that it is on has no record locks, or nobody who serves them (NFS without lockd)")
                     .try_this("keep it on a local file system, for PCP's agent too: PCP_PMDAS_DIR in /etc/pcp.conf")
-                    .try_this("count without it: --reserve=off")
+                    .try_this(without)
             }
             Error::Refused { path, holders } => {
                 UserError::new(format!("reserving the hardware counters: {} has them alone", names(&holders)))

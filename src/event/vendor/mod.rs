@@ -18,7 +18,7 @@ mod model;
 mod row;
 pub mod table;
 
-pub use model::Model;
+pub use model::{Count, Model};
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -39,6 +39,10 @@ pub struct Vendor {
 /// An event of a table; every text as the table has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
+    /// The model whose table it is of: `skylakex`.
+    pub model: &'a str,
+    /// Whether that table has been imported.
+    pub is_imported: bool,
     /// As its maker spells it: `MEM_LOAD_RETIRED.L3_MISS`, `ls_any_fills_from_sys.dram_io_all`.
     pub name: &'a str,
     /// Whose it is: the PMU as sysfs names it, without the instance's number (`uncore_cha`). Never empty.
@@ -208,7 +212,18 @@ impl Vendor {
 fn event<'a>(model: &'a Model, row: row::Row<'a>) -> Event<'a> {
     let [name, pmu, terms, counters, flags, period, extra, text] = row.columns();
     let pmu = if pmu.is_empty() { &model.pmu } else { pmu };
-    Event { name, pmu, terms, counters, flags, period: period.parse().ok(), extra, text: said(text) }
+    Event {
+        model: &model.name,
+        is_imported: model.imported_events(),
+        name,
+        pmu,
+        terms,
+        counters,
+        flags,
+        period: period.parse().ok(),
+        extra,
+        text: said(text),
+    }
 }
 
 fn said(text: &str) -> Option<&str> {

@@ -24,6 +24,17 @@ pub struct Model {
     pub(super) tables: Vec<Table>,
 }
 
+/// What the tables of a model hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// Events of cores.
+    pub cores: usize,
+    /// Events of other PMUs.
+    pub uncore: usize,
+    /// Metrics.
+    pub metrics: usize,
+}
+
 /// The models of a machine, those of cores first. `id`: what the first CPU is; `is_here`: it is one of this
 /// machine's, whose PMUs tell of others.
 pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
@@ -63,13 +74,16 @@ impl Model {
         self.tables.iter().any(|table| table.is_imported() && table.holds_metrics())
     }
 
-    /// How many events and metrics its tables have.
-    pub fn count(&self) -> (usize, usize) {
+    /// How many events its tables have for cores, how many for the uncore (AMD's have both), and how many
+    /// metrics.
+    pub fn count(&self) -> Count {
         let rows = |metrics: bool| {
             let tables = self.tables.iter().filter(move |table| table.holds_metrics() == metrics);
-            tables.map(|table| table.rows().count()).sum()
+            tables.flat_map(Table::rows)
         };
-        (rows(false), rows(true))
+        let events = rows(false).count();
+        let cores = rows(false).filter(|row| row.is_of_cores()).count();
+        Count { cores, uncore: events - cores, metrics: rows(true).count() }
     }
 
     /// Adds tables of the kinds that it has none of.
@@ -194,6 +208,21 @@ mod tests {
         assert_eq!(of("AuthenticAMD-26-50-0"), ["cpu/amdzen6"]);
         assert_eq!(of("HygonGenuine-24-0-1"), [""; 0]);
         assert_eq!(of("GenuineIntel-6-BE-0"), ["cpu/alderlaken", "/alderlaken"], "no hybrid");
+    }
+
+    #[test]
+    fn events_are_counted_by_whose_they_are() {
+        let host = Host::rooted("/nonexistent");
+        for (id, wanted) in [
+            ("AuthenticAMD-25-61-2", &[("cpu", 336, 166, 0)][..]),
+            ("GenuineIntel-6-55-4", &[("cpu", 470, 0, 260), ("", 0, 3308, 0)]),
+        ] {
+            let models = models(&host, id, true);
+            let counts = models.iter().map(|model| (model.pmu.as_str(), model.count()));
+            let counts: Vec<_> =
+                counts.map(|(pmu, count)| (pmu, count.cores, count.uncore, count.metrics)).collect();
+            assert_eq!(counts, wanted, "{id}");
+        }
     }
 
     #[test]

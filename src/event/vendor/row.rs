@@ -31,6 +31,11 @@ impl<'a> Row<'a> {
         std::array::from_fn(|_| columns.next().unwrap_or_default())
     }
 
+    /// Of an event: no PMU stands in its second column.
+    pub(super) fn is_of_cores(self) -> bool {
+        self.0.split('\t').nth(1).unwrap_or_default().is_empty()
+    }
+
     /// Its first column.
     pub(super) fn name(self) -> &'a str {
         self.0.split('\t').next().unwrap_or_default()

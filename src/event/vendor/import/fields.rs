@@ -2,7 +2,8 @@
 //! fields alike; the kernel's have fewer.
 //!
 //! Numbers are `0x1F`, `31` or empty words (`na`, `null`, `tbd`); of alternatives (`"0xB7, 0xBB"`) the first
-//! is the event, since the kernel takes the second where the first is in use.
+//! is the event, since the kernel takes the second where the first is in use. An event of whose code a part
+//! is none of these is left out: it would count something else.
 
 use serde_json::{Map, Value};
 
@@ -64,6 +65,35 @@ fn is_set(object: &Object, field: &str) -> bool {
     number(object, field).is_some_and(|number| number != 0)
 }
 
+/// A part of an event's code that is no number, or too large for one.
+struct Unreadable;
+
+/// A part of an event's code, 0 where it has none.
+fn code(object: &Object, field: &str) -> Result<u64, Unreadable> {
+    Ok(code_if_any(object, field)?.unwrap_or(0))
+}
+
+/// A part of an event's code, the first of alternatives; `None` where it is left out or an empty word.
+fn code_if_any(object: &Object, field: &str) -> Result<Option<u64>, Unreadable> {
+    if matches!(object.get(field), Some(Value::Array(_) | Value::Object(_))) {
+        return Err(Unreadable);
+    }
+    let text = word(object, field);
+    let of_word = |word: &str| match number_of(word) {
+        None if !["", "na", "null", "tbd"].contains(&word.trim().to_ascii_lowercase().as_str()) => {
+            Err(Unreadable)
+        }
+        number => Ok(number),
+    };
+    let numbers = text.split(',').map(of_word).collect::<Result<Vec<_>, _>>()?;
+    Ok(numbers.first().copied().flatten())
+}
+
+/// What stands above the eight bits of a code.
+fn above(code: u64) -> Result<u64, Unreadable> {
+    code.checked_mul(0x100).ok_or(Unreadable)
+}
+
 /// The PMU of a `Unit`; empty for the cores.
 pub(super) fn pmu(unit: &str) -> String {
     match unit {
@@ -92,19 +122,24 @@ pub(super) fn pmu(unit: &str) -> String {
     }
 }
 
-/// An event; `None` where it has no name. `experimental`: the file says so of all its events.
+/// An event; `None` where it has no name, or its code cannot be read. `experimental`: the file says so of all
+/// its events.
 pub(super) fn event(object: &Object, experimental: bool) -> Option<Event> {
+    coded(object, experimental).ok()
+}
+
+fn coded(object: &Object, experimental: bool) -> Result<Event, Unreadable> {
     let name = word(object, "EventName")
         .replace("OFFCORE_RESPONSE_0", "OFFCORE_RESPONSE")
         .replace(":request=", ".")
         .replace(":response=", ".");
     if name.is_empty() {
-        return None;
+        return Err(Unreadable);
     }
     let pmu = pmu(&word(object, "Unit"));
     let is_core = pmu.is_empty();
-    let (mut event, mut umask) = (number(object, "EventCode"), number(object, "UMask").unwrap_or(0));
-    let mut any = is_set(object, "AnyThread");
+    let (mut event, mut umask) = (code_if_any(object, "EventCode")?, code(object, "UMask")?);
+    let mut any = code(object, "AnyThread")? != 0;
     let mut extra = Vec::new();
     // Intel's codes of fixed counters are no events for Linux, which has the general ones in their place.
     let is_fixed = word(object, "Counter").to_ascii_lowercase().starts_with("fixed");
@@ -116,57 +151,57 @@ pub(super) fn event(object: &Object, experimental: bool) -> Option<Event> {
         _ => None,
     };
     if let Some((code, mask)) = general.filter(|_| is_core && is_fixed) {
-        extra.push(format!("pseudo={:#x}", umask << 8 | event.unwrap_or(0)));
+        extra.push(format!("pseudo={:#x}", above(umask)? | event.unwrap_or(0)));
         (event, umask, any) = (Some(code), mask, name.ends_with("_ANY"));
     }
-    let event = event.unwrap_or(0) | number(object, "ExtSel").unwrap_or(0) << 8;
-    let mut terms = match number(object, "ConfigCode") {
+    let event = event.unwrap_or(0) | above(code(object, "ExtSel")?)?;
+    let mut terms = match code_if_any(object, "ConfigCode")? {
         Some(config) => vec![format!("config={config:#x}")],
         None => vec![format!("event={event:#x}")],
     };
-    let wide = number(object, "UMaskExt").unwrap_or(0);
-    let mut masks = [number(object, "PortMask").unwrap_or(0), number(object, "FCMask").unwrap_or(0)];
+    let wide = code(object, "UMaskExt")?;
+    let mut masks = [code(object, "PortMask")?, code(object, "FCMask")?];
     // There the kernel has terms of their own for what stands above the mask.
     if pmu == "uncore_iio" {
         if masks == [0, 0] {
             masks = [wide >> 4 & 0xfff, wide >> 16 & 7];
         }
     } else {
-        umask |= wide << 8;
+        umask |= above(wide)?;
     }
     for (term, value) in [
         ("umask", umask),
         ("ch_mask", masks[0]),
         ("fc_mask", masks[1]),
-        ("rdwrmask", number(object, "RdWrMask").unwrap_or(0)),
-        ("enallcores", number(object, "EnAllCores").unwrap_or(0)),
-        ("enallslices", number(object, "EnAllSlices").unwrap_or(0)),
-        ("sliceid", number(object, "SliceId").unwrap_or(0)),
-        ("threadmask", number(object, "ThreadMask").unwrap_or(0)),
-        ("type", number(object, "NodeType").unwrap_or(0)),
-        ("eventid", number(object, "EventidCode").unwrap_or(0)),
+        ("rdwrmask", code(object, "RdWrMask")?),
+        ("enallcores", code(object, "EnAllCores")?),
+        ("enallslices", code(object, "EnAllSlices")?),
+        ("sliceid", code(object, "SliceId")?),
+        ("threadmask", code(object, "ThreadMask")?),
+        ("type", code(object, "NodeType")?),
+        ("eventid", code(object, "EventidCode")?),
     ] {
         if value != 0 {
             terms.push(format!("{term}={value:#x}"));
         }
     }
     for (term, value) in [
-        ("cmask", number(object, "CounterMask").unwrap_or(0)),
-        ("inv", number(object, "Invert").unwrap_or(0)),
-        ("edge", number(object, "EdgeDetect").unwrap_or(0)),
+        ("cmask", code(object, "CounterMask")?),
+        ("inv", code(object, "Invert")?),
+        ("edge", code(object, "EdgeDetect")?),
         ("any", u64::from(any)),
     ] {
         if value != 0 {
             terms.push(format!("{term}={value}"));
         }
     }
-    register(object, &mut terms, &mut extra);
-    filter(object, &mut terms, &mut extra);
+    register(object, &mut terms, &mut extra)?;
+    filter(object, &mut terms, &mut extra)?;
     let second = |field: &str| number_of(word(object, field).split(',').nth(1)?);
     for (field, key) in [("EventCode", "event2"), ("UMask", "umask2")] {
         extra.extend(second(field).map(|value| format!("{key}={value:#x}")));
     }
-    Some(Event {
+    Ok(Event {
         name,
         pmu,
         terms: terms.join(","),
@@ -179,19 +214,21 @@ pub(super) fn event(object: &Object, experimental: bool) -> Option<Event> {
 }
 
 /// A register that is set beside the event.
-fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) {
-    let Some(value) = number(object, "MSRValue") else { return };
-    match number(object, "MSRIndex") {
+fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), Unreadable> {
+    let (index, value) = (code_if_any(object, "MSRIndex")?, code_if_any(object, "MSRValue")?);
+    let Some(value) = value else { return Ok(()) };
+    match index {
         None | Some(0) => {}
         Some(0x1a6 | 0x1a7) => terms.push(format!("offcore_rsp={value:#x}")),
         Some(0x3f6) => terms.extend((value != 0).then(|| format!("ldlat={value:#x}"))),
         Some(0x3f7) => terms.push(format!("frontend={value:#x}")),
         Some(register) => extra.push(format!("msr={register:#x}:{value:#x}")),
     }
+    Ok(())
 }
 
 /// Terms that a filter has, or the register that is to be set by hand.
-fn filter(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) {
+fn filter(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), Unreadable> {
     let filter = word(object, "Filter");
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:[]".contains(c);
     let given: Vec<&str> = filter.split(',').map(str::trim).filter(|term| !term.is_empty()).collect();
@@ -208,11 +245,13 @@ fn filter(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) {
             if !names.is_empty() && !names[0].eq_ignore_ascii_case("na") {
                 extra.push(format!("filter={}", names.join("+")));
             }
-            if let Some(value) = number(object, "FILTER_VALUE").filter(|&value| value != 0) {
+            let value = code(object, "FILTER_VALUE")?;
+            if value != 0 {
                 terms.push(format!("config1={value:#x}"));
             }
         }
     }
+    Ok(())
 }
 
 /// `0,1,2,3` → `0-3`, `Fixed counter 1` → `F1`, `FIXED` → `F`.
@@ -363,6 +402,36 @@ mod tests {
             json!({"Unit": "UMCPMC", "EventName": "umc_cas_cmd.rd", "EventCode": "0x0a", "RdWrMask": "0x1"}),
         );
         assert_eq!((amd.pmu.as_str(), amd.terms.as_str()), ("amd_umc", "event=0xa,rdwrmask=0x1"));
+    }
+
+    #[test]
+    fn an_event_with_an_unreadable_code_is_none() {
+        let with = |field: &str, value: Value| {
+            let mut object =
+                json!({"EventName": "A", "EventCode": "0x1", "UMask": "0x2", "MSRIndex": "0x1a6"});
+            object[field] = value;
+            event(object.as_object().unwrap(), false).map(|event| event.terms)
+        };
+        for (field, value) in [
+            ("EventCode", json!("0xZZ")),
+            ("EventCode", json!("0xFFFFFFFFFFFFFFFFFF")),
+            ("EventCode", json!("0xB7, 0xZZ")),
+            ("EventCode", json!([1])),
+            ("UMask", json!("-1")),
+            ("UMask", json!(-1)),
+            ("UMask", json!({"x": 1})),
+            ("UMaskExt", json!("0xFF00000000000000")),
+            ("ExtSel", json!("yes")),
+            ("CounterMask", json!("1e3")),
+            ("MSRValue", json!("0xffffffffffffffffff")),
+            ("AnyThread", json!("perhaps")),
+        ] {
+            assert_eq!(with(field, value.clone()), None, "{field}: {value}");
+        }
+        for none in [json!(""), json!("na"), json!("NULL"), json!("tbd"), json!(" NA "), json!(null)] {
+            assert_eq!(with("UMask", none.clone()).as_deref(), Some("event=0x1"), "{none}");
+        }
+        assert_eq!(with("SampleAfterValue", json!("-1")).as_deref(), Some("event=0x1,umask=0x2"), "no code");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct Summary {
     pub events: usize,
     /// Metrics of all models.
     pub metrics: usize,
-    /// Entries that are left out: their name or code is none.
+    /// Entries that are left out: their name, code or formula cannot be read.
     pub left_out: usize,
     /// Files that are left out, with the reason.
     pub unread: Vec<(PathBuf, String)>,
@@ -60,13 +60,18 @@ pub fn import(from: &Path, into: &Path) -> Result<Summary> {
     drop(listed);
     let mut reader = Reader { tables: Tables::default(), unread: Vec::new(), files: 0 };
     let form = read(from, &mut reader)?;
-    let Reader { tables, unread, .. } = reader;
+    let Reader { tables, unread, files } = reader;
     let (events, metrics) = tables.count();
     if events + metrics == 0 {
         let error = Error::new(format!("no event could be read below {}", from.display()));
-        return Err(match unread.first() {
-            Some((file, why)) => error.why(format!("{}: {why}", file.display())),
-            None => error.why("its map of models names no file that is there"),
+        return Err(match (unread.first(), tables.left_out) {
+            (Some((file, why)), _) => error.why(format!("{}: {why}", file.display())),
+            (None, 0) if files == 0 => error.why("its map of models names no file that is there"),
+            (None, 0) => error.why("its files are there, and hold none"),
+            (None, entries) => {
+                let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+                error.why(format!("its files are there, but of {entries} name or code cannot be read"))
+            }
         });
     }
     let models = tables.models();
@@ -391,11 +396,31 @@ mod tests {
         let outside = "F,V,Filename,E\nGenuineIntel-6-1,V1,/../../secret_core.json,core\n";
         assert!(refused(&[("mapfile.csv", outside)]).contains("no event could be read"));
         assert!(!store.path().join("mapfile.tsv").exists(), "nothing is written where nothing was read");
-        let odd = r#"[{"EventName": "A", "EventCode": [1], "UMask": {"x": 1}, "MSRValue": "0xffffffffffffffffff",
-            "BriefDescription": "a\u0007\u202eb\nc", "Counter": 5, "SampleAfterValue": -1}]"#;
+        let odd = r#"[{"EventName": "A", "EventCode": "0x0", "MSRValue": "na",
+            "BriefDescription": "a\u0007\u202eb\nc", "Counter": 5, "SampleAfterValue": -1},
+            {"EventName": "B", "EventCode": "0xZZ"}, {"EventName": "C", "EventCode": [1]}]"#;
         let from = tree(&[("mapfile.csv", MAP), ("SKX/events/skylakex_core.json", odd)]);
-        import(from.path(), store.path()).unwrap();
+        let summary = import(from.path(), store.path()).unwrap();
+        assert_eq!((summary.events, summary.left_out), (1, 2));
         let rows = read_back(store.path(), "intel/skylakex.core.tsv");
         assert_eq!(rows, [["A", "", "event=0x0", "5", "", "", "", "a ?b c"]]);
+    }
+
+    #[test]
+    fn a_tree_without_events_says_what_it_has() {
+        let store = tempfile::tempdir().unwrap();
+        let map = "F,V,Filename,E\nGenuineIntel-6-55,V1,/SKX/events/skylakex_core.json,core\n";
+        for (text, why) in [
+            ("[]", "its files are there, and hold none"),
+            (r#"{"Events": []}"#, "its files are there, and hold none"),
+            (r#"[{"EventName": "A", "EventCode": "x"}]"#, "of 1 entry name or code cannot be read"),
+        ] {
+            let from = tree(&[("mapfile.csv", map), ("SKX/events/skylakex_core.json", text)]);
+            let error = import(from.path(), store.path()).unwrap_err();
+            assert!(format!("{error:?}").contains(why), "{text}: {error:?}");
+        }
+        let kernel = "GenuineIntel-6-55,v1,skylakex,core\n";
+        let error = import(tree(&[("mapfile.csv", kernel)]).path(), store.path()).unwrap_err();
+        assert!(format!("{error:?}").contains("names no file that is there"), "{error:?}");
     }
 }
