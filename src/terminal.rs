@@ -8,6 +8,7 @@ pub mod theme;
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use rustix::termios::tcgetwinsize;
 
@@ -70,13 +71,18 @@ impl Stream {
 
     /// Columns and lines of the terminal; `None` where there is none, or where it does not know.
     pub fn size(self) -> Option<(u16, u16)> {
-        let size = match self {
-            Self::Input => tcgetwinsize(std::io::stdin()),
-            Self::Output => tcgetwinsize(std::io::stdout()),
-            Self::Error => tcgetwinsize(std::io::stderr()),
-        };
-        size.ok().map(|size| (size.ws_col, size.ws_row)).filter(|&(columns, lines)| columns > 0 && lines > 0)
+        match self {
+            Self::Input => size(std::io::stdin()),
+            Self::Output => size(std::io::stdout()),
+            Self::Error => size(std::io::stderr()),
+        }
     }
+}
+
+/// The same of a file that is open.
+pub fn size(file: impl AsFd) -> Option<(u16, u16)> {
+    let size = tcgetwinsize(file).ok()?;
+    Some((size.ws_col, size.ws_row)).filter(|&(columns, lines)| columns > 0 && lines > 0)
 }
 
 /// Looks for text on that stream: `wanted` by option, else where colours belong. `background`: where somebody

@@ -219,6 +219,11 @@ impl Attr {
         let bit = 1u64 << flag as u8;
         if on { self.words[5] |= bit } else { self.words[5] &= !bit }
     }
+    /// What the task starts is not measured with it, be it a process or a thread.
+    pub fn inherit_nothing(&mut self) {
+        self.set(Flag::Inherit, false);
+        self.set(Flag::InheritThread, false);
+    }
     /// `precise_ip`: 0 any skid, 1 constant, 2 requested zero, 3 must be zero.
     pub fn precise_ip(&self) -> u8 {
         (self.words[5] >> 15 & 3) as u8

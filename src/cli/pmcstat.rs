@@ -36,6 +36,18 @@ pub struct Counter {
     pub rate: u64,
 }
 
+impl Counter {
+    /// The letter that it was asked for with.
+    pub fn letter(&self) -> char {
+        match (self.system, self.samples) {
+            (false, false) => 'p',
+            (true, false) => 's',
+            (false, true) => 'P',
+            (true, true) => 'S',
+        }
+    }
+}
+
 /// What was typed.
 #[derive(Debug, Default, PartialEq)]
 pub struct Pmcstat {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::sys::replacement::Replacement;
+use crate::sys::standard_output;
 
 /// A place that was named on the command line.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Destination<'_> {
     pub(super) fn write(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         let Self { path, option, keeps } = *self;
         if is_standard(path) {
-            return all(stdout().lock(), write, |error| Error::output("standard output", error));
+            return all(stdout().lock(), write, |error| Error::output(standard_output::name(), error));
         }
         let refused = |error| Error::create(option, path, error);
         let failed = |error| Error::output(path.display(), error);

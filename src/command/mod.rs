@@ -71,9 +71,8 @@ pub fn main() -> Exit {
     match pmcstat::if_named() {
         None => carry_out(std::env::args_os().collect(), None),
         Some(pmcstat::Personality::Done(exit)) => exit,
-        Some(pmcstat::Personality::Words(words, columns)) => {
-            let words = std::iter::once("pmc".into()).chain(words).collect();
-            pmcstat::status(carry_out(words, columns.as_ref()))
+        Some(pmcstat::Personality::Steps(steps, columns)) => {
+            pmcstat::carry_out(steps, |words| carry_out(words, columns.as_ref()))
         }
     }
 }
@@ -225,8 +224,14 @@ fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
 
 fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Result<Exit> {
     match cli.command {
-        Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?),
-        Command::StatRecord(typed) => stat::run(stat::Plan::recording(*typed, &Host::live())?),
+        Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?, None),
+        Command::StatRecord(typed) => {
+            let plan = stat::Plan::recording(*typed, &Host::live())?;
+            match columns {
+                None => stat::run(plan, None),
+                Some(columns) => pmcstat::beside(columns, |counted| stat::run(plan, Some(counted))),
+            }
+        }
         Command::StatReport(typed) => stat::report(&stat::ReportPlan::new(*typed)?),
         Command::Record(typed) => {
             let plan = record::Plan::new(*typed, &Host::live())?;

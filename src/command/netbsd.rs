@@ -47,6 +47,8 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     let host = &Host::live();
     let scope = Scope::Command;
     let mut parser = Parser::new(host).measuring(launch::subject(&scope, &command));
+    // The level is put behind it, and reaches the last event alone.
+    parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
     let mut groups = Vec::new();
     for level in ["usr", "os"] {
         groups.extend(parser.parse(&format!("{event},{level}"))?.into_iter().map(|group| (group, None)));

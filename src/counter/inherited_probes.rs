@@ -75,6 +75,7 @@ pub fn make_inheritable<'a>(
             }
             Err(error) => {
                 spec.qualifiers.inherit = Some(false);
+                attr.inherit_nothing();
                 // A place that the kernel takes no probe at, which its PMU will refuse and explain.
                 if error.raw_os_error() != Some(errno::EINVAL) {
                     left_out.push((spec.name.clone(), error));

@@ -64,7 +64,7 @@ const FALLBACKS: [FallbackRow; 9] = [
         what: Fallback::InheritedReads,
         after: &[errno::EINVAL],
         applies: |_, attr| attr.sample_type() & sample_type::READ != 0,
-        give_up: |attr| attr.set(Flag::Inherit, false),
+        give_up: Attr::inherit_nothing,
     },
     FallbackRow {
         what: Fallback::HostGuestExclusion,

@@ -25,6 +25,8 @@ pub enum Exit {
     Done,
     /// Anything that failed and has no status of its own: 1.
     Failure,
+    /// A file that was to be written cannot be made: 1.
+    NotCreated,
     /// The command line or an event could not be understood: 2.
     Usage,
     /// The profiled command's own status.
@@ -44,7 +46,7 @@ impl Exit {
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
-            Self::Failure => 1,
+            Self::Failure | Self::NotCreated => 1,
             Self::Usage => 2,
             Self::Command(status) => status,
             Self::Signal(signal) | Self::Interrupted(signal) => 128u8.wrapping_add(signal as u8),
@@ -113,7 +115,7 @@ impl Error {
         use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
         let kernel = kernel.into();
         let kind = kernel.kind();
-        let error = Self::io(format!("creating {}", path.display()), kernel);
+        let error = Self::io(format!("creating {}", path.display()), kernel).exit(Exit::NotCreated);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let error = match (kind, folder) {
             (NotFound, Some(folder)) => error
@@ -193,6 +195,21 @@ impl Error {
             None => self.doing.clone(),
         }
     }
+
+    /// All that is printed, with the advice in these words.
+    fn text(&self, words: impl Fn(&str) -> String) -> String {
+        let mut text = self.headline();
+        for line in self.detail.iter().flat_map(|detail| detail.lines()) {
+            text.push_str(&format!("\n  {line}"));
+        }
+        if let Some(why) = &self.why {
+            text.push_str(&format!("\n  why: {why}"));
+        }
+        for remedy in &self.try_ {
+            text.push_str(&format!("\n  try: {}", words(remedy)));
+        }
+        text
+    }
 }
 
 /// The kernel's words and the name of the number: `Permission denied (EACCES)`.
@@ -207,19 +224,7 @@ pub fn kernel_words(error: &io::Error) -> String {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.headline())?;
-        if let Some(detail) = &self.detail {
-            for line in detail.lines() {
-                write!(f, "\n  {line}")?;
-            }
-        }
-        if let Some(why) = &self.why {
-            write!(f, "\n  why: {why}")?;
-        }
-        for remedy in &self.try_ {
-            write!(f, "\n  try: {remedy}")?;
-        }
-        Ok(())
+        f.write_str(&self.text(str::to_owned))
     }
 }
 

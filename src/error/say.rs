@@ -18,10 +18,28 @@ use crate::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Advice in other words.
+type Translation = fn(&str) -> String;
+
+/// The words in which advice is given, where they are not our own.
+static ADVICE: Mutex<Option<Translation>> = Mutex::new(None);
 /// What waits for the end of a command.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 /// Whether the cursor stands behind a [`status`] line.
 static LINE: AtomicBool = AtomicBool::new(false);
+
+/// Has advice of errors and warnings said in other words from now on: where pmc answers to another name, its
+/// options have other letters.
+pub fn translate(advice: Translation) {
+    if let Ok(mut words) = ADVICE.lock() {
+        *words = Some(advice);
+    }
+}
+
+fn advice(text: &str) -> String {
+    let words = ADVICE.lock().map_or(None, |words| *words);
+    words.map_or_else(|| text.to_owned(), |words| words(text))
+}
 
 /// Silences [`note`] and [`warn`]; errors are still printed.
 pub fn be_quiet(quiet: bool) {
@@ -31,13 +49,13 @@ pub fn be_quiet(quiet: bool) {
 /// Prints why the program fails.
 pub fn error(error: &Error) {
     if !error.is_quiet() {
-        print("", &error.to_string());
+        print("", &error.text(advice));
     }
 }
 
 /// Prints what makes the result less than what was asked for, or other than might be expected.
 pub fn warn(warning: &Warning) {
-    let text = warning.to_string();
+    let text = warning.text(advice);
     match warning.loudness() {
         Loudness::Warning if QUIET.load(Ordering::Relaxed) => {}
         Loudness::Warning => print("warning: ", &text),

@@ -240,13 +240,19 @@ impl Warning {
     }
 }
 
+impl Warning {
+    /// What happened, and the advice in these words.
+    pub(super) fn text(&self, words: impl Fn(&str) -> String) -> String {
+        match self.advice() {
+            "" => self.what(),
+            advice => format!("{} ({})", self.what(), words(advice)),
+        }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what())?;
-        match self.advice() {
-            "" => Ok(()),
-            advice => write!(f, " ({advice})"),
-        }
+        f.write_str(&self.text(str::to_owned))
     }
 }
 

@@ -204,7 +204,7 @@ pub struct Qualifiers {
     /// `max-stack=FRAMES`.
     pub max_stack: Option<u16>,
     /// `inherit`/`no-inherit` (perf terms), `descendants`: children that are started from then on are counted
-    /// too, or not.
+    /// too, or not. With `descendants=0`, or `inherit_thread`, those are threads alone.
     pub inherit: Option<bool>,
     /// `overwrite`/`no-overwrite`.
     pub overwrite: Option<bool>,

@@ -199,8 +199,13 @@ pub(super) fn qualify(
 fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
     match qualifier.name.text {
         "descendants" => {
-            spec.qualifiers.inherit = Some(on);
+            // FreeBSD's: a process is always measured whole, its descendants where that is said. `no-inherit`
+            // leaves out threads, too.
+            spec.qualifiers.inherit = Some(true);
             spec.qualifiers.descendants = on;
+            if let Source::Kernel(attr) = &mut spec.source {
+                attr.set(Flag::InheritThread, !on);
+            }
         }
         "system" => {
             spec.qualifiers.system = on;

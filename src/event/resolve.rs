@@ -72,6 +72,15 @@ impl<'h> Parser<'h> {
         self.groups(text).map_err(|fault| fault.within(text))
     }
 
+    /// Reads the text of one event, where only one has a meaning; `several` says what to do for more.
+    ///
+    /// # Errors
+    /// Where another event begins; the first word that cannot be understood on this machine.
+    pub fn parse_single(&mut self, text: &str, several: &str) -> Result<Vec<EventGroup>, Box<ParseError>> {
+        syntax::check_single(text).map_err(|fault| fault.try_this(several).within(text))?;
+        self.parse(text)
+    }
+
     fn groups(&mut self, text: &str) -> Result<Vec<EventGroup>> {
         let mut groups = Vec::new();
         self.count = 0;

@@ -238,6 +238,22 @@ pub(super) fn read(text: &str) -> Result<Vec<EventItem<'_>>> {
     }
 }
 
+/// Checks that the text is of one event.
+pub(super) fn check_single(text: &str) -> Result<()> {
+    let items = read(text)?;
+    let mut events = items.iter().flat_map(|item| match item {
+        EventItem::Event(event) => std::slice::from_ref(event),
+        EventItem::Group(group) => &group.events,
+    });
+    let Some(second) = events.nth(1) else { return Ok(()) };
+    let name = second.text.text;
+    let message = format!("`{name}` is no qualifier, and one event stands here");
+    let qualifiers = FLAGS.into_iter().chain(VALUED).chain(MASKS);
+    Err(Fault::at(&second.text.span(), message)
+        .expected("an event with its qualifiers, such as cycles,usr")
+        .meant(name, qualifiers))
+}
+
 const AN_EVENT: &str = "an event, such as cycles, task-clock, sched:sched_switch or cpu/event=0x3c/";
 
 fn nothing_to_qualify(qualifier: &Term<'_>) -> Fault {

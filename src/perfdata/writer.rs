@@ -53,6 +53,8 @@ pub struct Options {
     /// A file that could not be written to its end is none: it takes its place last, and what failed goes.
     /// With `hold`.
     pub whole: bool,
+    /// What a stream is called in errors, where it is not standard output.
+    pub stream: Option<String>,
 }
 
 /// A recording being written.
@@ -104,9 +106,9 @@ impl Writer {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
             let stdout = rustix::io::dup(io::stdout());
-            let stdout =
-                stdout.map_err(|e| Error::io("writing to", Path::new("standard output"))(e.into()))?;
-            return Self::stream(File::from(stdout), Path::new("standard output"), events, features, options);
+            let name = options.stream.clone().unwrap_or_else(|| "standard output".to_owned());
+            let stdout = stdout.map_err(|e| Error::io("writing to", Path::new(&name))(e.into()))?;
+            return Self::stream(File::from(stdout), Path::new(&name), events, features, options);
         }
         let mut open = OpenOptions::new();
         open.write(true).mode(0o600);

@@ -9,7 +9,7 @@
 //!   {cycles,instructions}    ─►  {context-switches, cycles, instructions}:S
 //! ```
 
-use crate::abi::attr::kind;
+use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::CONTEXT_SWITCHES;
 use crate::event::{EventGroup, EventSpec, Source};
 
@@ -29,6 +29,9 @@ fn led(mut events: Vec<EventSpec>) -> EventGroup {
     let mut leader = EventSpec::generic(kind::SOFTWARE, CONTEXT_SWITCHES);
     if let Source::Kernel(attr) = &mut leader.source {
         attr.set_period(1);
+        // A group is inherited as its leader is.
+        let of_threads = events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(Flag::InheritThread));
+        attr.set(Flag::InheritThread, of_threads);
     }
     leader.qualifiers.log_cswitch = true;
     leader.qualifiers.leads_slices = true;
@@ -61,5 +64,15 @@ mod tests {
             ["page-faults", "context-switches cpu-clock minor-faults:S"]
         );
         assert_eq!(led("page-faults,log-exit"), ["page-faults"]);
+    }
+
+    #[test]
+    fn a_leader_is_inherited_as_its_events_are() {
+        for (text, threads_alone) in [("page-faults,descendants=0", true), ("page-faults,descendants", false)]
+        {
+            let groups = lead(parse(&format!("{text},log-cswitch"), &Host::live()).unwrap());
+            let leader = groups[0].events[0].attr().unwrap();
+            assert_eq!(leader.get(Flag::InheritThread), threads_alone, "{text}");
+        }
     }
 }

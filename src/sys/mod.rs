@@ -22,6 +22,7 @@ pub mod replacement;
 pub mod ring;
 pub mod signal;
 pub mod standard_input;
+pub mod standard_output;
 
 /// The symbolic name of an errno, such as `ENOENT` (`errno(3)`).
 pub fn errno_name(number: i32) -> Option<&'static str> {

@@ -246,7 +246,11 @@ fn qualifiers_about_opening_are_kept() {
         (told.inherit, told.overwrite, told.time, told.max_stack, told.branch_type),
         (Some(false), Some(true), Some(false), Some(7), Some(1 << 4))
     );
-    assert_eq!(one("virtual", "cycles,descendants=0").qualifiers.inherit, Some(false));
+    // A process whole: its threads, without its children.
+    let whole = one("virtual", "cycles,descendants=0");
+    assert!(whole.attr().unwrap().get(Flag::InheritThread), "{whole:?}");
+    assert_eq!((whole.qualifiers.inherit, whole.qualifiers.descendants), (Some(true), false));
+    assert!(!one("virtual", "cycles,descendants").attr().unwrap().get(Flag::InheritThread));
     let logs = |text| (one("virtual", text).qualifiers.log_exit, one("virtual", text).qualifiers.log_cswitch);
     assert_eq!(logs("cycles,log-exit"), (true, false));
     assert_eq!(logs("cycles,usr,log-cswitch,log-exit=0"), (false, true));

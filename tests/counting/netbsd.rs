@@ -356,3 +356,11 @@ fn tprof_has_a_top() {
     top.kill().unwrap();
     top.wait().unwrap();
 }
+
+/// A level behind a list would reach its last event only.
+#[test]
+fn the_old_pmc_counts_one_event() {
+    let ran = kit::run(&["-c", "page-faults,minor-faults", "true"]).expect(1);
+    ran.says(&["`minor-faults` is no qualifier", "pmc stat --user-kernel -e page-faults,minor-faults"]);
+    kit::run(&["-c", "nosuch", "true"]).expect(1).says(&["  nosuch\n"]);
+}

@@ -288,3 +288,196 @@ fn counts_at_exits_go_into_a_log() {
     let said = kit::run(&["stat", "report", "--log-exit", "-i", log.to_str().unwrap()]).expect(0);
     said.says(&["true-", "sh-"]);
 }
+
+/// Touches 1,000 pages in each of four threads, once it has read a line, or at once with an argument.
+const THREADS: &str = "
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+static void *touch(void *unused)
+{
+    char *pages = mmap(0, 1000 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(pages, 1000 * 4096, MADV_NOHUGEPAGE);
+    for (int page = 0; page < 1000; page++)
+        pages[page * 4096] = 1;
+    return unused;
+}
+int main(int arguments, char **unused)
+{
+    pthread_t threads[4];
+    if (arguments < 2)
+        getchar();
+    for (int at = 0; at < 4; at++)
+        pthread_create(&threads[at], 0, touch, 0);
+    for (int at = 0; at < 4; at++)
+        pthread_join(threads[at], 0);
+    return 0;
+}
+";
+
+#[test]
+fn all_threads_of_a_process_are_measured() {
+    if !kit::need_perf_events() || !kit::need_program("gcc") {
+        return;
+    }
+    let place = Place::new();
+    std::fs::write(place.file("threads.c"), THREADS).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-pthread", "-o", "threads", "threads.c"]).current_dir(place.0.path());
+    assert!(gcc.status().unwrap().success());
+    let whole = 4000..4400;
+    // Nobody said -d: its threads all the same, its children not.
+    let spec = "page_fault.all,usr";
+    let (_, rows) = place.table(&["-p", spec, "./threads", "now"]);
+    assert!(whole.contains(&rows[0][0]), "{rows:?}");
+    let (_, rows) = place.table(&["-p", spec, "sh", "-c", "./threads now; exit 0"]);
+    assert!(rows[0][0] < 1000, "{rows:?}");
+    place.run(&["-n", "1", "-P", spec, "-O", "log", "./threads", "now"]).expect(0);
+    let samples = place.run(&["-R", "log"]).expect(0).stdout.matches(spec.split_once(',').unwrap().0).count();
+    assert!(whole.contains(&(samples as u64)), "{samples}");
+    // Threads that begin after the attach.
+    let mut threads = Command::new(place.file("threads")).stdin(Stdio::piped()).spawn().unwrap();
+    kit::wait_until_idle(threads.id());
+    let attached = place
+        .command(&["-t", &threads.id().to_string(), "-w", "0.05", "-p", spec])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    kit::wait_for_counters(attached.id(), 1);
+    std::io::Write::write_all(threads.stdin.as_mut().unwrap(), b"\n").unwrap();
+    threads.wait().unwrap();
+    let ran: Ran = attached.wait_with_output().unwrap().into();
+    let numbers = ran.expect(0).stderr;
+    let sum: u64 = numbers.lines().skip(1).map(|line| line.trim().parse::<u64>().unwrap()).sum();
+    assert!((3900..4400).contains(&sum), "{numbers}");
+}
+
+#[test]
+fn a_spec_is_one_event() {
+    let place = Place::new();
+    for (line, words) in [
+        (
+            &["-p", "page_fault.all,clock.hard", "true"][..],
+            ["`clock.hard` is no qualifier", "-p once for each"],
+        ),
+        (&["-n", "9", "-P", "{page_fault.all,clock.hard}", "-O", "x", "true"], ["clock.hard", "-P once"]),
+        (&["-p", "page_fault.all,ussr", "true"], ["`ussr` is no qualifier", "did you mean `usr`?"]),
+        // What was typed is shown, and nothing else.
+        (&["-p", "nosuch", "true"], ["  nosuch\n", "pmc list"]),
+        (&["-c", "a", "-s", "clock.hard"], ["-c a: `a` is not a CPU number", "0,2, or *"]),
+        (
+            &["-t", "1", "-d", "-p", "page_fault.all", "-d", "-p", "clock.hard"],
+            ["-d holds for some", "first"],
+        ),
+    ] {
+        let ran = place.run(line).expect(64);
+        ran.says(&words);
+    }
+}
+
+#[test]
+fn each_output_of_a_log_is_written() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let place = Place::new();
+    place.run(&["-d", "-n", "1", "-P", "page_fault.all", "-O", "log", "sh", "-c", "/bin/true; :"]).expect(0);
+    let read = |name: &str| std::fs::read_to_string(place.file(name)).unwrap_or_default();
+    let ran = place.run(&["-R", "log", "-G", "graph", "-F", "tree", "-o", "lines"]).expect(0);
+    assert!(ran.stdout.is_empty(), "{}", ran.stdout);
+    assert!(read("graph").contains("true") && read("tree").contains("fn=") && !read("lines").is_empty());
+    let ran = place.run(&["-R", "log", "-m", "-", "-a", "chains", "-F", "again"]).expect(0);
+    assert!(!ran.stdout.is_empty() && read("chains").len() > ran.stdout.len());
+    assert_eq!(read("again"), read("tree"));
+    place.run(&["-R", "log", "-g", "-D", "profiles", "-G", "graph2", "-M", "map"]).expect(0);
+    assert_eq!(read("graph2"), read("graph"));
+    assert!(read("map").contains("profiles/page_fault.all/"), "{}", read("map"));
+    // A table, above a limit.
+    let all = place.run(&["-R", "log", "-T"]).expect(0).stdout;
+    let most = place.run(&["-R", "log", "-T", "-f", "threshold=20"]).expect(0).stdout;
+    assert!(most.len() < all.len(), "{most}");
+    for (line, words) in [
+        (&["-R", "log", "-M", "x"][..], "option -M without -g"),
+        (&["-R", "log", "-C"], "option -C with -R"),
+        (&["-R", "log", "-T", "-w", "5"], "option -w with -R"),
+        (&["-R", "-", "-G", "x", "-F", "y"], "several outputs of a log on standard input"),
+        (&["-P", "clock.hard", "-O", "log2", "-G", "out", "true"], "option -G without -R"),
+        (&["-P", "clock.hard", "-O", "log2", "-i", "7", "true"], "option -i without -R"),
+        (&["-T", "-P", "clock.hard", "-O", "log2", "true"], "-O keeps them"),
+        (&["-T", "-p", "clock.hard", "true"], "-T shows samples"),
+    ] {
+        place.run(line).expect(64).says(&[words]);
+    }
+    // What pmc's commands advise has pmcstat's letters, and a file that cannot be made its status.
+    for (line, status, words) in [
+        (&["-O", "no/such", "-P", "clock.hard", "true"][..], 73, "try: -O FILE, where you may write"),
+        (&["-R", "log", "-F", "no/such"], 73, "try: -F FILE, where you may write"),
+        (&["-R", "missing"], 71, "or name a file with -R"),
+        (
+            &["-n", "100000", "-P", "page_fault.all", "-O", "none", "true"],
+            0,
+            "(a smaller -n, or record longer)",
+        ),
+    ] {
+        place.run(line).expect(status).says(&[words]);
+    }
+}
+
+#[test]
+fn counters_that_are_logged_have_columns_where_these_are_asked_for() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let place = Place::new();
+    let line = ["-d", "-E", "-w", "0.05", "-C", "-o", "columns", "-p", "page_fault.all,usr", "-O", "log"];
+    let script = "/bin/true; sleep 0.2; exit 0";
+    let ran = place.run(&[&line[..], &["sh", "-c", script]].concat()).expect(0);
+    assert!(!ran.stderr.contains("Performance counter stats"), "{}", ran.stderr);
+    let columns = std::fs::read_to_string(place.file("columns")).unwrap();
+    let rows: Vec<u64> = columns.lines().skip(1).map(|line| line.trim().parse().unwrap()).collect();
+    assert!(rows.len() > 1 && rows.is_sorted() && rows[0] > 0, "{columns}");
+    let log = place.file("log");
+    let said = kit::run(&["stat", "report", "--log-exit", "-i", log.to_str().unwrap()]).expect(0);
+    said.says(&["true-", "sleep-", "sh-"]);
+    // What is not logged is shown, beside what is.
+    let line = ["-E", "-p", "page_fault.all,usr", "-c", "0", "-s", "clock.hard", "-O", "log", "true"];
+    let (names, _) = place.table(&[&["-q"], &line[..]].concat());
+    assert_eq!(names, ["p/page_fault.all,usr", "s/00/clock.hard"]);
+}
+
+#[test]
+fn messages_name_the_host_that_a_log_goes_to() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let place = Place::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let taken = std::thread::spawn(move || {
+        std::io::copy(&mut listener.accept().unwrap().0, &mut std::io::sink()).unwrap();
+    });
+    let ran = place.run(&["-n", "1000000", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
+    ran.says(&[&format!("{address}: ")]);
+    taken.join().unwrap();
+}
+
+#[test]
+fn a_terminal_has_a_header_on_each_screen() {
+    if !kit::need_perf_events() || !kit::need_program("script") {
+        return;
+    }
+    let place = Place::new();
+    let line = "stty rows 10 cols 80; exec ./pmcstat -w 0.01 -p page_fault.all,usr sleep 1.5";
+    let mut shell = Command::new("script");
+    shell.args(["-qec", line, "/dev/null"]).current_dir(place.0.path()).stdin(Stdio::null());
+    let ran: Ran = shell.output().unwrap().into();
+    let headers: Vec<usize> = ran
+        .stdout
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.contains("p/page_fault"))
+        .map(|(at, _)| at)
+        .collect();
+    assert!(headers.len() > 2, "{}", ran.stdout);
+    assert!(headers.windows(2).all(|pair| pair[1] - pair[0] == 10), "{}", ran.stdout);
+}

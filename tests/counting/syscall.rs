@@ -111,10 +111,10 @@ fn threads_alone_can_inherit() {
         return;
     }
     let event = "syscalls:sys_enter_exit_group";
-    let events = format!("{event},{event},inherit_thread");
+    let events = format!("{event},{event},inherit_thread,{event},descendants=0,{event},no-inherit");
     let ran =
         kit::run(&["stat", "-x,", "-e", &events, "--", "sh", "-c", "/bin/true; /bin/true; :"]).expect(0);
-    assert_eq!(counts(&ran.stderr), ["3", "1"], "{}", ran.stderr);
+    assert_eq!(counts(&ran.stderr), ["3", "1", "1", "1"], "{}", ran.stderr);
     let ran = kit::run(&["stat", "-i", "-e", "task-clock,inherit_thread", "--", "true"]);
     ran.says(&["<not supported>", "inherit_thread needs inherit", "leave out --no-inherit (-i)"]);
 }

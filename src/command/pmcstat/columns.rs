@@ -9,8 +9,8 @@
 use std::fs::File;
 use std::io::{Write, stderr};
 
+use super::OS_ERROR;
 use super::plan::{Column, Columns};
-use super::{CANNOT_CREATE, OS_ERROR};
 use crate::counter::Levels;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::facts::Facts;
@@ -22,10 +22,11 @@ use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, m
 use crate::recording::plan::{Course, Scope};
 use crate::recording::{launch, targets};
 use crate::sys::process::Streams;
+use crate::terminal;
 
 /// Digits of the largest number of 64 bits, by pmcstat's own rule.
 const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;
-/// Lines below a header.
+/// Lines below a header, but on a terminal that has fewer or more.
 const SCREEN: usize = 23;
 
 /// Counts until the end.
@@ -72,22 +73,24 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
         }
     }
     targets::settle(&mut scope, groups.iter().flat_map(|(group, _)| &group.events))?;
-    let out: Box<dyn Write> = match &plan.file {
-        None => Box::new(stderr()),
-        Some(path) => Box::new(File::create(path).map_err(|error| {
-            let doing = format!("ERROR: Cannot open \"{path}\" for writing");
-            Error::io(doing, error).exit(Exit::Command(CANNOT_CREATE))
-        })?),
+    let out = match &plan.file {
+        None => rustix::io::dup(stderr()).map(File::from).map_err(Into::into),
+        Some(path) => File::create(path),
     };
+    let out = out.map_err(|error| {
+        let path = plan.file.as_deref().unwrap_or("standard error");
+        Error::io(format!("ERROR: Cannot open \"{path}\" for writing"), error).exit(Exit::NotCreated)
+    })?;
     let counted = CountPlan {
         groups,
         scope,
+        // Each event says whose children it counts.
         inherit: false,
         levels: Levels::AsWritten,
         interval_ns: Some(plan.interval_ns),
         interval_count: None,
     };
-    let table = Table { host, plan, of_counter, out, columns: Vec::new(), before: Vec::new(), lines: 0 };
+    let table = Table { host, plan, of_counter, out, columns: Vec::new(), before: Vec::new(), lines: None };
     Ok((counted, table))
 }
 
@@ -96,12 +99,13 @@ struct Table<'a> {
     plan: &'a Columns,
     /// The counter that each event belongs to.
     of_counter: Vec<usize>,
-    out: Box<dyn Write>,
+    out: File,
     /// Counter and, for whole CPUs, the CPU.
     columns: Vec<(usize, Option<u32>)>,
     /// What each column showed the last time, in all.
     before: Vec<u64>,
-    lines: usize,
+    /// Lines since the header, once there is one.
+    lines: Option<usize>,
 }
 
 impl Observer for Table<'_> {
@@ -121,7 +125,9 @@ impl Observer for Table<'_> {
             self.before = vec![0; self.columns.len()];
         }
         let mut line = String::new();
-        if self.lines.is_multiple_of(SCREEN) {
+        let screen = terminal::size(&self.out).map_or(SCREEN, |(_, lines)| usize::from(lines).max(2) - 1);
+        self.lines = self.lines.filter(|lines| *lines < screen);
+        if self.lines.is_none() {
             line.push('#');
             for &column in &self.columns {
                 let name = self.name(column);
@@ -129,7 +135,7 @@ impl Observer for Table<'_> {
             }
             line.push('\n');
         }
-        self.lines += 1;
+        self.lines = Some(self.lines.unwrap_or(0) + 1);
         line.push(' ');
         for (&column, before) in self.columns.iter().zip(&mut self.before) {
             let own = interval.readings.iter().filter(|reading| place(&self.of_counter, reading) == column);

@@ -1,7 +1,8 @@
 //! The `pmcstat` personality: pmc called by that name takes FreeBSD's options, by [`plan`]. What samples,
-//! reads recordings or lists is one of pmc's own commands in other words; counters in [`columns`] are its
-//! own.
+//! reads recordings or lists is one of pmc's own commands in other words, whose advice [`advice`] gives back
+//! in pmcstat's; counters in [`columns`] are its own.
 
+mod advice;
 mod columns;
 mod plan;
 
@@ -12,9 +13,10 @@ use std::path::Path;
 
 pub(super) use self::columns::beside;
 pub(super) use self::plan::Columns;
-use self::plan::{Answer, Output};
+use self::plan::{Answer, Output, Step};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
+use crate::sys::standard_output;
 
 const NAME: &str = "pmcstat";
 
@@ -22,8 +24,8 @@ const NAME: &str = "pmcstat";
 pub(super) enum Personality {
     /// Nothing.
     Done(Exit),
-    /// The command that these words are, with counters beside it if it records; its exit is [`status`].
-    Words(Vec<OsString>, Option<Columns>),
+    /// Commands of pmc's; beside the one that records, counters.
+    Steps(Vec<Step>, Option<Columns>),
 }
 
 /// Behaves as `pmcstat` if that is the name by which this process was started; `None` otherwise.
@@ -33,38 +35,55 @@ pub(super) fn if_named() -> Option<Personality> {
     if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
         return None;
     }
-    Some(act(words).unwrap_or_else(|error| {
-        say::error(&error);
-        Personality::Done(status(error.exit_status()))
-    }))
+    Some(act(words).unwrap_or_else(|error| Personality::Done(failed(&error))))
 }
 
 fn act(words: impl Iterator<Item = OsString>) -> Result<Personality> {
     let host = Host::live();
     Ok(match plan::answer(words, &host)? {
-        Answer::Columns(plan) => Personality::Done(columns::run(&plan, &host)?),
-        Answer::Command(words, output, columns) => {
-            send_output(&output)?;
-            Personality::Words(words, columns)
+        Answer::Columns(plan) => {
+            advice::speak('o');
+            Personality::Done(columns::run(&plan, &host)?)
         }
+        Answer::Steps(steps, columns) => Personality::Steps(steps, columns),
     })
+}
+
+fn failed(error: &Error) -> Exit {
+    say::error(error);
+    status(error.exit_status())
+}
+
+/// Has the commands carried out, as far as they come to an end; how the last of them ends here.
+pub(super) fn carry_out(steps: Vec<Step>, mut command: impl FnMut(Vec<OsString>) -> Exit) -> Exit {
+    let mut exit = Exit::Done;
+    for step in steps {
+        advice::speak(step.written_by);
+        if let Err(error) = send_output(&step.output) {
+            return failed(&error);
+        }
+        exit = status(command(std::iter::once("pmc".into()).chain(step.words).collect()));
+        if exit != Exit::Done {
+            break;
+        }
+    }
+    exit
 }
 
 /// Puts a file or a connection in the place of standard output.
 fn send_output(output: &Output) -> Result<()> {
     let cannot = |what: &str, error| {
-        Error::io(format!("ERROR: Cannot open \"{what}\" for writing"), error)
-            .exit(Exit::Command(CANNOT_CREATE))
+        Error::io(format!("ERROR: Cannot open \"{what}\" for writing"), error).exit(Exit::NotCreated)
     };
     match output {
         Output::Standard => Ok(()),
         Output::File(path) => {
-            let file = File::create(path).map_err(|error| cannot(path, error))?;
-            rustix::stdio::dup2_stdout(&file).map_err(|error| cannot(path, error.into()))
+            let file = File::create(path).and_then(|file| standard_output::replace(file, path));
+            file.map_err(|error| cannot(path, error))
         }
         Output::Socket(to) => {
-            let stream = TcpStream::connect(to).map_err(|error| cannot(to, error))?;
-            rustix::stdio::dup2_stdout(&stream).map_err(|error| cannot(to, error.into()))
+            let stream = TcpStream::connect(to).and_then(|stream| standard_output::replace(stream, to));
+            stream.map_err(|error| cannot(to, error))
         }
     }
 }
@@ -81,6 +100,7 @@ pub(super) fn status(exit: Exit) -> Exit {
     match exit {
         Exit::Usage => Exit::Command(USAGE),
         Exit::Failure => Exit::Command(OS_ERROR),
+        Exit::NotCreated => Exit::Command(CANNOT_CREATE),
         Exit::NotExecutable | Exit::NotFound => Exit::Command(UNAVAILABLE),
         Exit::Command(status @ (USAGE | NO_TARGETS | UNAVAILABLE | OS_ERROR | CANNOT_CREATE)) => {
             Exit::Command(status)

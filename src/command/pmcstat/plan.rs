@@ -1,7 +1,8 @@
 //! `pmcstat`: from FreeBSD's options to what pmc does.
 //!
-//! Receives the words; finds the processes of `-t`; hands on a command of pmc's in words with the place of
-//! its output, or the counters of a table in columns. Says what Linux or pmc does not have.
+//! Receives the words; finds the processes of `-t`; hands on commands of pmc's in words, each with the place
+//! of its output, or the counters of a table in columns. Says what Linux or pmc does not have: nothing that
+//! was typed is passed over in silence.
 
 use std::ffi::OsString;
 
@@ -9,18 +10,32 @@ use super::NO_TARGETS;
 use crate::analysis::request::Pattern;
 use crate::cli::pmcstat::{Counter, Pmcstat};
 use crate::error::{Error, Exit, Result};
-use crate::host::Host;
+use crate::event::Parser;
+use crate::host::{CpuList, Host};
+use crate::recording::launch;
+use crate::recording::plan::Scope;
+use crate::sort;
 use crate::units::S;
 
 /// What is done.
 pub(super) enum Answer {
-    /// A command, without the program's name, and where it writes; if it records, with counters beside it.
-    Command(Vec<OsString>, Output, Option<Columns>),
+    /// One command after the other; beside the one that records, counters.
+    Steps(Vec<Step>, Option<Columns>),
     Columns(Columns),
 }
 
+/// A command of pmc's.
+pub(in crate::command) struct Step {
+    /// Without the program's name.
+    pub(super) words: Vec<OsString>,
+    pub(super) output: Output,
+    /// The letter that pmcstat has for `-o`.
+    pub(super) written_by: char,
+}
+
 /// In the place of standard output.
-pub(super) enum Output {
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::command) enum Output {
     Standard,
     File(String),
     Socket(String),
@@ -54,35 +69,40 @@ pub(super) struct Column {
 /// Options that break the rules or are not to be had (64); no process of `-t` (65).
 pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<Answer> {
     let typed = &Pmcstat::parse(words).map_err(|why| Error::usage(format!("ERROR: {why}")))?;
-    let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
     if typed.has('L') {
-        return Ok(Answer::Command(words(&["list"]), Output::Standard, None));
+        return Ok(Answer::Steps(vec![Step::new(["list"], Output::Standard, 'o')], None));
     }
     if let Some(spec) = typed.value('u') {
-        return Ok(Answer::Command(words(&["list", "--long", spec]), Output::Standard, None));
+        return Ok(Answer::Steps(vec![Step::new(["list", "--long", spec], Output::Standard, 'o')], None));
     }
     if let Some(file) = typed.value('R') {
-        return Ok(read(typed, file));
+        return Ok(Answer::Steps(read(typed, file)?, None));
     }
-    if typed.has('g') {
-        return Err(Error::usage("ERROR: option -g without -R")
-            .why("gprof's files are made of a log that is whole")
-            .try_this("-O log first, then: pmcstat -R log -g"));
+    if let Some(letter) = "gGFzri".chars().find(|letter| typed.has(*letter)) {
+        return Err(Error::usage(format!("ERROR: option -{letter} without -R"))
+            .why("it is about a log that is whole, and is read")
+            .try_this(format!("-O log first, then: pmcstat -R log -{letter} …")));
     }
     let pids = targets(typed, host)?;
+    check(typed, &pids, host)?;
     let samples = typed.counters.iter().any(|one| one.samples);
-    let logs = |one: &Counter| one.log_exit || one.log_cswitch;
-    // A log of counts takes all counters; beside samples those that are not logged have their columns.
-    let is_recorded = |one: &Counter| one.samples || logs(one);
-    let all_in_log = !samples && typed.counters.iter().any(logs);
-    let (recorded, counted): (Vec<&Counter>, Vec<&Counter>) =
-        typed.counters.iter().partition(|one| all_in_log || is_recorded(one));
+    let logs = |one: &Counter| !one.system && (one.log_exit || one.log_cswitch);
+    let recorded: Vec<&Counter> = typed.counters.iter().filter(|one| one.samples || logs(one)).collect();
+    let counted: Vec<&Counter> = typed.counters.iter().filter(|one| !one.samples).collect();
     let is_mixed = recorded.iter().any(|one| one.system != recorded[0].system);
+    if !samples && typed.has('T') {
+        return Err(Error::usage("ERROR: -T shows samples").try_this("-P or -S in place of -p or -s"));
+    }
     if is_mixed && typed.has('T') {
         return Err(Error::usage("ERROR: -T shows processes or CPUs")
             .try_this("-O FILE in place of -T; or pmcstat -T -S …"));
     }
-    let columns = (!counted.is_empty()).then(|| Columns {
+    // What is logged has a table of its own at the end, which takes no second counter.
+    let has_columns = counted.iter().any(|one| !logs(one))
+        || typed.interval.is_some()
+        || typed.has('o')
+        || counted.iter().any(|one| one.cumulative);
+    let columns = (has_columns && !counted.is_empty()).then(|| Columns {
         counters: counted.into_iter().map(column).collect(),
         pids: pids.clone(),
         command: typed.command.clone(),
@@ -96,17 +116,37 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             return Err(Error::usage("ERROR: -T shows samples, and no counters beside them")
                 .try_this("-O FILE in place of -T; or pmcstat -p … & pmcstat -T …"));
         }
-        columns => {
-            let (words, output) = record(typed, &recorded, &pids, samples)?;
-            Answer::Command(words, output, columns)
-        }
+        columns => Answer::Steps(vec![record(typed, &recorded, &pids, samples)?], columns),
     })
+}
+
+/// Checks the texts of the counters as they were typed, before anything is put behind them.
+fn check(typed: &Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
+    let scope = if pids.is_empty() { Scope::Command } else { Scope::Processes(pids.to_vec()) };
+    let mut parser = Parser::new(host).measuring(launch::subject(&scope, &typed.command));
+    for counter in &typed.counters {
+        let letter = counter.letter();
+        parser.parse_single(&counter.spec, &format!("-{letter} once for each event"))?;
+        if let Some(Err(why)) = counter.cpus.as_ref().map(|cpus| cpus.parse::<CpuList>()) {
+            let cpus = counter.cpus.as_deref().unwrap_or_default();
+            return Err(Error::usage(format!("ERROR: -c {cpus}: {why}")).try_this("a list such as 0,2, or *"));
+        }
+    }
+    let mut of_processes = typed.counters.iter().filter(|one| !one.system);
+    let first = of_processes.next().is_some_and(|one| one.descendants);
+    if !pids.is_empty() && of_processes.any(|one| one.descendants != first) {
+        return Err(Error::usage("ERROR: -d holds for some of the counters only")
+            .why("processes of -t are measured with those that they began already, or without")
+            .try_this("-d before the first of them"));
+    }
+    Ok(())
 }
 
 fn column(counter: &Counter) -> Column {
     Column {
         spec: counter.spec.clone(),
-        event: text(counter),
+        // The log has counters of its own.
+        event: text(&Counter { log_exit: false, log_cswitch: false, ..counter.clone() }),
         system: counter.system,
         cumulative: counter.cumulative,
     }
@@ -116,54 +156,109 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * S as f64) as u64
 }
 
-/// `-R`: one of the commands that read recordings.
-fn read(typed: &Pmcstat, file: &str) -> Answer {
-    let mut words: Vec<String> = Vec::new();
-    let mut to = typed.value('o');
+/// `-R`: the commands that read recordings, one for each output.
+fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
+    let refused = [
+        ('C', "a log has no counters that are shown in columns", "pmcstat -C -p …"),
+        ('w', "what a log holds is shown once", "pmcstat -T -w …, without -R"),
+        ('l', "a log is read to its end", "pmcstat -l …, without -R"),
+    ];
+    let is_typed = |letter: char| match letter {
+        'w' => typed.interval.is_some(),
+        'l' => typed.seconds.is_some(),
+        _ => typed.has(letter),
+    };
+    if let Some((letter, why, instead)) = refused.iter().find(|(letter, ..)| is_typed(*letter)) {
+        return Err(Error::usage(format!("ERROR: option -{letter} with -R")).why(*why).try_this(*instead));
+    }
+    if typed.has('M') && !typed.has('g') {
+        return Err(Error::usage("ERROR: option -M without -g")
+            .why("it says which of gprof's files is of which program")
+            .try_this("-g -M FILE"));
+    }
+    let to = |path: &str| match path {
+        "-" => Output::Standard,
+        path => Output::File(path.to_owned()),
+    };
+    let mut steps = Vec::new();
     if let Some(out) = typed.value('F') {
-        words.extend(["export", "--format", "callgrind", "-o", out].map(str::to_owned));
-    } else if let Some(out) = typed.value('G') {
-        to = Some(out);
-        words.extend(["report", "--stdio", "-g", "caller"].map(str::to_owned));
-    } else if typed.has('g') {
-        words
-            .extend(["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")].map(str::to_owned));
+        steps.push(Step::new(["export", "--format", "callgrind", "-o", out], Output::Standard, 'F'));
+    }
+    if let Some(out) = typed.value('G') {
+        steps.push(Step::new(["report", "--stdio", "-g", "caller"], to(out), 'G'));
+    }
+    if typed.has('g') {
+        let words = ["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")];
+        let mut step = Step::new(words, typed.value('M').map_or(Output::Standard, to), 'D');
         // Which file is of which program, is said where -M wants it.
-        words.extend(typed.value('M').is_none().then(|| "-q".to_owned()));
-        to = typed.value('M');
-    } else if typed.has('T') {
-        words.push("report".to_owned());
-    } else if let Some(out) = typed.value('a').or(typed.value('m')) {
-        to = Some(out);
+        step.words.extend(typed.value('M').is_none().then(|| "-q".into()));
+        steps.push(step);
+    }
+    for letter in ['m', 'a'] {
+        let Some(out) = typed.value(letter) else { continue };
         // -A wants addresses alone, -I where in the function they are.
         let named = match (typed.has('A'), typed.has('I')) {
             (true, _) => "",
             (false, true) => ",sym,symoff",
             (false, false) => ",sym",
         };
-        words.extend(["script".to_owned(), "-F".to_owned(), format!("comm,tid,time,event,ip{named},dso")]);
-        words.extend(typed.value('a').is_none().then(|| "--hide-call-graph".to_owned()));
-    } else {
-        words.push("script".to_owned());
+        let mut step =
+            Step::new(["script", "-F", &format!("comm,tid,time,event,ip{named},dso")], to(out), letter);
+        step.words.extend((letter == 'm').then(|| "--hide-call-graph".into()));
+        steps.push(step);
     }
-    words.extend(["-i".to_owned(), file.to_owned()]);
-    let options = [('z', "--max-stack"), ('r', "--symfs"), ('i', "--tid")];
-    for (value, option) in options.iter().filter_map(|(letter, option)| Some((typed.value(*letter)?, option)))
-    {
-        words.extend([(*option).to_owned(), value.to_owned()]);
+    let out = typed.value('o');
+    if typed.has('T') {
+        let mut step = Step::new(["report"], out.map_or(Output::Standard, to), 'o');
+        step.words.extend(threshold(typed)?);
+        steps.push(step);
+    } else if steps.is_empty() || out.is_some() {
+        steps.push(Step::new(["script"], out.map_or(Output::Standard, to), 'o'));
     }
-    let output = to.filter(|to| *to != "-").map_or(Output::Standard, |to| Output::File(to.to_owned()));
-    Answer::Command(words.into_iter().map(OsString::from).collect(), output, None)
+    if file == "-" && steps.len() > 1 {
+        return Err(Error::usage("ERROR: several outputs of a log on standard input")
+            .why("it is read anew for each of them")
+            .try_this("-R FILE"));
+    }
+    for step in &mut steps {
+        step.words.extend(["-i".into(), file.into()]);
+        for (letter, option) in [('z', "--max-stack"), ('r', "--symfs"), ('i', "--tid")] {
+            step.words
+                .extend(typed.value(letter).into_iter().flat_map(|value| [option.into(), value.into()]));
+        }
+    }
+    // Standard output is given away to files, and does not come back.
+    sort::by_key(&mut steps, |step| step.output != Output::Standard);
+    Ok(steps)
+}
+
+impl Step {
+    fn new<'a>(words: impl IntoIterator<Item = &'a str>, output: Output, written_by: char) -> Self {
+        Self { words: words.into_iter().map(OsString::from).collect(), output, written_by }
+    }
+}
+
+/// `-f`, as the tables have it.
+fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
+    let mut words = Vec::new();
+    for setting in typed.value('f').iter().flat_map(|all| all.split(',')) {
+        let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
+            Error::usage(format!("ERROR: -f {setting} is not to be had"))
+                .why("callers are always shown whole")
+                .try_this("-f threshold=PERCENT")
+        })?;
+        words.extend(["--percent-limit".into(), percent.into()]);
+    }
+    Ok(words)
 }
 
 /// Sampling, and logs of counts: a recording, or top.
-fn record(
-    typed: &Pmcstat,
-    counters: &[&Counter],
-    pids: &[u32],
-    samples: bool,
-) -> Result<(Vec<OsString>, Output)> {
+fn record(typed: &Pmcstat, counters: &[&Counter], pids: &[u32], samples: bool) -> Result<Step> {
     let log = typed.value('O');
+    if typed.has('T') && log.is_some() {
+        return Err(Error::usage("ERROR: -T shows samples, and -O keeps them")
+            .try_this("-O FILE, then: pmcstat -R FILE -T"));
+    }
     let socket = log.filter(|log| log.contains(':') && !log.contains('/'));
     let mut words: Vec<String> = match (typed.has('T'), samples) {
         (true, _) => vec!["top".to_owned()],
@@ -186,13 +281,8 @@ fn record(
         words.extend(["-p".to_owned(), list.join(",")]);
     }
     words.extend(system.then(|| "-a".to_owned()));
-    for setting in typed.value('f').filter(|_| typed.has('T')).iter().flat_map(|all| all.split(',')) {
-        let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
-            Error::usage(format!("ERROR: -f {setting} is not to be had"))
-                .why("callers are always shown whole")
-                .try_this("-f threshold=PERCENT")
-        })?;
-        words.extend(["--percent-limit".to_owned(), percent.to_owned()]);
+    if let Some(seconds) = typed.interval.filter(|_| typed.has('T')) {
+        words.extend(["-d".to_owned(), format!("{}ms", seconds * 1000.0)]);
     }
     if let Some(seconds) = typed.seconds {
         words.extend(["--timeout".to_owned(), format!("{}ms", seconds * 1000.0)]);
@@ -200,12 +290,16 @@ fn record(
     let flags = [('q', "-q"), ('v', "-v")];
     let flags = flags.into_iter().filter(|(letter, _)| typed.has(*letter) && !typed.has('T'));
     words.extend(flags.map(|(_, flag)| flag.to_owned()));
-    let mut words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    if !typed.command.is_empty() {
-        words.push("--".into());
-        words.extend_from_slice(&typed.command);
+    let output = socket.map_or(Output::Standard, |to| Output::Socket(to.to_owned()));
+    let mut step = Step::new(words.iter().map(String::as_str), output, 'O');
+    if typed.has('T') {
+        step.words.extend(threshold(typed)?);
     }
-    Ok((words, socket.map_or(Output::Standard, |to| Output::Socket(to.to_owned()))))
+    if !typed.command.is_empty() {
+        step.words.push("--".into());
+        step.words.extend_from_slice(&typed.command);
+    }
+    Ok(step)
 }
 
 /// The event with all that was set for it, as one of pmc's.
@@ -249,4 +343,38 @@ fn targets(typed: &Pmcstat, host: &Host) -> Result<Vec<u32>> {
         return Err(Error::new("ERROR: No matching target processes.").exit(Exit::Command(NO_TARGETS)));
     }
     Ok(pids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        let answer =
+            answer(line.split(' ').map(OsString::from), &Host::live()).map_err(|error| error.to_string());
+        let Ok(Answer::Steps(steps, None)) = answer else { panic!("{line}") };
+        let text =
+            |step: &Step| step.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        steps.iter().map(text).collect()
+    }
+
+    #[test]
+    fn top_has_its_interval_and_its_threshold() {
+        assert_eq!(
+            words("-T -w 30 -f threshold=2.5 -n 7 -S clock.hard"),
+            ["top -e clock.hard,system,period=7,callchain -a -d 30000ms --percent-limit 2.5"]
+        );
+        assert_eq!(words("-R log -T -f threshold=20"), ["report --percent-limit 20 -i log"]);
+    }
+
+    #[test]
+    fn what_goes_to_standard_output_goes_first() {
+        assert_eq!(
+            words("-R log -m map -a - -z 3"),
+            [
+                "script -F comm,tid,time,event,ip,sym,dso -i log --max-stack 3",
+                "script -F comm,tid,time,event,ip,sym,dso --hide-call-graph -i log --max-stack 3",
+            ]
+        );
+    }
 }

@@ -30,6 +30,7 @@ use crate::recording::sources::{self, Sources};
 use crate::recording::{launch, no_samples, open, targets, trace};
 use crate::sys::process::Streams;
 use crate::sys::signal;
+use crate::sys::standard_output;
 use crate::terminal::Stream;
 use crate::text::clean_json;
 use crate::units;
@@ -121,7 +122,7 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
             .map_err(|error| Error::output("what the recording came to", error))?;
     } else {
         let to = match plan.file.is_stream() {
-            true => "standard output".to_owned(),
+            true => standard_output::name(),
             false => plan.file.path.display().to_string(),
         };
         say::note(status::truth(&to, &run.totals, &run.readings, own_cpu));

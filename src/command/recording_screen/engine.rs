@@ -58,7 +58,7 @@ impl Engine for RecordingEngine {
             return Err(Error::new("there is nothing to write yet"));
         };
         // Everything: what is too small for the screen is not too small for a file.
-        let query = Query { limit: 0.0, ..query.clone() };
+        let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
         let answer = if format.is_table() { stage.answer(&query).profile } else { stage.quality() };
         stage.with_stacks(&query, |stacks| {
             screen::export((stacks, query.event), &answer, (&self.title, &self.layout), format, path)

@@ -74,7 +74,8 @@ impl ScreenPlan {
         let question = self.request.question(&self.query, reader);
         // Its order; the screen asks for a tree when it shows one.
         let tree = self.query.tree.filter(|_| !self.request.counts_branches());
-        Query { event: Some(0), limit: BRANCH, tree, ..question }
+        let row_limit = self.layout.row_limit / 100.0;
+        Query { event: Some(0), limit: BRANCH, row_limit, tree, ..question }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::event::{EventGroup, EventSpec};
 use crate::perfdata::feature::Raw;
 use crate::profile::counts::CpuTime;
 use crate::recording::control::Control;
+use crate::recording::counting::{CountPlan, Observer};
 use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::Recording;
@@ -64,8 +65,9 @@ pub(super) fn run(
     wanted: Wanted,
     machine: &Machine<'_>,
     mut printer: Printer,
-    mut watcher: Option<Watcher>,
+    (mut watcher, counted): (Option<Watcher>, Option<(CountPlan, &mut dyn Observer)>),
 ) -> Result<Exit> {
+    let has_table = counted.is_none();
     let host = machine.host;
     let path = plan.recording.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
     let (groups, tools) = apart(wanted.groups.into_iter().map(|(group, _)| group));
@@ -125,7 +127,11 @@ pub(super) fn run(
         control: control.as_mut(),
         watcher: watcher.as_mut(),
         status: &mut (),
-        counted: None,
+        // Taken apart, since what observes lives longer than this.
+        counted: match counted {
+            Some((counted, observer)) => Some((counted, observer)),
+            None => None,
+        },
     }
     .run()?;
     drop(signals);
@@ -143,7 +149,9 @@ pub(super) fn run(
     };
     let mut counts = shown.counts(&readings.collect::<Vec<_>>(), &span, machine);
     wanted.metrics.derive(&mut counts);
-    printer.whole(&counts)?;
+    if has_table {
+        printer.whole(&counts)?;
+    }
     if run.totals.lost > 0 {
         say::warn(&Warning::RecordsLost);
     }

@@ -261,8 +261,9 @@ fn unknown(name: &str, library: &Library<'_>, vendor: &Vendor) -> Error {
     if vendor.metrics().next().is_some() {
         return error.try_this("pmc list metric, or pmc list metricgroup");
     }
-    let models: Vec<String> =
+    let mut models: Vec<String> =
         vendor.models().iter().map(|model| text::clean(&model.name).into_owned()).collect();
+    models.dedup();
     let why = match (&models[..], vendor.id()) {
         ([], Some(id)) => {
             format!("there is no table of its maker's metrics for this CPU ({})", text::clean(id))

@@ -57,8 +57,9 @@ const MANY_TRACEPOINTS: usize = 8;
 /// With `-r`, so many tracepoints of earlier runs are left open rather than waited for.
 const MOST_LEFT_OPEN: usize = 20_000;
 
-/// Runs the command.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+/// Runs the command; with what is counted beside a log of counts, and who is shown the counts in place of the
+/// table.
+pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
     targets::settle(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
@@ -82,7 +83,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         printer.warn(Warning::TimeShared { times });
     }
     if is_logged {
-        return log::run(&plan, wanted, &machine, printer, prepared.watcher.take());
+        return log::run(&plan, wanted, &machine, printer, (prepared.watcher.take(), counted));
     }
     let mut session = Session {
         signals: launch::signals(&[])?,

@@ -100,7 +100,8 @@ fn with(event: &EventSpec, flags: &[Flag], is_inherited: bool) -> Option<EventSp
 
 fn has_children(event: &EventSpec) -> bool {
     let is_held = matches!(event.source, Source::Held(_));
-    !is_held && !event.system_wide && event.qualifiers.inherit != Some(false)
+    let threads_alone = event.attr().is_some_and(|attr| attr.get(Flag::InheritThread));
+    !is_held && !event.system_wide && event.qualifiers.inherit != Some(false) && !threads_alone
 }
 
 fn has_levels(event: &EventSpec) -> bool {

@@ -30,7 +30,7 @@ pub(super) fn write(
         return export::write(maker, snapshot, &kernel, path);
     };
     // Everything: what is too small for the screen is not too small for a file.
-    let query = Query { limit: 0.0, ..query.clone() };
+    let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
     let answer = if format.is_table() { maker.answer(snapshot, &query).profile } else { Profile::default() };
     maker.with_stacks(snapshot, &query, |stacks| {
         screen::export((stacks, query.event), &answer, ("pmc top", &shown.layout), format, path)

@@ -58,7 +58,8 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         Sampler::start(plan.live(streams), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
     let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
     let query = plan.query();
-    let first = Query { event: Some(0), limit: BRANCH, ..query };
+    let row_limit = plan.shown.layout.row_limit / 100.0;
+    let first = Query { event: Some(0), limit: BRANCH, row_limit, ..query };
     let status = Status { title: title(&plan.sample), is_live: true, ..Status::default() };
     let board = Board::new(inbox.waker(), status);
     let (engine, jobs) = EngineHandle::new(board.clone());

@@ -252,7 +252,7 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
         return explained(BadRequest, cause, remedy);
     }
     if let Some(feature) = refusal.culprit {
-        let late = matches!(feature, Feature::LateConfig | Feature::LateFlags);
+        let late = matches!(feature, Feature::LateConfig | Feature::LateFlags | Feature::InheritThread);
         return explained(if late { BadRequest } else { NoCapability }, feature.cause(), feature.remedy());
     }
     let pmu = facts.pmu_of(attr);

@@ -31,14 +31,17 @@ pub enum Feature {
     Exclusive,
     /// `config3`, `config4`.
     LateConfig,
+    /// Inheritance by threads alone, of Linux 5.13.
+    InheritThread,
     /// Flags of Linux 5.13 and later.
     LateFlags,
 }
 
 impl Feature {
     /// All, in the order in which they are tried: the narrowest first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::LateConfig,
+        Self::InheritThread,
         Self::LateFlags,
         Self::Precise,
         Self::BranchStack,
@@ -81,10 +84,10 @@ impl Feature {
                 without.set_clockid(0);
             }
             Self::Inherit => {
-                without.set(Flag::Inherit, false);
-                without.set(Flag::InheritThread, false);
+                without.inherit_nothing();
                 without.set(Flag::InheritStat, false);
             }
+            Self::InheritThread => without.set(Flag::InheritThread, false),
             Self::Exclusive => without.set(Flag::Exclusive, false),
             Self::LateConfig => {
                 for word in CONFIG3..WORDS {
@@ -113,6 +116,9 @@ impl Feature {
             Self::StackDepth => "the call chain asked for is deeper than kernel.perf_event_max_stack",
             Self::Clock => "the kernel cannot stamp samples with this clock",
             Self::Inherit => "the kernel cannot let children inherit this combination",
+            Self::InheritThread => {
+                "this kernel measures a process's new threads with the processes that it starts, or not at all"
+            }
             Self::Exclusive => "the PMU cannot be had for one group alone",
             Self::LateConfig => "the PMU does not take this config3 or config4",
             Self::LateFlags => "this kernel is older than one of the flags in use",
@@ -130,6 +136,9 @@ impl Feature {
             Self::StackDepth => "ask for fewer frames, or raise kernel.perf_event_max_stack",
             Self::Clock => "use --clockid monotonic or leave it out",
             Self::Inherit => "add --no-inherit",
+            Self::InheritThread => {
+                "take those in (descendants; pmcstat -d), or Linux 5.13 or newer, which tells them apart"
+            }
             Self::Exclusive => "leave out the modifier e",
             Self::LateConfig => "leave out config3, config4 and the terms that use them",
             Self::LateFlags => {

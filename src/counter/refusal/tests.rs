@@ -192,6 +192,14 @@ fn the_feature_found_by_trying_is_named() {
     let asked = Refusal { culprit: found, ..opening(&attr, cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
+    // Before Linux 5.13.
+    let mut threads = Attr::new(kind::SOFTWARE, 2);
+    [Flag::Inherit, Flag::InheritThread].into_iter().for_each(|flag| threads.set(flag, true));
+    let found = culprit(&threads, |attr| !attr.get(Flag::InheritThread));
+    assert_eq!(found, Some(Feature::InheritThread));
+    let asked = Refusal { culprit: found, ..opening(&threads, cpu(0)) };
+    says(&refused("EINVAL", &asked, &server), RefusalKind::BadRequest, "new threads with", "Linux 5.13");
+
     assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
     // Neither alone decides: the wider one is what to speak of.
     let mut sampled = attr.clone();

@@ -237,7 +237,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
         }
         if role.system {
             // Nothing is inherited on a CPU; said to be, its counts would be taken for those of threads.
-            attr.set(Flag::Inherit, false);
+            attr.inherit_nothing();
         }
     }
     if let Some(stacks) = stacks {

@@ -48,6 +48,8 @@ pub struct Query {
     pub collapse: bool,
     /// Branches with a smaller part of the event's periods (0 to 1) are left out.
     pub limit: f64,
+    /// Rows with a smaller part are left out.
+    pub row_limit: f64,
     /// The tree begins at this function: its callees in caller order, its callers in callee order.
     pub root: Option<String>,
     /// Shares are parts of what the filters left, not of all.
@@ -69,6 +71,7 @@ impl Default for Query {
             tree: None,
             collapse: false,
             limit: 0.0,
+            row_limit: 0.0,
             root: None,
             relative: false,
             filter: Filter::default(),
@@ -209,7 +212,7 @@ pub fn answer(
         let mut filtered = source.filtered.clone();
         filtered += left_out;
         let total = source.total.clone();
-        Event {
+        let mut event = Event {
             name: source.name.clone(),
             total: if query.relative { total.without(&filtered) } else { total },
             share_of: query.share_of,
@@ -217,7 +220,10 @@ pub fn answer(
             rows,
             tree: grown.next(),
             leader: source.leader,
-        }
+        };
+        let mut rows = std::mem::take(&mut event.rows);
+        rows.retain(|row| event.share(event.cost(&row.total)) >= query.row_limit);
+        Event { rows, ..event }
     });
     let events = events.collect();
     let times = sieve.slice.map(|slice| times(&by_slice, slice));
@@ -460,6 +466,12 @@ mod tests {
         assert_eq!(threads, [(10, 10, 70), (10, 11, 30)]);
         let name = answer.process_names[&10];
         assert_eq!(answer.profile.texts.get(name), "zoo", "not that of a thread");
+    }
+
+    #[test]
+    fn rows_below_the_limit_are_left_out() {
+        let answer = World::new().ask(Query { row_limit: 0.2, ..by_symbol() });
+        assert_eq!(rows(&answer), [row("main", 5, 100), row("work", 0, 95), row("leaf", 85, 85)]);
     }
 
     #[test]

@@ -26,6 +26,7 @@ use crate::perfdata::feature::Raw;
 use crate::perfdata::{Features, Options, RecordedEvent, Writer};
 use crate::record::encode::{Encoder, EventNews, MOST_THREADS};
 use crate::record::{Stat, StatRound};
+use crate::sys::standard_output;
 use crate::units::Count;
 
 /// What a table makes of an event, which readers must know.
@@ -87,7 +88,12 @@ impl CountsFile {
         }
         let features =
             Features { stat: Some(Raw::default()), ..features::of_machine(host, &events, &groups) };
-        let writer = Writer::create(path, &events, &features, Options::default())?;
+        let writer = Writer::create(
+            path,
+            &events,
+            &features,
+            Options { stream: Some(standard_output::name()), ..Options::default() },
+        )?;
         let mut file = Self {
             writer,
             features,

@@ -22,7 +22,7 @@ use crate::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
 use crate::recording::misattributed_samples;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
 use crate::recording::unwinding::{Done, Ends, Unwinding};
-use crate::sys::arch;
+use crate::sys::{arch, standard_output};
 
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
 pub(crate) struct Events {
@@ -195,8 +195,13 @@ impl<'a> Output<'a> {
     }
 
     fn begin(&self, hold: bool) -> Result<Writer> {
-        let options =
-            Options { compress: self.plan.compress, spare: self.events.twins.clone(), hold, whole: false };
+        let options = Options {
+            compress: self.plan.compress,
+            spare: self.events.twins.clone(),
+            hold,
+            whole: false,
+            stream: Some(standard_output::name()),
+        };
         let path = &self.plan.path;
         Ok(Writer::create(path, &self.events.written, &self.features, options)?)
     }

@@ -18,6 +18,7 @@ use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan, Scope, Synthes
 use crate::recording::relay::Relay;
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::{handover, open};
+use crate::sys::standard_output;
 use crate::units::thousands;
 
 /// Writes a snapshot of an entry; a line that says what is in it.
@@ -44,7 +45,7 @@ pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: 
         0 => String::new(),
         lost => format!("; {} lost since it was added", thousands(lost)),
     };
-    let to = if file.is_stream() { "standard output".to_owned() } else { path.display().to_string() };
+    let to = if file.is_stream() { standard_output::name() } else { path.display().to_string() };
     Ok(format!("{to}: {} samples of {}{lost}", thousands(totals.samples), entry.definition.name))
 }
 

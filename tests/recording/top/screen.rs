@@ -119,6 +119,22 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
 }
 
 #[test]
+fn rows_below_the_limit_are_not_on_the_screen() {
+    let lab = Lab::new();
+    let Some((_shares, tmux)) = watching(&lab, "--percent-limit 25") else { return };
+    // So many that shares are what they are.
+    let samples = |shown: &str| {
+        let number = shown.split(" samples").next()?.rsplit(' ').next()?.replace(',', "");
+        number.parse::<u64>().ok()
+    };
+    let shown = tmux.until("many samples", |shown| samples(shown).is_some_and(|number| number > 500));
+    let has = |name: &str| shown.contains(name);
+    assert!(has("fifty") && has("thirty") && !has("twenty"), "{shown}");
+    tmux.keys(&["q"]);
+    ended(&lab, &tmux, "0");
+}
+
+#[test]
 fn the_rate_of_events_on_cpus_is_changed() {
     let lab = Lab::new();
     if !ready() || !kit::need_program("tmux") {

@@ -1,0 +1,82 @@
+//! Advice in pmcstat's letters.
+//!
+//! What records and reads for pmcstat are pmc's own commands, and what they advise names pmc's options, of
+//! which pmcstat has other letters, or none. Receives their advice on its way to the user; hands it on in
+//! words that are true here.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::say;
+
+/// The letters of options that pmcstat has by another name; `-o` is the step's own.
+const LETTERS: [(&str, char); 3] = [("-c", 'n'), ("-i", 'R'), ("-p", 't')];
+/// Programs whose command lines are among the advice.
+const PROGRAMS: [&str; 11] =
+    ["pmc", "perf", "mkdir", "mount", "pgrep", "ps", "sh", "sudo", "sysctl", "taskset", "ulimit"];
+/// The letter for `-o`.
+static WRITTEN_BY: AtomicU32 = AtomicU32::new('o' as u32);
+
+/// From now on advice is given so; `written_by`: the letter that pmc's `-o` is here.
+pub(super) fn speak(written_by: char) {
+    WRITTEN_BY.store(written_by.into(), Ordering::Relaxed);
+    say::translate(|advice| {
+        translated(advice, char::from_u32(WRITTEN_BY.load(Ordering::Relaxed)).unwrap_or('o'))
+    });
+}
+
+fn translated(advice: &str, written_by: char) -> String {
+    let mut text = String::new();
+    let mut is_known = true;
+    // What stands behind the name of a program, up to a comma, are options of its own.
+    let mut is_program_s = false;
+    for word in advice.split_inclusive(' ') {
+        let start = word.find(|c: char| c.is_alphanumeric() || c == '-').unwrap_or(word.len());
+        let length = word[start..].find(|c: char| c != '-' && !c.is_alphanumeric());
+        let (option, behind) = word[start..].split_at(length.unwrap_or(word.len() - start));
+        let is_option = option.len() > 1 && option.starts_with('-');
+        let here = match option {
+            "-o" => Some(written_by),
+            _ => LETTERS.iter().find(|(own, _)| *own == option).map(|(_, here)| *here),
+        };
+        is_program_s |= PROGRAMS.contains(&option);
+        match here.filter(|_| !is_program_s) {
+            Some(here) => text.extend([&word[..start], "-", here.encode_utf8(&mut [0; 4]), behind]),
+            None => {
+                is_known &= !is_option || is_program_s;
+                text.push_str(word);
+            }
+        }
+        is_program_s &= !word.contains([',', ')']);
+    }
+    if is_known { text } else { format!("in pmc's own options: {advice}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pmc_s_options_are_named_as_here_or_said_to_be_pmc_s() {
+        for (advice, here) in [
+            ("a smaller -c", "a smaller -n"),
+            ("-o FILE, where you may write", "-O FILE, where you may write"),
+            ("free some space, or record elsewhere with -o", "free some space, or record elsewhere with -O"),
+            ("mkdir -p x", "mkdir -p x"),
+            ("pmc stat report --log-exit -i x", "pmc stat report --log-exit -i x"),
+            (
+                "record something first (pmc record), or name a file with -i",
+                "record something first (pmc record), or name a file with -R",
+            ),
+            (
+                "raise kernel.perf_event_mlock_kb, or ulimit -l",
+                "raise kernel.perf_event_mlock_kb, or ulimit -l",
+            ),
+            (
+                "record less often (-F), or with larger rings (-m)",
+                "in pmc's own options: record less often (-F), or with larger rings (-m)",
+            ),
+        ] {
+            assert_eq!(translated(advice, 'O'), here);
+        }
+    }
+}
