@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::abi::Attr;
+use crate::abi::attr::{Flag, kind::SOFTWARE};
+use crate::abi::generic::{CONTEXT_SWITCHES, DUMMY};
+use crate::abi::{Attr, sample_type};
 use crate::error::{Error, Result};
 use crate::host::CpuList;
 use crate::host::cpu::{Seat, Topology};
@@ -136,6 +138,16 @@ pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
     Ok(in_order(slices))
 }
 
+/// Whether a recording is a log of slices: what its threads counted in all is told by its samples and, of
+/// each thread's last slice, by `READ` records.
+pub fn holds_slices(session: &Session) -> bool {
+    let leads = |attr: &Attr| {
+        let is_switch = (attr.kind(), attr.config()) == (SOFTWARE, CONTEXT_SWITCHES);
+        is_switch && attr.period() == 1 && attr.sample_type() & sample_type::READ != 0
+    };
+    !session.reads.is_empty() && session.reader.events().iter().any(|event| leads(&event.attr))
+}
+
 /// A count that nothing is to be scaled of.
 fn whole(value: u64) -> Count {
     Count { value, enabled_ns: 1, running_ns: 1 }
@@ -146,17 +158,32 @@ fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
     threads
 }
 
-/// The first and the last timestamp.
+/// How long was counted, in nanoseconds: as its recorder says, else from the first timestamp to the last.
+pub fn elapsed_ns(session: &Session) -> u64 {
+    let (begin, end) = span(session);
+    end - begin
+}
+
+/// The first timestamp, and the end: so long after it as the recorder says of the last round, else the last
+/// timestamp. What runs longer than its counters has none at their end.
 fn span(session: &Session) -> (u64, u64) {
-    let (mut first, mut last) = (u64::MAX, 0);
+    let (mut first, mut last, mut elapsed) = (u64::MAX, 0, None);
     let scanned = session.reader.scan(|raw| {
+        if raw.kind == kind::STAT_ROUND
+            && let Some(Record::StatRound(round)) = raw.parse()
+        {
+            elapsed = Some(round.time);
+        }
         let time = session.reader.layouts().time(raw).map_or(0, |time| time.0);
         if time > 0 {
             (first, last) = (first.min(time), last.max(time));
         }
     });
     // Nothing was found where nothing can be read: whoever reads the records says so.
-    scanned.map_or((0, 0), |_| (first.min(last), last))
+    scanned.map_or((0, 0), |_| {
+        let begin = first.min(last);
+        (begin, elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed)))
+    })
 }
 
 /// Since the beginning; what has no time was said at the end.
@@ -238,6 +265,7 @@ impl Recorded {
             }
             _ => {}
         })?;
+        while recorded.events.pop_if(|event| is_tracker(event)).is_some() {}
         recorded.scale = terms.get(&SCALE) != Some(&0);
         if let Some(mode) = terms.get(&AGGREGATION) {
             recorded.aggregation = aggregation(*mode, terms.contains_key(&LEVEL), features);
@@ -295,6 +323,12 @@ fn events(session: &Session) -> Vec<CountedEvent> {
         is_counted: false,
     };
     reader.events().iter().enumerate().map(event).collect()
+}
+
+/// Whether it only tells of tasks and mappings, which nobody asked for. Such events stand last.
+fn is_tracker(event: &CountedEvent) -> bool {
+    let is_dummy = (event.attr.kind(), event.attr.config()) == (SOFTWARE, DUMMY);
+    is_dummy && event.attr.get(Flag::Task) && !event.is_counted
 }
 
 /// From an id to the index of its event. A single event needs none.

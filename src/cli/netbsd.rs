@@ -25,6 +25,7 @@ pub enum Old {
 pub fn parse(words: &[OsString]) -> Option<Result<Old, &'static str>> {
     match words.split_first()? {
         (first, []) if first == "-C" => Some(Ok(Old::Cancel)),
+        (first, _) if first == "-C" => Some(Err("-C stands alone")),
         (first, rest) if first == "-c" => Some(match rest {
             [event, command @ ..] if !command.is_empty() => {
                 let event = event.to_string_lossy().into_owned();
@@ -55,6 +56,7 @@ mod tests {
         assert_eq!(read("-c cycles ls -l"), count(&["ls", "-l"]));
         assert_eq!(read("-c cycles"), Some(Err("no command to count in")));
         assert_eq!(read("-c"), Some(Err("option requires an argument -- c")));
+        assert_eq!(read("-C x"), Some(Err("-C stands alone")));
         assert_eq!((read("stat -C 0"), read("")), (None, None));
     }
 }

@@ -60,10 +60,9 @@ pub fn main() -> Exit {
         return exit;
     }
     match tprof::if_named() {
-        Some(Ok(personality)) => {
-            let words = std::iter::once("pmc".into()).chain(personality.words.iter().cloned());
-            let exit = carry_out(words.collect(), None);
-            return personality.finish(exit);
+        Some(Ok(words)) => {
+            let words = std::iter::once("pmc".into()).chain(words).collect();
+            return tprof::status(carry_out(words, None));
         }
         Some(Err(exit)) => return exit,
         None => {}

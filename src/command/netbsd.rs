@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use super::plan;
 use crate::cli::netbsd::{Old, parse};
 use crate::counter::Levels;
 use crate::counter::counter_set::{CounterSet, Reading};
@@ -48,7 +49,8 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     let scope = Scope::Command;
     let mut parser = Parser::new(host).measuring(launch::subject(&scope, &command));
     // The level is put behind it, and reaches the last event alone.
-    parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
+    let whole = parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
+    plan::check_levels("-c", whole.iter().flat_map(|group| &group.events))?;
     let mut groups = Vec::new();
     for level in ["usr", "os"] {
         groups.extend(parser.parse(&format!("{event},{level}"))?.into_iter().map(|group| (group, None)));

@@ -1,4 +1,5 @@
-//! What options mean that several commands share: which samples count, where symbols are looked for.
+//! What options mean that several commands share: which samples count, where symbols are looked for, which
+//! events have parts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use crate::cli::sample_filter::SampleFilter;
 use crate::cli::stack_options::StackOptions;
 use crate::cli::symbol_files::SymbolFiles;
 use crate::error::{Error, Result, say};
+use crate::event::EventSpec;
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
@@ -27,6 +29,23 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     let waiting = || say::note("waiting for a recording on standard input; -i perf.data reads that file");
     let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
+}
+
+/// Refuses, in the name of `option`, events of which user mode and the kernel cannot be told apart.
+///
+/// # Errors
+/// The first such event.
+pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
+    let why = "its text chooses the levels, or it counts whatever the level is, as clocks do (user_time and \
+               system_time tell)";
+    events.find(|event| !event.has_levels()).map_or(Ok(()), |event| Err(no_parts(option, event, why)))
+}
+
+/// An event has no such parts as `option` shows.
+pub(super) fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
+    Error::usage(format!("{option}: {} has no such parts", event.name))
+        .why(why)
+        .try_this("leave it to a run of its own")
 }
 
 /// The background that `--theme` says, or `PMC_THEME` without it; `None`: the terminal is asked.

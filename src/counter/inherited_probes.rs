@@ -70,7 +70,7 @@ pub fn make_inheritable<'a>(
         match define(attr, is_kernel, host) {
             Ok((definition, id)) => {
                 *attr = as_tracepoint(attr, id);
-                spec.pmu = Some("tracepoint".to_owned());
+                (spec.pmu, spec.of_user_mode) = (Some("tracepoint".to_owned()), !is_kernel);
                 definitions.push(definition);
             }
             Err(error) => {

@@ -68,6 +68,15 @@ impl Fault {
         self
     }
 
+    /// The same fault of a word that stands for another text: what is wrong there is why, and helps, here.
+    pub(super) fn of_alias(self, word: &str, span: &Span, means: &str) -> Self {
+        let ParseError { message, cause, remedy, .. } = *self.within(means);
+        let own = format!("`{word}` stands for `{means}`: {message}");
+        let mut fault = Self::at(span, own);
+        (fault.0.cause, fault.0.remedy) = (cause, remedy);
+        fault
+    }
+
     /// Adds the names nearest to the word.
     pub(super) fn meant<'a>(mut self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
         // A word longer than any name is no slip of the finger, and comparing costs its length each time.

@@ -34,8 +34,8 @@ pub mod vendor;
 use std::path::PathBuf;
 
 use crate::abi::Attr;
-use crate::abi::attr::kind;
-use crate::abi::generic::CPU_CLOCK;
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
 use crate::host::CpuList;
 use crate::host::tracer::Tracer;
 
@@ -96,6 +96,8 @@ pub struct EventSpec {
     pub sample_read: bool,
     /// The filter expression that belongs to the event's meaning, for tracepoints.
     pub filter: Option<String>,
+    /// A tracepoint that happens with user mode's registers.
+    pub of_user_mode: bool,
     /// The counters that it can use, where its maker's table says so.
     pub counters: Option<Counters>,
     /// The period at which its maker samples it.
@@ -145,6 +147,15 @@ pub struct Trace {
     pub defaults: Vec<(usize, u64)>,
     /// Bits of `sample_type`: not samples, but what the decoder goes by.
     pub fields: u64,
+}
+
+/// Where tracepoints and probes happen, as far as the kernel tells by the registers that they come with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// System calls (`syscalls:`) and probes in programs: counted with `:u` and with `:k` alike.
+    User,
+    /// All others, even those that are about user mode (`exceptions:page_fault_user`): never with `:u`.
+    Kernel,
 }
 
 /// Where an event's numbers come from.
@@ -253,6 +264,7 @@ impl EventSpec {
             exclusion_chosen: false,
             sample_read: false,
             filter: None,
+            of_user_mode: false,
             counters: None,
             recommended_period: None,
             trace: None,
@@ -269,7 +281,7 @@ impl EventSpec {
     /// An event of the kernel. As perf does, guests are left out unless the text asks for them.
     fn kernel(name: impl Into<String>, kind: u32, config: u64) -> Self {
         let mut attr = Attr::new(kind, config);
-        attr.set(crate::abi::attr::Flag::ExcludeGuest, true);
+        attr.set(Flag::ExcludeGuest, true);
         Self::new(name, Source::Kernel(attr))
     }
 
@@ -284,6 +296,34 @@ impl EventSpec {
             (kind::HARDWARE | kind::HW_CACHE | kind::RAW, _) => true,
             (kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT, _) | (_, None) => false,
             (_, Some(pmu)) => !WITHOUT.contains(&pmu) && !pmu.starts_with("cstate_"),
+        }
+    }
+
+    /// Whether user mode and the kernel can be told apart of it, and its text leaves open which of them is
+    /// meant.
+    pub fn has_levels(&self) -> bool {
+        let is_clock = [CPU_CLOCK, TASK_CLOCK].iter().any(|clock| self.is_generic(kind::SOFTWARE, *clock));
+        match &self.source {
+            Source::Kernel(attr) => {
+                let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
+                // The kernel's clocks go on at every level, whatever they are told; and of what happens in
+                // user mode it can leave out neither system calls nor probes.
+                let goes_on = is_clock || self.hook() == Some(Hook::User);
+                !is_narrowed && !self.system_wide && !goes_on
+            }
+            Source::Tool(tool) => *tool != Tool::DurationTime,
+            Source::Held(_) => false,
+        }
+    }
+
+    /// Where it is hooked in, if it is: then the kernel takes `:u` for the question whether it happens in
+    /// user mode at all, and `:k` for none.
+    pub fn hook(&self) -> Option<Hook> {
+        match self.pmu.as_deref()? {
+            "kprobe" => Some(Hook::Kernel),
+            "uprobe" => Some(Hook::User),
+            "tracepoint" => Some(if self.of_user_mode { Hook::User } else { Hook::Kernel }),
+            _ => None,
         }
     }
 

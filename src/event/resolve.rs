@@ -509,7 +509,7 @@ impl<'h> Parser<'h> {
                 let near = crate::text::nearest(first.text, events.iter().map(String::as_str), 1);
                 Err(match near.first() {
                     // A slip in a generic name with wrong modifiers is no tracepoint.
-                    Some(name) if first.text.len() <= 100 && !self.is_system(first.text) => {
+                    Some(name) if first.text.len() <= 100 && self.is_no_system(first.text) => {
                         fault.try_this(format!("if an event was meant: `{name}` is one"))
                     }
                     _ => fault,
@@ -530,8 +530,9 @@ impl<'h> Parser<'h> {
         Ok(names.concat())
     }
 
-    fn is_system(&self, name: &str) -> bool {
-        self.host.tracepoint_names(name).is_ok_and(|names| !names.is_empty())
+    /// Whether there are tracepoints, and none below this name.
+    fn is_no_system(&self, name: &str) -> bool {
+        self.host.tracepoint_names(name).is_ok_and(|names| names.is_empty())
     }
 
     /// A name behind FreeBSD's word for a class of counters: the machine may have it as its own.
@@ -574,12 +575,8 @@ impl<'h> Parser<'h> {
         let Some(EventItem::Event(event)) = items.first() else {
             return Err(did_you_mean::unknown(self.host, &self.names, word));
         };
-        let mut specs = self.body(event).map_err(|_| {
-            Fault::at(
-                &word.span(),
-                format!("`{}` stands for `{}`, which this machine does not have", word.text, alias.means),
-            )
-        })?;
+        let mut specs =
+            self.body(event).map_err(|fault| fault.of_alias(word.text, &word.span(), alias.means))?;
         for spec in &mut specs {
             name.clone_into(&mut spec.name);
             spec.filter = alias.filter.map(str::to_owned);

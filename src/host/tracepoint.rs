@@ -95,6 +95,18 @@ impl Host {
         }))
     }
 
+    /// Those that are probes in programs (`perf probe -x`), as `subsystem:name`; none where they cannot be
+    /// read.
+    pub fn program_probes(&self) -> Vec<String> {
+        let list = |mount| std::fs::read_to_string(self.path(mount).with_file_name("uprobe_events")).ok();
+        let text = MOUNTS.into_iter().find_map(list).unwrap_or_default();
+        // `p:SUBSYSTEM/NAME PATH:OFFSET …`, `r:…` for returns.
+        let name = |line: &str| {
+            line.split_whitespace().next()?.split_once(':').map(|(_, name)| name.replace('/', ":"))
+        };
+        text.lines().filter_map(name).collect()
+    }
+
     /// The fields of a tracepoint's record, the four common ones left out.
     ///
     /// # Errors

@@ -244,7 +244,7 @@ pub(crate) fn open(
     rings.set_filters().map_err(filters::refused)?;
     check_slices(&rings)?;
     check_ends(host, &rings)?;
-    say_fallbacks(&rings);
+    say_fallbacks(&rings, plan.options.no_samples);
     Ok((rings, threads))
 }
 
@@ -412,10 +412,11 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
 }
 
 /// What the user should know of what could not be had.
-fn say_fallbacks(rings: &Rings) {
+fn say_fallbacks(rings: &Rings, only_counts: bool) {
     for (spec, given_up) in rings.given_up() {
         if given_up.has(Fallback::UserOnly) {
-            say::warn(&Warning::UserModeOnly { doing: "sampling" });
+            let doing = if only_counts { "counting" } else { "sampling" };
+            say::warn(&Warning::UserModeOnly { doing });
         }
         if given_up.has(Fallback::DeferredChains) {
             say::warn(&Warning::ChainsNotDeferred);

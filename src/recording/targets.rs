@@ -128,6 +128,6 @@ pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
 
 /// A refusal, in words.
 pub(crate) fn explain(refusal: Refusal, host: &Host) -> Error {
-    let doing = format!("sampling {}{}", refusal.event, refusal.on_cpu());
+    let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
     refusal.isolate().explain(&Facts::own(host)).into_error(doing)
 }

@@ -27,6 +27,7 @@ use super::parallelism::Parallelism;
 use super::{CommId, Epoch, Session, Timestamp, Unwind, chunks};
 use crate::abi::{context, sample_type};
 use crate::perfdata;
+use crate::record::layouts::CounterRead;
 use crate::record::sample::Branch;
 use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
 
@@ -332,6 +333,12 @@ impl Readings {
             members.extend(member.filter(|_| period > 0).map(|member| (member, period)));
         }
         Some(members)
+    }
+
+    /// What a thread's counter says when the thread ends, since the sample before.
+    pub fn last(&mut self, thread: Thread, read: &CounterRead) -> u64 {
+        let own = self.values.remove(&(read.id, thread.tid)).or_else(|| self.values.remove(&(read.id, 0)));
+        read.count.value.saturating_sub(own.unwrap_or(0))
     }
 }
 

@@ -12,7 +12,7 @@ use pmc::counter::facts::Facts;
 use pmc::counter::{Flags, Mode};
 use pmc::error::{Error, Exit};
 use pmc::event::listing::{Kind, Sources};
-use pmc::event::{self, EventGroup, EventSpec, Parser, PersistentEvent, Source, Tool, perfevent_conf};
+use pmc::event::{self, EventGroup, EventSpec, Hook, Parser, PersistentEvent, Source, Tool, perfevent_conf};
 use pmc::host::{CpuList, Host};
 use proptest::prelude::*;
 
@@ -494,6 +494,35 @@ fn freebsds_names_are_known_last() {
     // perf's meaning wins where both know the name.
     assert_eq!(encoded(&one("virtual", "cycles")), "0:0x0 -G");
     assert!(matches!(one("virtual", "duration_time").source, Source::Tool(Tool::DurationTime)));
+}
+
+#[test]
+fn a_name_of_freebsds_fails_as_what_it_stands_for_does() {
+    let error = event::parse("cycles,lock.failed", &Host::rooted("/nonexistent")).unwrap_err().to_string();
+    let words =
+        ["`lock.failed` stands for `lock:contention_begin`", "tracefs is not mounted", "mount -t tracefs"];
+    words.iter().for_each(|word| assert!(error.contains(word), "{error}"));
+}
+
+/// The kernel counts system calls and probes in programs with `:u`, and no other tracepoint.
+#[test]
+fn tracepoints_say_where_they_happen() {
+    let hook = |name: &str| one("virtual", name).hook();
+    assert_eq!(hook("syscalls:sys_enter_read"), Some(Hook::User));
+    for name in
+        ["sched:sched_switch", "raw_syscalls:sys_enter", "exceptions:page_fault_user", "page_fault.read"]
+    {
+        assert_eq!(hook(name), Some(Hook::Kernel), "{name}");
+    }
+    assert_eq!((hook("page-faults"), hook("cycles")), (None, None));
+    let root = tempfile::tempdir().unwrap();
+    let tracing = root.path().join("sys/kernel/tracing");
+    std::fs::create_dir_all(tracing.join("events/probe_sh/main")).unwrap();
+    std::fs::write(tracing.join("events/probe_sh/main/id"), "7\n").unwrap();
+    let probe = || event::parse("probe_sh:main", &Host::rooted(root.path())).unwrap()[0].events[0].hook();
+    assert_eq!(probe(), Some(Hook::Kernel));
+    std::fs::write(tracing.join("uprobe_events"), "p:probe_sh/main /bin/sh:0x0000000000004700\n").unwrap();
+    assert_eq!(probe(), Some(Hook::User));
 }
 
 /// A program with two functions: `alpha` at address 0x401010 and `beta` twice, in one segment that is loaded from offset 0x200.

@@ -166,6 +166,7 @@ fn without_privilege_no_cpu_is_counted() {
     for line in [&["start", "page-faults:uk"][..], &["start", "page-faults:u"], &["start", "--profile"]] {
         let Some(ran) = kit::as_nobody(line) else { return };
         ran.expect(1).says(&[
+            "opening ",
             "on CPU 0: Permission denied (EACCES)",
             "sysctl kernel.perf_event_paranoid=0",
             "a process of your own",
@@ -213,10 +214,16 @@ fn counters_are_listed() {
 #[test]
 fn the_old_command_line_runs_as_written() {
     kit::run(&["-C"]).expect(0).says(&["nothing to cancel"]);
+    kit::run(&["-C", "x"]).expect(1).says(&["-C stands alone"]);
     kit::run(&["-h"]).expect(0).prints(&["list", "stat"]);
     kit::run(&["-c"]).expect(1).says(&["requires an argument"]);
     kit::run(&["-c", "page-faults"]).expect(1).says(&["no command"]);
     kit::run(&["-c", "no-such-event", "true"]).expect(1);
+    // A clock would count all of the time twice, and a system call as both.
+    for event in ["cpu-clock", "task-clock", "page-faults:u"] {
+        let ran = kit::run(&["-c", event, "true"]).expect(1).says(&["-c: ", "has no such parts"]);
+        assert_eq!(ran.stdout, "");
+    }
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
@@ -339,6 +346,29 @@ fn tprof_takes_its_options() {
     let count = place.tprof(&["count", "-e", "page-faults:u", "/bin/true"]).expect(0).stderr;
     assert!(count.contains("CPU0") && count.contains("page-faults:u"), "{count}");
     place.tprof(&["count", "-e", "page-faults:u", "-i", "0.05", "sleep", "0.2"]).expect(0).says(&["CPU0"]);
+}
+
+/// What is said of samples is of this run's, whatever older recording lies there; and what was sampled in place
+/// of what was asked for is said.
+#[test]
+fn tprof_tells_of_its_own_samples_alone() {
+    let place = Place::new();
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let event = "page-faults:uk,=1";
+    place.tprof(&["monitor", "-e", event, "true"]).expect(0).says(&["tprof.out: ", " samples, none lost"]);
+    for (line, words) in [
+        (&["monitor", "-e", event, "/no/such/command"][..], "/no/such/command"),
+        (&["monitor", "-e", "persistent/none/", "true"], "no persistent event"),
+        (&["monitor", "-e", event, "-o", "new.out", "/no/such/command"], "/no/such/command"),
+    ] {
+        let ran = place.tprof(line).says(&[words]);
+        assert!(!ran.stderr.contains("samples") && !ran.stderr.contains("pmc: opening"), "{}", ran.stderr);
+    }
+    let ran = place.tprof(&["monitor", "-e", "cycles", "true"]).expect(0);
+    let shown = place.pmc(&["evlist", "-i", "tprof.out"]).expect(0).stdout;
+    assert_eq!(ran.stderr.contains("sampling cpu-clock"), shown.contains("cpu-clock"), "{}", ran.stderr);
 }
 
 /// `tprof top`: what it is translated to, a table an interval, until it is told to end.

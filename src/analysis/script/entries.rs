@@ -5,6 +5,7 @@ use super::{DumpOrder, ScriptLine, Transcript};
 use crate::abi::attr::kind;
 use crate::abi::generic::{BPF_OUTPUT, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use crate::abi::sample_type;
+use crate::analysis::counts;
 use crate::analysis::names::RecordingNames;
 use crate::analysis::unwinding::RecordingUnwinder;
 use crate::error::Result;
@@ -61,7 +62,16 @@ impl Transcript<'_> {
             branches: Vec::new(),
         };
         let dumper = request.dump.map(|_| Dumper::new(session));
-        let is_line = |kind| kind == record::kind::SAMPLE || request.records.contains(&kind);
+        let tells_ends = counts::holds_slices(session);
+        let is_line = |kind| {
+            kind == record::kind::SAMPLE
+                || request.records.contains(&kind)
+                || kind == record::kind::READ && tells_ends
+        };
+        // What the recorder said at its end has no time.
+        let has_no_time =
+            |raw: &RawRecord<'_>| session.reader.layouts().time(raw).is_none_or(|time| time.0 == 0);
+        let mut at_the_end: Vec<u8> = Vec::new();
         let by_time = request.dump != Some(DumpOrder::File);
         order::records_unwound(
             session,
@@ -73,12 +83,21 @@ impl Transcript<'_> {
                     dumper.show(raw, place, visit)?;
                 }
                 match raw.kind {
+                    record::kind::READ if is_line(raw.kind) && has_no_time(raw) => {
+                        at_the_end.extend_from_slice(raw.bytes);
+                        Ok(())
+                    }
                     record::kind::SAMPLE => maker.sample(raw, place.position, unwound, visit),
                     kind if is_line(kind) => maker.record(raw, place.position, visit),
                     _ => Ok(()),
                 }
             },
         )?;
+        let mut rest = &at_the_end[..];
+        while let Some(raw) = RawRecord::first(rest) {
+            maker.record(&raw, Timestamp::MAX, visit)?;
+            rest = &rest[raw.bytes.len()..];
+        }
         dumper.map_or(Ok(()), |dumper| dumper.tears(visit))
     }
 }
@@ -253,6 +272,7 @@ impl EntryMaker<'_> {
             Record::Comm(comm) => Some(comm.thread),
             Record::Fork(task) | Record::Exit(task) => Some(task.thread),
             Record::Namespaces(spaces) => Some(spaces.thread),
+            Record::Read(read) => Some(read.thread),
             _ => id.thread,
         };
         let who = owner.unwrap_or_default();
@@ -274,7 +294,18 @@ impl EntryMaker<'_> {
         };
         let named = own.or_else(|| number.and_then(|CommId(n)| self.names.named(n)).map(str::to_owned));
         let comm = named.unwrap_or_else(|| format!(":{}", who.tid));
-        let event = id.id.and_then(|id| self.session.reader.layouts().event_of(id)).unwrap_or(0);
+        let mut event = id.id.and_then(|id| self.session.reader.layouts().event_of(id)).unwrap_or(0);
+        let mut counted = None;
+        if let Record::Read(_) = record {
+            let Some(read) = self.session.reader.layouts().counter_read(raw) else { return Ok(()) };
+            event = read.event;
+            let count = self.readings.last(who, &read);
+            let is_asked = self.script.fields[event].has(Field::Period) || self.script.request.everything;
+            if count == 0 || !is_asked {
+                return Ok(());
+            }
+            counted = Some(count);
+        }
         let entry = Entry {
             comm: &comm,
             pid: id.thread.or(owner).map(|thread| thread.pid),
@@ -282,6 +313,7 @@ impl EntryMaker<'_> {
             cpu: id.cpu,
             time,
             event,
+            period: counted,
             misc: raw.misc,
             ..Entry::default()
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::pager::Output;
 use super::progress::Bars;
-use crate::analysis::counts::{self, Recorded, ThreadCounts, Total};
+use crate::analysis::counts::{self, CountedEvent, Recorded, ThreadCounts, Total};
 use crate::analysis::script::{ScriptLine, Transcript};
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
@@ -74,7 +74,8 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
     }
     let print = if is_json { view::script::counts::json } else { view::script::counts::line };
     let mut line = |tid, at_ns, event: usize, cpu, count| {
-        let event = &recorded.events[event].name;
+        // A file may count what only tells of tasks, too: no such event is among these.
+        let Some(CountedEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
     };
     for ThreadCounts { thread, at_ns, counts } in counts::at_exits(session) {

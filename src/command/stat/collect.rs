@@ -15,7 +15,7 @@ use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Explanation, Refusal};
 use crate::counter::reservation::LockFile;
 use crate::counter::target::TargetSlot;
-use crate::event::{EventSpec, Source, Tool};
+use crate::event::{EventSpec, Hook, Source, Tool};
 use crate::host::Host;
 use crate::host::cpu::{self, Topology};
 use crate::host::process::Thread;
@@ -387,7 +387,7 @@ fn reason(why: Explanation) -> Reason {
 fn is_of_kernel(spec: &EventSpec) -> bool {
     const OF_KERNEL: [u64; 3] =
         [generic::CONTEXT_SWITCHES, generic::CPU_MIGRATIONS, generic::CGROUP_SWITCHES];
-    spec.pmu.as_deref() == Some("kprobe")
+    spec.hook() == Some(Hook::Kernel)
         || spec.attr().is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
 }
 
@@ -528,5 +528,14 @@ mod tests {
         let probes = "kprobe:vfs_read:u,kretprobe:vfs_read:u,uprobe/config=0/u";
         assert_eq!(is_of_kernel(probes), [true, true, false]);
         assert_eq!(is_of_kernel("context-switches:u,page-faults:u"), [true, false]);
+    }
+
+    #[test]
+    fn tracepoints_are_the_kernels_but_for_system_calls() {
+        let host = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sysfs/virtual"));
+        let text = "sched:sched_switch:u,page_fault.write,usr,syscalls:sys_enter_read:u";
+        let groups = parse(text, &host).unwrap();
+        let events = groups.iter().flat_map(|group| &group.events);
+        assert_eq!(events.map(is_of_kernel).collect::<Vec<_>>(), [true, true, false]);
     }
 }

@@ -12,9 +12,9 @@
 //! is. One event that a child does not inherit keeps the kernel from exchanging the contexts of parent and
 //! child, which would mix up the two.
 
-use crate::abi::attr::{Flag, kind};
-use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
-use crate::error::{Error, Result};
+use crate::abi::attr::Flag;
+use crate::command::plan;
+use crate::error::Result;
 use crate::event::{EventGroup, EventSpec, Source, Tool};
 use crate::profile::counts::Aggregation;
 use crate::profile::counts::Part;
@@ -25,24 +25,15 @@ use crate::profile::counts::Part;
 /// Events that have no such parts.
 pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result<Vec<EventGroup>> {
     let events = || groups.iter().flat_map(|group| &group.events);
-    let whole = match aggregation {
-        Aggregation::Children => events().find(|event| !has_children(event)),
-        Aggregation::Levels => events().find(|event| !has_levels(event)),
-        _ => return Ok(groups),
-    };
-    if let Some(event) = whole {
-        let (option, why) = match aggregation {
-            Aggregation::Children => {
-                ("--children", "it is not counted in processes, or without children only")
+    match aggregation {
+        Aggregation::Children => {
+            if let Some(event) = events().find(|event| !has_children(event)) {
+                let why = "it is not counted in processes, or without children only";
+                return Err(plan::no_parts("--children", event, why));
             }
-            _ => (
-                "--user-kernel",
-                "its text chooses the levels, or it counts whatever the level is, as clocks do (user_time and system_time tell)",
-            ),
-        };
-        return Err(Error::usage(format!("{option}: {} has no such parts", event.name))
-            .why(why)
-            .try_this("leave it to a run of its own"));
+        }
+        Aggregation::Levels => plan::check_levels("--user-kernel", events())?,
+        _ => return Ok(groups),
     }
     let mut free = 1 + events().filter_map(|event| event.merge).max().unwrap_or(0);
     let mut parted = Vec::new();
@@ -102,22 +93,6 @@ fn has_children(event: &EventSpec) -> bool {
     let is_held = matches!(event.source, Source::Held(_));
     let threads_alone = event.attr().is_some_and(|attr| attr.get(Flag::InheritThread));
     !is_held && !event.system_wide && event.qualifiers.inherit != Some(false) && !threads_alone
-}
-
-fn has_levels(event: &EventSpec) -> bool {
-    match &event.source {
-        Source::Kernel(attr) => {
-            let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
-            // The kernel's clocks go on at every level, whatever they are told.
-            !is_narrowed && !event.system_wide && !is_clock(event)
-        }
-        Source::Tool(tool) => *tool != Tool::DurationTime,
-        Source::Held(_) => false,
-    }
-}
-
-fn is_clock(event: &EventSpec) -> bool {
-    [CPU_CLOCK, TASK_CLOCK].iter().any(|clock| event.is_generic(kind::SOFTWARE, *clock))
 }
 
 /// The part that an event counts.

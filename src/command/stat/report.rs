@@ -129,16 +129,16 @@ fn show_log(
         shown.counts(&readings, &span, machine)
     };
     let mut printer = Printer::new(plan.output.clone(), subject(session, recorded), None)?;
-    let end = logged.last().map_or(0, |of| of.at_ns);
+    let elapsed_ns = counts::elapsed_ns(session);
     if log == Log::Exits {
-        printer.whole(&table(&logged, None, end))?;
+        printer.whole(&table(&logged, None, elapsed_ns))?;
         return Ok(Exit::Done);
     }
     for slice in &logged {
         // How long it was, nobody says: rates per time of the clock would be of something else.
         printer.interval(&table(std::slice::from_ref(slice), Some(slice.at_ns), 0))?;
     }
-    printer.whole(&table(&logged, None, end))?;
+    printer.whole(&table(&logged, None, elapsed_ns))?;
     Ok(Exit::Done)
 }
 

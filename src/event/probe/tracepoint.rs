@@ -11,6 +11,8 @@ use crate::host::tracepoint::TracepointError;
 pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_>) -> Result<Vec<EventSpec>> {
     let span = system.at..name.span().end;
     let no_tracefs = |error: TracepointError| fault_of(error, &span);
+    let of_programs = host.program_probes();
+    let tracepoint = |system: &str, name: &str, id| tracepoint(&of_programs, system, name, id);
     if !glob::is_pattern(system.text) && !glob::is_pattern(name.text) {
         return match host.tracepoint_id(system.text, name.text) {
             Ok(id) => Ok(vec![tracepoint(system.text, name.text, id)]),
@@ -46,8 +48,9 @@ pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_
     Ok(specs)
 }
 
-fn tracepoint(system: &str, name: &str, id: u64) -> EventSpec {
+fn tracepoint(of_programs: &[String], system: &str, name: &str, id: u64) -> EventSpec {
     let mut spec = EventSpec::kernel(format!("{system}:{name}"), kind::TRACEPOINT, id);
+    spec.of_user_mode = system == "syscalls" || of_programs.contains(&spec.name);
     if let Source::Kernel(attr) = &mut spec.source {
         attr.set_period(1);
     }

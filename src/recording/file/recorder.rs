@@ -499,16 +499,27 @@ impl Recorder<'_> {
     /// children count that still run.
     fn write_own_counts(&mut self) -> Result<()> {
         let events = self.sources.events();
+        let own = |reading: &Reading| {
+            let told = self.output.tally.reads.get(&reading.instance.id).copied().unwrap_or_default();
+            reading.count.since(told)
+        };
+        // It was enabled on all CPUs at once, and ran on one after the other. Of the time that it was enabled
+        // for children, the kernel's sums hold less than was told: too much was taken away then.
+        let mut ran: HashMap<(usize, Option<u32>), u64> = HashMap::new();
+        for reading in &self.readings {
+            let Instance { event, slot, .. } = reading.instance;
+            *ran.entry((event, slot.tid)).or_default() += own(reading).running_ns;
+        }
         let mut record = Encoder::new(self.output.trailer());
         for reading in &self.readings {
             let Instance { event, id, slot, .. } = reading.instance;
             let attr = &events[event].attr;
             let Some(tid) = slot.tid.filter(|_| attr.get(Flag::InheritStat)) else { continue };
-            let told = self.output.tally.reads.get(&id).copied().unwrap_or_default();
-            let Count { value, enabled_ns, running_ns } = reading.count.since(told);
+            let Count { value, enabled_ns, running_ns } = own(reading);
             if value == 0 && running_ns == 0 {
                 continue;
             }
+            let enabled_ns = enabled_ns.max(ran[&(event, slot.tid)]);
             let has_lost = attr.read_format() & read_format::LOST != 0;
             let has_id = attr.sample_type() & sample_type::IDENTIFIER != 0;
             let is_group = attr.read_format() & read_format::GROUP != 0;
@@ -542,7 +553,9 @@ impl Recorder<'_> {
         let ids: Vec<Option<u64>> = events.iter().map(|event| event.ids.first().copied()).collect();
         let mut totals = vec![Count::default(); ids.len()];
         by_thread(&self.readings).into_iter().for_each(|((event, _), count)| totals[event] += count);
-        for (id, Count { value, enabled_ns: enabled, running_ns: running }) in ids.into_iter().zip(totals) {
+        // What tells of mappings and tasks counts nothing.
+        let counted = ids.into_iter().zip(totals).take(self.sources.sampled_events());
+        for (id, Count { value, enabled_ns: enabled, running_ns: running }) in counted {
             let Some(id) = id else { continue };
             record.stat(&Stat { id, cpu: u32::MAX, thread: 0, value, enabled, running });
         }

@@ -90,6 +90,7 @@ fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, pla
 pub(super) fn record(
     out: &mut Vec<u8>,
     entry: &Entry<'_>,
+    layout: &Layout,
     number: u32,
     record: &Record<'_>,
 ) -> io::Result<()> {
@@ -98,9 +99,13 @@ pub(super) fn record(
     let text = String::from_utf8_lossy(&text);
     let name = kind::name(number).unwrap_or("UNKNOWN");
     let words = text.strip_prefix("PERF_RECORD_").and_then(|text| text.strip_prefix(name)).unwrap_or(&text);
-    let object = json!({
+    let mut object = json!({
         "version": VERSION, "record": name, "comm": entry.comm, "pid": entry.pid, "tid": entry.tid, "cpu": entry.cpu,
         "time": entry.time, "text": words.trim(),
     });
+    if let (Record::Read(_), Some(count)) = (record, entry.period) {
+        object["event"] = json!(layout.events[entry.event]);
+        object["period"] = json!(count);
+    }
     line(out, &object)
 }

@@ -141,13 +141,17 @@ impl<'a> Writer<'a> {
         record: &Record<'_>,
     ) -> io::Result<()> {
         if self.layout.json {
-            json::record(&mut self.out, entry, kind, record)?;
+            json::record(&mut self.out, entry, self.layout, kind, record)?;
         } else if matches!(record, Record::FinishedRound) {
             self.out.extend(b"PERF_RECORD_FINISHED_ROUND\n");
         } else {
             let fields = self.layout.fields.get(entry.event).copied().unwrap_or_default();
             self.start(entry, fields, Some(kind));
             records::text(&mut self.out, kind, entry.misc, record);
+            if let (Record::Read(_), Some(count)) = (record, entry.period) {
+                self.out.pop();
+                writeln!(self.out, " {} {count}", self.events[entry.event])?;
+            }
         }
         self.flush_full(out)
     }

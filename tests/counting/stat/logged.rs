@@ -118,6 +118,37 @@ fn the_qualifier_chooses_the_events_that_are_logged() {
     assert_eq!(counts.keys().filter(|(event, _)| event == "minor-faults:u").count(), 0);
 }
 
+/// Of processes that run already: how long they were counted, what was counted, and for how long each was.
+#[test]
+fn a_log_of_what_runs_on_says_how_long_it_was_counted() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let script = "while :; do /bin/true; /bin/true & wait; done";
+    let mut shell = std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+    let pid = shell.id().to_string();
+    let line = ["--log-exit", "-e", "page-faults,descendants", "--timeout", "300", "-p", &pid];
+    let printed = log(&dir, &line);
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    let [whole, ends] = ["", "--log-exit"].map(|option| report(&dir, option));
+    let elapsed = |document: &Document| document.0["total"]["elapsed_s"].as_f64().unwrap();
+    assert_eq!(elapsed(&ends), elapsed(&whole));
+    let names = |document: &Document| -> Vec<String> {
+        let events = document.0["events"].as_array().unwrap();
+        events.iter().map(|event| event["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((names(&whole), names(&ends)), (names(&printed), names(&printed)));
+    let lines = kit::run(&["script", "-i", dir.path().join("perf.data").to_str().unwrap()]).expect(0).stdout;
+    assert!(lines.lines().count() > 2, "{lines}");
+    for line in lines.lines().skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [enabled, running] = [3, 4].map(|at| words[at].parse::<u64>().unwrap());
+        assert!(enabled >= running && words[6] == "page-faults", "{lines}");
+    }
+}
+
 #[test]
 fn time_slices_add_up() {
     if !kit::need_perf_events() || !kit::need_root() {
@@ -142,8 +173,20 @@ fn time_slices_add_up() {
             *in_slices.entry(key).or_default() += count;
         }
     }
+    // What `script` shows adds up too, line by line.
+    let lines = kit::run(&["script", "--json", "-i", file.to_str().unwrap()]).expect(0).stdout;
+    let mut in_lines: BTreeMap<String, u64> = BTreeMap::new();
+    for line in lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
+        let event = line["event"].as_str().unwrap().to_owned();
+        *in_lines.entry(event).or_default() += line["period"].as_u64().unwrap();
+    }
+    let text = kit::run(&["script", "-i", file.to_str().unwrap()]).expect(0).stdout;
+    let lasts =
+        text.lines().filter(|line| line.contains("PERF_RECORD_READ") && line.contains(" page-faults "));
+    assert!(lasts.count() > 0, "{text}");
     for event in ["page-faults", "task-clock"] {
         assert_eq!(sum(&in_slices, event), total(&printed, event), "{event}");
+        assert_eq!(in_lines[event], total(&printed, event), "{event}\n{text}");
     }
     assert!(intervals.len() as u64 > total(&printed, "context-switches"), "the last of each thread, too");
     let ends = report(&dir, "--log-exit");

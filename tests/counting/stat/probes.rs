@@ -33,13 +33,16 @@ const SCRIPT: &str = "ls / >/dev/null && echo alive";
 #[test]
 fn children_are_counted_and_not_harmed() {
     let Some(event) = malloc() else { return };
-    let run = |options: &[&str]| {
-        let words = [&["stat", "-x,", "-e", &event], options, &["--", "sh", "-c", SCRIPT]].concat();
+    let user_mode = format!("{event}:u");
+    let count = |event: &str, options: &[&str]| {
+        let words = [&["stat", "-x,", "-e", event], options, &["--", "sh", "-c", SCRIPT]].concat();
         let ran = kit::run(&words).expect(0);
         assert!(ran.stdout.lines().all(|line| line == "alive") && !ran.stdout.is_empty(), "{}", ran.stderr);
         ran.stderr.split(',').next().unwrap().parse::<u64>().unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
     };
+    let run = |options: &[&str]| count(&event, options);
     let (all, own, again) = (run(&[]), run(&["-i"]), run(&["-r", "2"]));
+    assert!(count(&user_mode, &[]) > own, "what happens in programs happens in user mode, in children too");
     assert!(own > 0 && all > own && again > own, "{all} and {again} with children, {own} without");
 }
 

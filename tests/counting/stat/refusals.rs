@@ -107,6 +107,15 @@ fn what_only_the_kernel_does_is_not_zero() {
     assert_eq!(ran.stderr.matches("<not counted>").count(), 2, "{}", ran.stderr);
     let ran = kit::as_nobody(&["stat", "-x,", "-e", "context-switches:u", "--", "true"]).unwrap().expect(0);
     assert!(ran.stderr.starts_with("<not counted>,,context-switches:u,"), "{}", ran.stderr);
+    // What is counted is not said to be sampled, though the kernel writes of it into rings.
+    let log = ["stat", "record", "--log-exit", "-e", "page-faults", "-o", "/dev/null", "--", "true"];
+    kit::as_nobody(&log).unwrap().expect(0).says(&["counting user mode only"]);
+    if !kit::need_root() {
+        return;
+    }
+    // Root's tracepoints with :u, too.
+    let ran = kit::run(&["stat", "-x,", "-e", "sched:sched_switch:u", "--", "true"]).expect(0);
+    assert!(ran.stderr.starts_with("<not counted>,,sched:sched_switch,"), "{}", ran.stderr);
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn a_clock_stands_in_for_cycles() {
     };
     assert_eq!(kit::run(&["evlist", "-i", file.to_str().expect("a plain path")]).expect(0).stdout, sampled);
     let strict = strict.expect(status);
-    assert!(status == 0 || strict.stderr.contains("sampling cycles:up: "), "{}", strict.stderr);
+    assert!(status == 0 || strict.stderr.contains("opening cycles:up: "), "{}", strict.stderr);
     // What is not cycles has no clock to stand in for it.
     let other = record(&lab.path("other"), &["-e", "branches"], &["true"]);
     other.expect(status);
