@@ -548,6 +548,12 @@ impl Rings {
         Some(self.open[next].fd.as_fd())
     }
 
+    /// Whether a thread that events are open on has ended, and with it all who have inherited them.
+    pub fn is_over(&self, tid: u32) -> bool {
+        let mut own = self.open.iter().filter(|open| open.slot.tid == Some(tid)).peekable();
+        own.peek().is_some() && own.all(|open| open.fd.has_hung_up())
+    }
+
     /// The events' names and requests as the kernel took them, with the ids of their instances.
     pub fn events(&self) -> impl Iterator<Item = (&EventSpec, &Attr, Vec<u64>)> {
         self.events.iter().enumerate().map(|(index, event)| {

@@ -406,7 +406,8 @@ impl Holder {
         if is_owner || found.entry.definition.share >= share {
             return Ok(found);
         }
-        Err(Error::new(format!("{word} is another user's, and shares no {}", share.name()))
+        let name = &found.entry.definition.name;
+        Err(Error::new(format!("{name} is another user's, and shares no {}", share.name()))
             .try_this(format!("its user: pmc persist add … --share {}", share.name())))
     }
 

@@ -76,13 +76,25 @@ impl Attached {
         Ok(Self { directory, entry, open: *open, descriptors })
     }
 
-    /// Takes them over, from where the holder has stopped reading. With the threads that are recorded.
+    /// Takes them over, from where the holder has stopped reading. With the threads that are recorded; where
+    /// all have ended, with these: the recording ends when it has looked for them.
     ///
     /// # Errors
     /// As [`take`].
     pub(crate) fn take(&mut self, scope: &Scope, host: &Host) -> Result<(Sources, Vec<Alive>)> {
-        let sources = Sources::of(take(&self.open, std::mem::take(&mut self.descriptors))?);
-        Ok((sources, threads(scope, host)))
+        let rings = take(&self.open, std::mem::take(&mut self.descriptors))?;
+        let recorded = match scope {
+            Scope::Processes(tids) => {
+                let (over, left): (Vec<u32>, Vec<u32>) = tids.iter().partition(|&&tid| rings.is_over(tid));
+                let ended = |tid| Alive { tid, pid: tid, comm: String::new() };
+                match left[..] {
+                    [] => over.into_iter().map(ended).collect(),
+                    _ => threads(&Scope::Processes(left), host),
+                }
+            }
+            scope => threads(scope, host),
+        };
+        Ok((Sources::of(rings), recorded))
     }
 
     /// All is there that the recording needs: they are held no more. The rings, which are ours as well, keep

@@ -185,7 +185,8 @@ impl<'a> Counting<'a> {
 
     fn read(&mut self) -> Result<()> {
         read(&mut self.set, &mut self.readings)?;
-        self.held_counts.read(&mut self.readings)
+        self.held_counts.read(&mut self.readings);
+        Ok(())
     }
 
     /// Intervals are counted from when the events are first on.

@@ -28,6 +28,8 @@ struct HeldEvent {
     before: Counts,
     /// The holder's counts when it was; `None` while it is off.
     base: Option<Counts>,
+    /// Its holder has let it go, or has ended.
+    is_gone: bool,
 }
 
 /// Those of a set.
@@ -43,39 +45,49 @@ impl HeldCounts {
                 held: held.clone(),
                 before: Counts::new(),
                 base: None,
+                is_gone: false,
             }),
             _ => None,
         });
         Self(held.collect())
     }
 
-    /// Counting is on, or off, from now.
+    /// Counting is on, or off, from now. An event that goes meanwhile is [not counted](Self::read): the
+    /// others are.
     ///
     /// # Errors
-    /// Whose holder does not answer.
+    /// Whose holder does not answer when counting begins.
     pub(super) fn switch(&mut self, on: bool) -> Result<()> {
         for held in &mut self.0 {
-            if on == held.base.is_some() {
+            if on == held.base.is_some() || held.is_gone {
                 continue;
             }
-            let now = held.now()?;
-            match held.base.take() {
-                Some(base) => add(&mut held.before, &now, &base),
-                None => held.base = Some(now),
+            match (held.now(), held.base.take()) {
+                (Ok(now), Some(base)) => add(&mut held.before, &now, &base),
+                (Ok(now), None) => held.base = Some(now),
+                (Err(error), None) if held.before.is_empty() => return Err(error),
+                (Err(_), _) => held.is_gone = true,
             }
         }
         Ok(())
     }
 
-    /// Adds what each has counted, on each CPU.
-    ///
-    /// # Errors
-    /// Whose holder does not answer.
-    pub(super) fn read(&self, readings: &mut Vec<Reading>) -> Result<()> {
+    /// Adds what each has counted, on each CPU; without a count where its holder does not answer any more.
+    pub(super) fn read(&self, readings: &mut Vec<Reading>) {
         for held in &self.0 {
             let mut counts = held.before.clone();
-            if let Some(base) = &held.base {
-                add(&mut counts, &held.now()?, base);
+            let is_gone = match held.base.as_ref().map(|base| (held.now(), base)) {
+                Some((Ok(now), base)) => {
+                    add(&mut counts, &now, base);
+                    false
+                }
+                Some((Err(_), _)) => true,
+                None => held.is_gone,
+            };
+            if is_gone {
+                let slot = TargetSlot { tid: None, cpu: None };
+                readings.push(Reading { event: held.event, slot, count: None });
+                continue;
             }
             readings.extend(counts.into_iter().map(|(cpu, count)| {
                 // Who has slept all the time has counted, too: nothing.
@@ -86,7 +98,6 @@ impl HeldCounts {
                 Reading { event: held.event, slot: TargetSlot { tid: None, cpu }, count: Some(count) }
             }));
         }
-        Ok(())
     }
 }
 

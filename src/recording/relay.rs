@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use super::handover::{self, recorded};
@@ -39,6 +40,8 @@ pub(crate) struct Relay {
     ids: Vec<u64>,
     /// How far each ring was fetched.
     after: Vec<u64>,
+    /// Records that its rings had no room for since it was added: when we began, and at the last fetch.
+    lost: Range<u64>,
     was_ever_on: bool,
     is_on: bool,
     /// What was fetched when it was switched off, by ring.
@@ -68,6 +71,7 @@ impl Relay {
             id,
             ids: (0..rings).map(|ring| of_ring(ring).map_or(0, |one| one[0])).collect(),
             after: if from_start { Vec::new() } else { vec![u64::MAX; rings] },
+            lost: snapshot.lost..snapshot.lost,
             snapshot,
             events,
             trailer,
@@ -97,6 +101,12 @@ impl Relay {
         self.ids.len()
     }
 
+    /// Records for which its rings had no room meanwhile, and the instance of one: the kernel writes of them
+    /// with the next record that fits, which may never come.
+    pub(super) fn lost(&self) -> (u64, u64) {
+        (self.ids.first().copied().unwrap_or(0), self.lost.end - self.lost.start)
+    }
+
     /// Records are handed on from now, or up to now.
     ///
     /// # Errors
@@ -116,6 +126,7 @@ impl Relay {
             (true, false) => {
                 let (now, _) = fetch(&self.directory, &self.id, None)?;
                 self.after = ends(&now.copies);
+                self.lost = now.lost..now.lost;
             }
         }
         Ok(())
@@ -167,7 +178,10 @@ impl Relay {
             most = most.max(new);
             all.push((known, records));
         }
-        self.after = ends(&now.copies);
+        // The copy that others share may be older than the positions that we were told.
+        self.after.resize(self.after.len().max(now.copies.len()), 0);
+        self.after.iter_mut().zip(ends(&now.copies)).for_each(|(own, end)| *own = end.max(*own));
+        self.lost.end = self.lost.end.max(now.lost);
         self.pace = match most {
             half if half > self.ring_bytes / 2 => (self.pace / 2).max(SHORTEST),
             little if little < self.ring_bytes / 8 => (self.pace * 2).min(LONGEST),

@@ -213,6 +213,11 @@ impl Sources {
         self.relays.iter().map(|(_, relay)| relay.pace).fold(usual, u64::min)
     }
 
+    /// What holders' rings had no room for while we recorded: an instance, and how many records.
+    pub(crate) fn lost_elsewhere(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.relays.iter().map(|(_, relay)| relay.lost())
+    }
+
     /// Starts what the kernel does not start by itself at exec.
     pub(super) fn start(&mut self) -> Result<()> {
         self.switch_held(true)?;
@@ -254,7 +259,7 @@ impl Sources {
         readings.iter_mut().for_each(|reading| reading.instance.event = self.index(reading.instance.event));
         let mut held = Vec::new();
         // A holder that has gone has said so before.
-        let _ = self.counts.read(&mut held);
+        self.counts.read(&mut held);
         let first = |relay: usize| -> usize {
             self.relays[..relay].iter().map(|(_, relay)| relay.sampled_events()).sum()
         };

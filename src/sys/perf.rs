@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use perf_event_open_sys as kernel;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::abi::Attr;
 
@@ -105,6 +106,13 @@ impl EventFd {
                 return Err(error);
             }
         }
+    }
+
+    /// Whether its task has ended, and no child that has inherited it counts any more (`is_event_hup` of
+    /// `kernel/events/core.c`).
+    pub fn has_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(self, PollFlags::empty())];
+        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|_| fds[0].revents().contains(PollFlags::HUP))
     }
 
     /// Starts counting; with `group` every event of the group.

@@ -310,6 +310,14 @@ fn stat_counts_what_is_held() {
     assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [3], "{rows:?}");
     let rows = stat(&["-e", "task-clock"], &work(6));
     assert_eq!(rows.iter().map(|row| row.0).sum::<u64>(), 3, "{rows:?}");
+    // Who is let go meanwhile takes no other count along, nor the command's status.
+    run.pmc(&["persist", "add", "going", "-e", EXEC, "-p", &pid]).expect(0);
+    let both = run.read(&["stat", "-e", "persistent/going/,page-faults:u"], "both");
+    run.pmc(&["persist", "rm", "going"]).expect(0);
+    run.let_go();
+    let ran = readers::ended(both).expect(0).says(&["<not counted>", "has let it go"]);
+    let faults = ran.stderr.lines().find(|line| line.contains("page-faults:u")).expect(&ran.stderr);
+    assert!(!faults.contains("<not counted>"), "{faults}");
     // Counting that is never switched on counts nothing.
     let rows = stat(&["-D", "100000"], &work(9));
     assert!(rows.iter().all(|row| row.0 == 0 || row.1.contains("not counted")), "{rows:?}");
@@ -429,6 +437,15 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     user(&run, &["record", "-e", "persistent/counts/", "-o", &file, "--", "true"])
         .expect(1)
         .says(&["shares no records"]);
+    // What came before they began is not theirs, though the copy that they share be older than that.
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--share", "records"]).expect(0);
+    user(&run, &["persist", "snapshot", "execs", "-o", "-"]).expect(0);
+    worker.work(50);
+    user(&run, &["record", "-N", "-e", "persistent/execs/", "-o", &file, "--", "sleep", "1.5"])
+        .expect(0)
+        .says(&[" 0 samples, none lost"]);
+    run.pmc(&["persist", "rm", "execs"]).expect(0);
     for words in [
         &["persist", "add", "more", "-e", "page-faults"][..],
         &["persist", "rm", "records"],

@@ -103,8 +103,9 @@ fn add(definition: Definition, host: &Host) -> Result<()> {
         say::warn(&Warning::UserModeOnly { doing: "counting" });
     }
     let Definition { name, event, .. } = &entry.definition;
-    let (rings, bytes) = (entry.rings, units::bytes(entry.ring_bytes));
-    say::note(format!("{name} is held: {event}, id {}, {rings} rings of {bytes}", entry.id));
+    let rings = if entry.rings == 1 { "1 ring".to_owned() } else { format!("{} rings", entry.rings) };
+    let bytes = units::bytes(entry.ring_bytes);
+    say::note(format!("{name} is held: {event}, id {}, {rings} of {bytes}", entry.id));
     Ok(())
 }
 

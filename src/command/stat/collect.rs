@@ -348,6 +348,9 @@ impl Shown {
 
     fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {
         let spec = &self.specs[column];
+        if matches!(spec.source, Source::Held(_)) {
+            return Reason::new("its holder has ended, or has let it go", "pmc persist list");
+        }
         let Some(attr) = spec.attr() else {
             if machine.is_elsewhere {
                 return Reason::new("the recorder kept no value of it", "");

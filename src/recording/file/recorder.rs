@@ -565,12 +565,14 @@ impl Recorder<'_> {
 
     /// The kernel writes of losses when there is room again; what was lost at the very end, we write.
     fn write_lost(&mut self) -> Result<()> {
-        let all: u64 = self.readings.iter().map(|reading| reading.lost).sum();
+        let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
+        let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
+        let all: u64 = lost.iter().map(|(_, lost)| lost).sum();
         let unwritten = all.saturating_sub(self.output.totals().lost);
-        let most = self.readings.iter().max_by_key(|reading| reading.lost).filter(|_| unwritten > 0);
-        if let Some(most) = most {
+        let most = lost.iter().max_by_key(|(_, lost)| lost).filter(|_| unwritten > 0);
+        if let Some((id, _)) = most {
             let mut record = Encoder::new(self.output.trailer());
-            record.lost(most.instance.id, unwritten);
+            record.lost(*id, unwritten);
             self.output.take(&[record.bytes()])?;
         }
         Ok(())

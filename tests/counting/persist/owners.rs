@@ -117,6 +117,23 @@ fn what_was_added_is_recorded_by_a_new_owner() {
     }
 }
 
+/// Of those who had ended before it came nothing is waited for.
+#[test]
+fn a_new_owner_does_not_wait_for_the_dead() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "past", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    worker.work(5);
+    drop(worker);
+    let mut owner = run.command(&["persist", "attach", "past", "-o", &run.file("past.data")]);
+    let mut owner = owner.stderr(Stdio::piped()).spawn().expect("pmc starts");
+    kit::wait_for("its end", || owner.try_wait().expect("it is ours").is_some());
+    ended(owner).expect(0).says(&["5 samples, none lost"]);
+}
+
 /// What becomes of records is the new owner's to say; what is recorded was said when the events were opened.
 #[test]
 fn a_new_owner_has_the_options_of_record() {

@@ -153,6 +153,32 @@ fn a_ring_that_is_too_small_for_its_reader_tells_what_is_missing() {
     assert!((10..400).contains(&samples), "{samples}: {}", ran.stderr);
 }
 
+/// The kernel tells of losses with the next record that fits; here none comes any more.
+#[test]
+fn what_a_full_ring_lost_in_the_end_is_told() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    let add = ["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--pages", "1", "--normal"];
+    run.pmc(&add).expect(0);
+    let file = run.file("full.data");
+    let reader = run.read(&["record", "-e", "persistent/execs/", "-o", &file], "full");
+    let pid = Pid::from_child(&reader);
+    kill_process(pid, Signal::STOP).expect("it is there");
+    worker.work(400);
+    kill_process(pid, Signal::CONT).expect("it is there");
+    run.let_go();
+    ended(reader).expect(0).says(&["records lost"]);
+    let told = run.pmc(&["report", "--json", "-i", &file]).expect(0).stdout;
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let of = |what: &str| told["trust"][what].as_u64().expect("a number");
+    let (samples, lost) = (of("samples"), of("lost_records"));
+    // Of what is lost some is no sample.
+    assert!(samples < 400 && samples + lost >= 400, "{}", told["trust"]);
+}
+
 #[test]
 fn a_recording_ends_whole_with_its_holder() {
     if !ready() {
