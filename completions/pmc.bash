@@ -1052,7 +1052,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__persist__subcmd__add)
-            opts="-e -C -p -h --event --pages --overwrite --normal --cpu --pid --call-graph --share --no-pager --help"
+            opts="-e -C -p -h --event --pages --overwrite --normal --cpu --pid --call-graph --filter --json --share --no-pager --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1088,6 +1088,10 @@ _pmc() {
                     ;;
                 --call-graph)
                     COMPREPLY=($(compgen -W "fp" -- "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --share)

@@ -938,11 +938,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcomm
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s C -l cpu -d 'On these CPUs [default: all that are on line]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s p -l pid -d 'These running processes, all threads, with the children that they start' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l call-graph -d 'Samples carry call chains, by frame pointers' -r -f -a "fp\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l filter -d 'Filter expression for the tracepoint' -r
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l share -d 'What users other than the holder\'s and root may have' -r -f -a "nothing\t''
 counts\t''
 records\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l overwrite -d 'Full rings keep the newest records, and every snapshot has them all (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l normal -d 'Full rings keep the oldest records, and a snapshot takes them out'
+complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l json -d 'Print the new entry as a JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand persist; and __fish_seen_subcommand_from list" -l json -d 'One JSON document'

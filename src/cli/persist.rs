@@ -40,7 +40,7 @@ pub enum Holding {
     Snapshot(Snapshot),
     /// Give an entry another name; its number stays
     Rename(Rename),
-    /// Keep the events of a running `pmc record`, which ends; they go on
+    /// Keep the events of a running `pmc record` or `pmc stat`, which ends; they go on
     Adopt(Adopt),
     /// Close entries; forget those that were lost
     Rm(Remove),
@@ -88,6 +88,14 @@ pub struct Add {
     /// Samples carry call chains, by frame pointers
     #[arg(long, value_name = "MODE", value_parser = ["fp"])]
     pub call_graph: Option<String>,
+
+    /// Filter expression for the tracepoint
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+
+    /// Print the new entry as a JSON document
+    #[arg(long)]
+    pub json: bool,
 
     /// What users other than the holder's and root may have
     #[arg(long, value_name = "WHAT", value_parser = ["nothing", "counts", "records"], default_value = "nothing")]
@@ -138,13 +146,13 @@ pub struct Rename {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The recording ends, its file whole; its events go on in the holder, with their rings, and nothing between is missing.
-A command that it has started goes on, too.
-kill -USR1 PID does the same; they are called record-PID then.")]
+pmc stat prints what it has counted and ends; its counters go on from there. A command that either started goes on, too.
+kill -USR1 PID does the same; the entry is called record-PID or stat-PID then.")]
 pub struct Adopt {
     /// What to call them: letters, digits, `_`, `-`, `.`
     pub name: String,
 
-    /// The process id of a `pmc record`
+    /// The process id of a `pmc record` or `pmc stat`
     #[arg(long, value_name = "PID")]
     pub from: u32,
 }

@@ -40,6 +40,12 @@ pub(super) fn overridden(typed: Whom<'_>) -> Option<Warning> {
     Some(Warning::TargetOverridden { option, by })
 }
 
+/// Whether holders keep all of these events open: whom they record was chosen when they were added.
+pub(super) fn are_held(events: &[String]) -> bool {
+    let is_held = |events: &String| events.split(',').all(|event| event.starts_with("persistent/"));
+    !events.is_empty() && events.iter().all(is_held)
+}
+
 /// The command, where nobody else is named.
 pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
     if !typed.pids.is_empty() {

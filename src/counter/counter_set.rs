@@ -197,6 +197,13 @@ impl CounterSet {
         numbers
     }
 
+    /// What is open: the index of each event, where, and its descriptor.
+    pub fn counters(&self) -> impl Iterator<Item = (usize, TargetSlot, &EventFd)> {
+        self.bundles
+            .iter()
+            .flat_map(|bundle| bundle.members.iter().map(|member| (member.event, bundle.slot, &member.fd)))
+    }
+
     /// How many weak groups had to be broken up.
     pub fn broken_groups(&self) -> usize {
         self.broken_groups

@@ -26,6 +26,7 @@ pub enum Warning {
     UnknownOrder { word: String },
     OrderRefused { order: String, why: String },
     NotHandedOver { why: String },
+    HeldEventGone { event: String, why: String },
     CountersShared { holders: String },
     CountersReserved { holders: String },
     AgentsPaused { pids: String },
@@ -73,6 +74,7 @@ impl Warning {
             | Self::UnknownOrder { .. }
             | Self::OrderRefused { .. }
             | Self::NotHandedOver { .. }
+            | Self::HeldEventGone { .. }
             | Self::CountersShared { .. }
             | Self::CountersReserved { .. }
             | Self::Unreserved { .. }
@@ -102,6 +104,9 @@ impl Warning {
             }
             Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
             Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
+            Self::HeldEventGone { event, why } => {
+                format!("{event} is recorded no further, and its last records are missing: {why}")
+            }
             Self::NotHandedOver { why } => format!("the events stay here (SIGUSR1): {why}"),
             Self::OrderRefused { order, why } => format!("--control: `{order}`: {why}"),
             Self::CountersShared { holders } => format!(

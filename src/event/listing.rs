@@ -10,6 +10,7 @@ use super::vendor::{self, Vendor};
 use super::{Tool, freebsd_aliases};
 use crate::abi::{attr, generic};
 use crate::host::Host;
+use crate::host::persistent::has_holder;
 use crate::host::pmu::Pmu;
 
 /// What kind of event it is, in the order of the list.
@@ -184,7 +185,9 @@ impl<'h> Sources<'h> {
             Kind::Cache => {
                 Box::new(generic::cache_events().map(|(name, _, text)| Listed::new(Kind::Cache, name, text)))
             }
-            Kind::Pmu => Box::new(pmus(host).flat_map(|(shown, pmu)| pmu_events(&shown, &pmu))),
+            Kind::Pmu => {
+                Box::new(pmus(host).flat_map(|(shown, pmu)| pmu_events(&shown, &pmu)).chain(held(host)))
+            }
             Kind::Vendor => Box::new(vendor_events(&self.vendor, &self.pmus).into_iter()),
             Kind::Raw => Box::new(std::iter::once(raw_code()).chain(pmus(host).filter_map(raw_terms))),
             Kind::Breakpoint => Box::new(std::iter::once(Listed::form(
@@ -325,6 +328,14 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
         }
     };
     vendor.events().filter(|event| here.contains(event.pmu)).map(listed).collect()
+}
+
+/// What holders keep open for this user.
+fn held(host: &Host) -> impl Iterator<Item = Listed> {
+    let runs = |pmu: &Pmu| pmu.run_directory().is_some_and(has_holder);
+    let held = host.published_pmus().into_iter().filter(runs);
+    held.flat_map(|pmu| pmu_events(&pmu.name, &pmu))
+        .map(|event| Listed { text: "held open: see pmc persist show".to_owned(), ..event })
 }
 
 fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {

@@ -436,9 +436,24 @@ impl<'h> Parser<'h> {
     fn published(&self, word: Word<'_>, given: &[Term<'_>], name: &str) -> Result<Option<EventSpec>> {
         let trees = self.host.published_pmus();
         let is_name = |term: &&Term<'_>| term.value.is_none() || term.name.text != "name";
-        let mut asked = given.iter().filter(is_name);
+        // `persistent,config=ID` is what a holder publishes, and `ID` what it prints.
+        let has_id = |term: &Term<'_>| term.name.text == "config" && term.value.is_some();
+        let is_bit = |term: &&Term<'_>| term.name.text != PERSISTENT || !given.iter().any(has_id);
+        let mut asked = given.iter().filter(is_name).filter(is_bit);
         let (wanted, more) = (asked.next(), asked.next());
-        let of = |tree: &Pmu| terms::pmu_event(&self.names, tree, given, name, false).ok();
+        let id = wanted.and_then(|term| match term.value {
+            None => number(term.name.text),
+            Some(value) => number(value.text).filter(|_| has_id(term)),
+        });
+        let of = |tree: &Pmu| match id {
+            Some(id) => {
+                let published =
+                    tree.events().into_iter().find(|event| tree.published_id(event) == Some(id))?;
+                let known = Term { name: Word { text: &published, ..word }, value: None };
+                terms::pmu_event(&self.names, tree, &[known], name, false).ok()
+            }
+            None => terms::pmu_event(&self.names, tree, given, name, false).ok(),
+        };
         if let Some(spec) = trees.iter().filter(|_| wanted.is_some()).find_map(of) {
             return match more {
                 Some(more) => Err(held_as_it_is(&more.span())),

@@ -7,14 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
+use crate::abi::attr::kind;
 use crate::abi::sample_type;
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
-use crate::counter::rings::{CopiedRing, Reading, Rings, by_thread};
+use crate::counter::rings::{CopiedRing, Instance, Reading, Rings, by_thread};
 use crate::counter::target::TargetSlot;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
@@ -41,11 +43,34 @@ pub(super) struct HeldEvent {
     threads: Vec<u32>,
     /// CPUs that it is open on, of those that are on line.
     cpus: CpuList,
+    /// Which of its instances is watched for the end of its process.
+    watched: usize,
 }
 
 impl HeldEvent {
-    /// Opens it; it counts from now on. `since` is now, in seconds since 1970.
+    /// Opens it; it counts from now on. `since` is now, in seconds since 1970. An event of a device or a
+    /// package that can only be counted is counted.
     pub(super) fn open(host: &Host, definition: Definition, id: u64, since: i64) -> Result<Self> {
+        let opened = Self::open_as(host, definition.clone(), id, since);
+        let Err(error) = opened else { return opened };
+        let groups = open::groups(
+            &SamplePlan {
+                events: vec![definition.event.clone()],
+                strict: true,
+                ..SamplePlan::on(Scope::Command, open::held_options())
+            },
+            host,
+        )?;
+        let mut attrs = groups.iter().flat_map(|(group, _)| &group.events).map(|spec| spec.attr());
+        let are_devices = attrs.all(|attr| attr.is_some_and(|attr| attr.kind() >= kind::FIRST_DYNAMIC));
+        if definition.counts_only || definition.filter.is_some() || !are_devices {
+            return Err(error);
+        }
+        let counting = Definition { counts_only: true, pages: Some(1), ..definition };
+        Self::open_as(host, counting, id, since).map_err(|_| error)
+    }
+
+    fn open_as(host: &Host, mut definition: Definition, id: u64, since: i64) -> Result<Self> {
         if definition.pages.is_some_and(|pages| !(1..=MOST_PAGES).contains(&pages)) {
             return Err(Error::usage(format!("--pages is a number from 1 to {MOST_PAGES}")));
         }
@@ -53,10 +78,13 @@ impl HeldEvent {
         let options = SampleOptions {
             call_graph: definition.call_graph.then_some(CallGraph::Fp),
             backward: definition.mode == RingMode::Overwrite,
+            no_samples: definition.counts_only,
+            build_ids: !definition.counts_only,
             ..open::held_options()
         };
         let plan = SamplePlan {
             events: vec![definition.event.clone()],
+            filters: definition.filter.iter().map(|filter| (0, filter.clone())).collect(),
             ring_pages: Some(definition.pages.unwrap_or(RING / page_size())),
             tracks_apart: true,
             // What is held is what was asked for, or nothing.
@@ -81,13 +109,23 @@ impl HeldEvent {
                 .why("an entry holds one, with a ring on each CPU")
                 .try_this("pmc persist add for each"));
         }
+        // What is bound to CPUs (`cpu=0`, a device's) is open there only.
+        if specs.iter().all(|spec| spec.cpus.is_some()) {
+            let bound: CpuList =
+                specs.iter().flat_map(|spec| spec.cpus.iter().flat_map(CpuList::iter)).collect();
+            let typed = definition.cpus.as_ref().and_then(|list| list.parse::<CpuList>().ok());
+            definition.cpus =
+                Some(typed.map_or(bound.clone(), |typed| typed.intersection(&bound)).to_string());
+        }
+        let unit = specs.first().filter(|spec| spec.scale != 1.0 || !spec.unit.is_empty());
+        let unit = unit.map(|spec| (spec.scale.to_string(), spec.unit.clone()));
         let (rings, threads) = open::open(&plan, host, groups, None)?;
         rings.start().map_err(|error| Error::io(format!("starting {}", definition.event), error))?;
         let user_only = rings.given_up().next().is_some_and(|(_, given_up)| given_up.has(Fallback::UserOnly));
-        let entry = entry(id, definition, since, &rings, user_only);
+        let entry = Entry { unit, ..entry(id, definition, since, &rings, user_only) };
         let threads = threads.iter().map(|thread| thread.tid).collect();
         let cpus = wanted(&entry.definition, host);
-        Ok(Self { entry, rings, scope, threads, cpus })
+        Ok(Self { entry, rings, scope, threads, cpus, watched: 0 })
     }
 
     /// Opens it on the CPUs that have come on line since the last time; whether there were any. A CPU that
@@ -123,6 +161,25 @@ impl HeldEvent {
         Ok(true)
     }
 
+    /// A descriptor that hangs up when a process that it is open on has ended, with the children that
+    /// inherited it; `None` for whole CPUs, and when all have ended.
+    pub(super) fn process_watch(&self) -> Option<BorrowedFd<'_>> {
+        let is_of_processes = !matches!(self.scope, Scope::Cpus(_)) && self.entry.ended.is_none();
+        self.rings.all_descriptors().nth(self.watched).filter(|_| is_of_processes)
+    }
+
+    /// The [watched](Self::process_watch) process has ended: looks for another. Whether there is none.
+    pub(super) fn follow_end(&mut self, now: i64) -> bool {
+        let instances = self.rings.instances().count();
+        let over = self.rings.all_descriptors().take(instances).skip(self.watched);
+        self.watched += over.take_while(|fd| has_hung_up(*fd)).count();
+        if self.watched < instances {
+            return false;
+        }
+        self.entry.ended = Some(now);
+        true
+    }
+
     /// Closes it.
     pub(super) fn close(self) {
         self.rings.close_aside();
@@ -142,16 +199,18 @@ impl HeldEvent {
         let definition = Definition {
             name,
             event: sampled.collect::<Vec<_>>().join(","),
-            pages: Some(rings.ring_bytes() as usize / page_size()),
+            pages: None,
             mode: if rings.keeps_newest() { RingMode::Overwrite } else { RingMode::Normal },
             cpus: open.cpus.clone(),
             pids: open.pids.clone(),
+            filter: None,
+            counts_only: rings.events().take(open.sampled).all(|(_, attr, _)| attr.period() == 0),
             call_graph: rings.events().any(|(_, attr, _)| attr.sample_type() & sample_type::CALLCHAIN != 0),
             share: Share::Nothing,
         };
         let cpus = rings.instances().filter_map(|one| one.slot.cpu).collect();
         let entry = entry(id, definition, since, &rings, false);
-        Ok(Self { entry, rings, scope, threads: open.pids.clone(), cpus })
+        Ok(Self { entry, rings, scope, threads: open.pids.clone(), cpus, watched: 0 })
     }
 
     /// What there is to know of it for another owner, and its descriptors.
@@ -172,28 +231,45 @@ impl HeldEvent {
         let (sampled, readings) = (self.rings.sampled_events(), self.rings.read());
         let readings: Vec<Reading> =
             readings.into_iter().filter(|reading| reading.instance.event < sampled).collect();
-        let mut counts: BTreeMap<Option<u32>, (Count, u64)> = BTreeMap::new();
+        let specs: Vec<_> = self.rings.events().map(|(spec, ..)| spec).take(sampled).collect();
+        // Halves of one event, on cores that differ, are one.
+        let is_one = specs.iter().all(|spec| spec.merge.is_some());
+        let row_of = |event: usize| if is_one { 0 } else { event };
+        let mut counts: BTreeMap<(usize, Option<u32>), (Count, u64)> = BTreeMap::new();
         let is_system = matches!(self.scope, Scope::Cpus(_));
         for reading in &readings {
-            let row = counts.entry(reading.instance.slot.cpu.filter(|_| is_system)).or_default();
+            let cpu = reading.instance.slot.cpu.filter(|_| is_system);
+            let row = counts.entry((row_of(reading.instance.event), cpu)).or_default();
             row.0 += if is_system { reading.count } else { Count::default() };
             row.1 = row.1.saturating_add(reading.lost);
         }
-        if let (false, Some(row)) = (is_system, counts.get_mut(&None)) {
-            by_thread(&readings).into_values().for_each(|count| row.0 += count);
+        if !is_system {
+            for ((event, _), count) in by_thread(&readings) {
+                counts.entry((row_of(event), None)).or_default().0 += count;
+            }
         }
-        // Only what waits for a counter of the hardware is not counted all the time.
-        let waits = self.rings.events().any(|(spec, ..)| spec.takes_counter());
-        let row = |(cpu, (count, lost)): (Option<u32>, (Count, u64))| CpuCounts {
-            cpu,
-            value: count.value,
-            enabled: if waits { count.enabled_ns.max(count.running_ns) } else { count.running_ns },
-            running: count.running_ns,
-            lost,
+        let row = |((event, cpu), (count, lost)): ((usize, Option<u32>), (Count, u64))| {
+            // Only what waits for a counter of the hardware is not counted all the time.
+            let waits = specs[event].takes_counter();
+            CpuCounts {
+                event,
+                cpu,
+                value: count.value,
+                enabled: if waits { count.enabled_ns.max(count.running_ns) } else { count.running_ns },
+                running: count.running_ns,
+                lost,
+            }
         };
         let living = self.threads.iter().filter(|&&tid| process::exists(tid as i32)).count();
-        let living = (!is_system).then_some(living);
-        Counts { rows: counts.into_iter().map(row).collect(), living }
+        Counts {
+            events: specs
+                .iter()
+                .take(if is_one { 1 } else { sampled })
+                .map(|spec| spec.name.clone())
+                .collect(),
+            rows: counts.into_iter().map(row).collect(),
+            living: (!is_system).then_some(living),
+        }
     }
 
     /// A copy of its rings: a [`Snapshot`] as JSON, and the bytes; both for anybody to read and nobody to
@@ -228,6 +304,12 @@ impl HeldEvent {
     }
 }
 
+fn has_hung_up(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
+}
+
 /// The CPUs on line that it is to be open on.
 fn wanted(definition: &Definition, host: &Host) -> CpuList {
     let online = host.online_cpus();
@@ -255,17 +337,21 @@ fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
 
 /// How many rings samples come out of.
 fn sample_rings(rings: &Rings) -> usize {
-    let sampled = rings.instances().filter(|one| one.event < rings.sampled_events());
+    let with_ring = |one: &Instance| one.event < rings.sampled_events() && one.ring < rings.rings();
+    let sampled = rings.instances().filter(with_ring);
     sampled.map(|one| one.ring).collect::<BTreeSet<_>>().len()
 }
 
 /// What is published.
 fn entry(id: u64, definition: Definition, since: i64, rings: &Rings, user_only: bool) -> Entry {
+    let pages = Some(rings.ring_bytes() as usize / page_size()).filter(|&pages| pages > 0);
     let attr = rings.events().next().map(|(_, attr, _)| attr.clone()).unwrap_or_default();
     Entry {
         id,
-        definition,
+        definition: Definition { pages, ..definition },
         since,
+        ended: None,
+        unit: None,
         ring_bytes: rings.ring_bytes(),
         rings: sample_rings(rings),
         user_only,
@@ -306,6 +392,8 @@ mod tests {
             cpus: cpus.map(str::to_owned),
             pids: Vec::new(),
             call_graph: false,
+            filter: None,
+            counts_only: false,
             share: Share::Nothing,
         };
         let Ok(mut held) = HeldEvent::open(&host, definition(None), 1, 0) else {
@@ -340,6 +428,8 @@ mod tests {
             cpus: None,
             pids: vec![std::process::id()],
             call_graph: false,
+            filter: None,
+            counts_only: false,
             share: Share::Nothing,
         };
         let Ok(held) = HeldEvent::open(&host, definition, 1, 0) else {

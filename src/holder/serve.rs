@@ -29,6 +29,7 @@ use rustix::net::{
 use rustix::time::{ClockId, clock_gettime};
 
 use super::cpus::CpuWatch;
+use super::directory_watch::DirectoryWatch;
 use super::entry::HeldEvent;
 use crate::error::{Error, Result, say};
 use crate::host::Host;
@@ -52,6 +53,9 @@ const BACKLOG: i32 = 1024;
 const FIRST_ENTRY: Duration = Duration::from_secs(20);
 /// How long the holder before us may take to end.
 const PREDECESSOR: Duration = Duration::from_secs(5);
+/// Time after the last removal until the run directory is published again: whoever removes it, removes one
+/// file after the other.
+const REMOVAL: Duration = Duration::from_secs(1);
 /// Entries: what is larger is a mistake.
 const MOST_ENTRIES: usize = 1000;
 /// Other users get a newer copy of the same rings after so long.
@@ -81,6 +85,8 @@ pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
         own: rustix::process::geteuid().as_raw(),
         listener,
         cpus: CpuWatch::new().ok(),
+        removals: DirectoryWatch::new(publisher.folders()).ok(),
+        removed: None,
         publisher,
         entries: BTreeMap::new(),
         copies: HashMap::new(),
@@ -203,12 +209,17 @@ fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Op
             Some(oldest) => Some(oldest.since + TIME_TO_ASK),
             None => is_empty.then(|| begun + FIRST_ENTRY),
         };
+        let deadline = deadline.into_iter().chain(holder.removed.map(|at| at + REMOVAL)).min();
         let ready = {
             let listener = &holder.listener.socket;
             let mut fds = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
             // Where the kernel tells us nothing of CPUs, we look when we are awake.
             let cpus = holder.cpus.as_ref().map_or(listener.as_fd(), AsFd::as_fd);
             fds.push(PollFd::from_borrowed_fd(cpus, PollFlags::IN));
+            let removals = holder.removals.as_ref().map_or(listener.as_fd(), AsFd::as_fd);
+            fds.push(PollFd::from_borrowed_fd(removals, PollFlags::IN));
+            let watched = holder.entries.values().filter_map(HeldEvent::process_watch);
+            fds.extend(watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::empty())));
             fds.extend(clients.iter().map(|client| PollFd::new(&client.socket, PollFlags::IN)));
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let left = left.map(|left| Timespec {
@@ -228,7 +239,17 @@ fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Op
         if ready[2] && holder.cpus.as_ref().is_none_or(CpuWatch::heard) {
             holder.follow_cpus();
         }
-        let mut asking = ready[3..].iter();
+        if ready[3] && holder.removals.as_ref().is_some_and(DirectoryWatch::heard) {
+            holder.removed = Some(Instant::now());
+        }
+        if holder.removed.take_if(|at| at.elapsed() >= REMOVAL).is_some() {
+            holder.publish_again()?;
+        }
+        let (ends, asking) = ready[4..].split_at(ready.len() - 4 - clients.len());
+        if ends.contains(&true) {
+            holder.follow_ends();
+        }
+        let mut asking = asking.iter();
         clients.retain(|client| match asking.next() {
             Some(true) => {
                 holder.answer(client);
@@ -268,6 +289,10 @@ struct Holder {
     listener: Listener,
     /// `None` where the kernel tells nobody of CPUs.
     cpus: Option<CpuWatch>,
+    /// `None` where the kernel does not tell us.
+    removals: Option<DirectoryWatch>,
+    /// When something was removed from the run directory that we have not looked at yet.
+    removed: Option<Instant>,
     publisher: Publisher,
     entries: BTreeMap<u64, HeldEvent>,
     /// What other users were given last.
@@ -372,6 +397,41 @@ impl Holder {
         let entry = held.entry.clone();
         self.entries.insert(id, held);
         Ok(Answer::Held(Box::new(entry)))
+    }
+
+    /// Puts what was removed from the run directory back: what nobody finds would be held for ever.
+    ///
+    /// # Errors
+    /// Where that cannot be done.
+    fn publish_again(&mut self) -> Result<()> {
+        let Self { publisher, entries, .. } = self;
+        let entries = || entries.values().map(|held| &held.entry);
+        if publisher.is_whole(entries()) {
+            return Ok(());
+        }
+        if let Err(error) = publisher.restore(entries()) {
+            // Whoever listens there by now is somebody else.
+            self.listener.path = None;
+            return Err(error);
+        }
+        // Our own socket may be gone with its folder: the old one must not remove the new one's path.
+        if !publisher.directory().socket().exists() {
+            self.listener.path = None;
+            self.listener = listen_at(self.publisher.directory())?;
+        }
+        self.removals = DirectoryWatch::new(self.publisher.folders()).ok();
+        say::note(format!("published again at {}", self.publisher.directory().path().display()));
+        Ok(())
+    }
+
+    /// Processes have ended.
+    fn follow_ends(&mut self) {
+        for held in self.entries.values_mut() {
+            if held.process_watch().is_some() && held.follow_end(now()) {
+                // Who cannot be told so reads the old text.
+                let _ = self.publisher.publish(&held.entry);
+            }
+        }
     }
 
     /// CPUs have come or gone.

@@ -136,6 +136,12 @@ impl Pmu {
         self.is_published.then_some(&self.dir)
     }
 
+    /// The id of an event that a holder publishes.
+    pub fn published_id(&self, event: &str) -> Option<u64> {
+        let terms = self.event(event)?.terms;
+        terms.split(',').find_map(|term| term.trim().strip_prefix("config="))?.parse().ok()
+    }
+
     /// The names of its terms (`format/*`), sorted.
     pub fn terms(&self) -> Vec<String> {
         names_in(&self.dir.join("format"))

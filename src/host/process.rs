@@ -95,6 +95,16 @@ impl Host {
         stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok()
     }
 
+    /// The name of a user (`/etc/passwd`).
+    pub fn user_name(&self, uid: u32) -> Option<String> {
+        let passwd = self.bytes("/etc/passwd")?;
+        passwd.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let (name, id) = (fields.next()?, fields.nth(1)?);
+            (id.parse() == Ok(uid)).then(|| name.to_owned())
+        })
+    }
+
     /// The number of a user given by name or number (`/etc/passwd`).
     pub fn user(&self, name: &str) -> Option<u32> {
         if let Ok(uid) = name.parse() {

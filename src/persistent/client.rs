@@ -4,20 +4,22 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::Entry;
-use super::directory::RunDirectory;
+use super::directory::{RunDirectory, is_called};
 use super::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Request, receive, send};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::persistent::RUN_DIRECTORY;
+use crate::sys::signal;
 
 /// How long an answer may take: opening tracepoints on every CPU of a large machine takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,7 +42,7 @@ pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
     }
     let names: Vec<String> =
         all.iter().flat_map(RunDirectory::entries).map(|entry| entry.definition.name).collect();
-    let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| lost.entry.definition.name == word);
+    let lost = all.iter().flat_map(RunDirectory::lost).find(|lost| is_called(&lost.entry, word));
     let error = Error::new(format!("no persistent event `{word}` is held"));
     let error = match (lost, names.is_empty()) {
         (Some(lost), _) => error.why(format!("it was, and was lost: {}", lost.why)),
@@ -55,14 +57,63 @@ pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
 /// # Errors
 /// No holder; its refusal; what the kernel says.
 pub fn ask(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
-    match exchange(directory, request, &[]) {
+    ask_for(directory, request, PATIENCE)
+}
+
+/// Asks the holder that runs, and waits at most this long.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_for(
+    directory: &RunDirectory,
+    request: &Request,
+    patience: Duration,
+) -> Result<(Answer, Vec<OwnedFd>)> {
+    match exchange(directory, request, &[], patience) {
         Ok(Some(answer)) => refused(answer),
         Ok(None) => Err(gone(directory)),
-        Err(error) if is_absent(&error) => Err(Error::new("no holder of persistent events runs")
-            .why(format!("nobody listens at {}", directory.socket().display()))
-            .try_this("pmc persist add NAME -e EVENT starts one")),
-        Err(error) => Err(asking(directory, error)),
+        Err(error) => Err(not_asked(directory, error)),
     }
+}
+
+/// A request on its way to a holder. Whoever sent it may do other work until the answer is there.
+pub struct Asked {
+    directory: RunDirectory,
+    socket: OwnedFd,
+}
+
+impl Asked {
+    /// Sends the request.
+    ///
+    /// # Errors
+    /// As [`ask`].
+    pub fn send(directory: &RunDirectory, request: &Request) -> Result<Self> {
+        let sent = send_request(directory, request, &[], Instant::now() + PATIENCE);
+        let socket = sent.map_err(|error| not_asked(directory, error))?;
+        Ok(Self { directory: directory.clone(), socket })
+    }
+
+    /// The answer, if it comes within this time. It comes once.
+    ///
+    /// # Errors
+    /// As [`ask`].
+    pub fn answer(&self, patience: Duration) -> Result<Option<(Answer, Vec<OwnedFd>)>> {
+        match receive_answer(&self.socket, Instant::now() + patience) {
+            Ok(Some(answer)) => refused(answer).map(Some),
+            Ok(None) => Err(gone(&self.directory)),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Err(error) => Err(not_asked(&self.directory, error)),
+        }
+    }
+}
+
+fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
+    if is_absent(&error) {
+        return Error::new("no holder of persistent events runs")
+            .why(format!("nobody listens at {}", directory.socket().display()))
+            .try_this("pmc persist add NAME -e EVENT starts one");
+    }
+    asking(directory, error)
 }
 
 /// Asks the holder, and starts it if none runs. One that ends just then, as its last entry has been removed,
@@ -86,7 +137,7 @@ pub fn hand_over(
     let begun = Instant::now();
     let mut started: Option<Child> = None;
     loop {
-        match exchange(directory, request, descriptors) {
+        match exchange(directory, request, descriptors, PATIENCE) {
             Ok(Some(answer)) => return refused(answer),
             Ok(None) => {}
             Err(error) if is_absent(&error) => {}
@@ -121,12 +172,32 @@ fn exchange(
     directory: &RunDirectory,
     request: &Request,
     descriptors: &[BorrowedFd<'_>],
+    patience: Duration,
 ) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    for direction in [Timeout::Send, Timeout::Recv] {
-        set_socket_timeout(&socket, direction, Some(PATIENCE))?;
+    let until = Instant::now() + patience;
+    receive_answer(&send_request(directory, request, descriptors, until)?, until)
+}
+
+fn send_request(
+    directory: &RunDirectory,
+    request: &Request,
+    descriptors: &[BorrowedFd<'_>],
+    until: Instant,
+) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let address = SocketAddrUnix::new(directory.socket())?;
+    // A holder that does not accept has room for so many connections, and no descriptor to wait for.
+    while let Err(error) = connect(&socket, &address) {
+        if error != rustix::io::Errno::AGAIN {
+            return Err(error.into());
+        }
+        let soon = Instant::now() + Duration::from_millis(10);
+        match wait(None, soon) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut && soon < until => {}
+            waited => return waited.and(Err(io::ErrorKind::TimedOut.into())).map(|()| socket),
+        }
     }
-    connect(&socket, &SocketAddrUnix::new(directory.socket())?)?;
     // Whoever else listens there could tell us anything; root has named the directory himself.
     let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
     let may_be_others = own.is_root() && descriptors.is_empty();
@@ -134,14 +205,40 @@ fn exchange(
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"));
     }
     match send(&socket, request, LONGEST_REQUEST, descriptors) {
-        Ok(()) => {}
         // It may have answered before it was asked.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        Err(error) => return Err(error),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(socket),
+        sent => sent.map(|()| socket),
     }
-    match receive(&socket, LONGEST_ANSWER) {
+}
+
+fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(Answer, Vec<OwnedFd>)>> {
+    wait(Some(socket), until)?;
+    match receive(socket, LONGEST_ANSWER) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
         answer => answer,
+    }
+}
+
+/// Waits until the socket is readable. A holder may be stopped: a signal that we catch, and so would not
+/// notice, ends the waiting. It stays pending, for the loop that catches it.
+///
+/// # Errors
+/// `TimedOut`, and `Interrupted` by such a signal.
+fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
+    let signals = signal::pending(&[signal::INT, signal::TERM, signal::HUP])?;
+    loop {
+        let mut fds = vec![PollFd::new(&signals, PollFlags::IN)];
+        fds.extend(socket.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)));
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        match poll(&mut fds, Some(&left)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            // The answer comes first.
+            Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(()),
+            Ok(_) => return Err(io::ErrorKind::Interrupted.into()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -163,9 +260,23 @@ fn gone(directory: &RunDirectory) -> Error {
 
 fn asking(directory: &RunDirectory, error: io::Error) -> Error {
     let error_kind = error.kind();
+    let stopped = "its process is stopped, or busy; see pmc persist list";
+    match error_kind {
+        io::ErrorKind::TimedOut => {
+            return Error::new(format!("the holder at {} does not answer", directory.path().display()))
+                .why(stopped);
+        }
+        io::ErrorKind::Interrupted => {
+            return Error::new(format!(
+                "interrupted before the holder at {} answered",
+                directory.path().display()
+            ))
+            .why(stopped);
+        }
+        _ => {}
+    }
     let error = Error::io(format!("asking the holder at {}", directory.socket().display()), error);
     match error_kind {
-        io::ErrorKind::WouldBlock => error.why("it has not answered for a minute"),
         io::ErrorKind::PermissionDenied => error.why("it is another user's"),
         _ => error,
     }

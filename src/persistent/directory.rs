@@ -17,10 +17,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 
 use super::{Entry, Lost};
 use crate::error::{Error, Result};
+use crate::host::persistent::has_holder;
 use crate::host::pmu::PERSISTENT;
 use crate::sort;
 use crate::sys::lock;
@@ -29,6 +31,8 @@ use crate::sys::lock;
 const LONGEST: u64 = 1 << 20;
 /// The longest name.
 const LONGEST_NAME: usize = 64;
+/// Why what is published by no living holder is lost.
+const KILLED: &str = "its holder was killed";
 /// What sysfs puts beside an event to describe it: no name ends so.
 const DESCRIPTIONS: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
 
@@ -68,6 +72,11 @@ impl RunDirectory {
         &self.path
     }
 
+    /// The user whose holder publishes there.
+    pub fn owner(&self) -> Option<u32> {
+        fs::metadata(&self.path).ok().map(|about| about.uid())
+    }
+
     /// Where its holder listens.
     pub fn socket(&self) -> PathBuf {
         self.path.join("socket")
@@ -78,8 +87,13 @@ impl RunDirectory {
         self.path.join("log")
     }
 
-    /// What is published, by id. A file that is no entry is passed over.
+    /// What a holder keeps open, by id: nothing once it has ended, whatever it left behind.
     pub fn entries(&self) -> Vec<Entry> {
+        if has_holder(&self.path) { self.published() } else { Vec::new() }
+    }
+
+    /// What is published, by id. A file that is no entry is passed over.
+    fn published(&self) -> Vec<Entry> {
         let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
         let mut all: Vec<Entry> = ids.filter_map(|file| json(&file.path())).collect();
         sort::by_key(&mut all, |entry| entry.id);
@@ -91,10 +105,16 @@ impl RunDirectory {
         self.entries().into_iter().find(|entry| is_called(entry, word))
     }
 
-    /// What earlier holders have left.
+    /// What earlier holders have left: what is written down, and what one that was killed still publishes.
     pub fn lost(&self) -> Vec<Lost> {
         let text = read(&self.path.join("lost")).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        let mut lost: Vec<Lost> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if !has_holder(&self.path) {
+            let found = clock_gettime(ClockId::Realtime).tv_sec;
+            let killed = |entry| Lost { entry, found, why: KILLED.to_owned() };
+            lost.extend(self.published().into_iter().map(killed));
+        }
+        lost
     }
 
     /// Makes the folder, if it is not there, as one that only this user writes to.
@@ -127,7 +147,7 @@ pub struct Publisher {
     directory: RunDirectory,
     next_id: u64,
     /// Locked as long as we live.
-    _lock: File,
+    lock: File,
 }
 
 impl Publisher {
@@ -138,26 +158,71 @@ impl Publisher {
     /// As [`RunDirectory::make`]; the kernel's.
     pub fn claim(directory: RunDirectory, now: i64) -> Result<Option<Self>> {
         directory.make()?;
-        let path = directory.path.join("lock");
-        let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(&path);
-        let file = open.map_err(|error| doing("opening", &path, error))?;
-        if lock::take_for_description(&file, lock::Kind::Write).is_err() {
-            return Ok(None);
-        }
-        let left = directory.entries();
+        let Some(lock) = take_lock(&directory)? else { return Ok(None) };
+        let left = directory.published();
         let after = left.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
         let kept = read(&directory.path.join("next-id")).and_then(|text| text.trim().parse().ok());
-        let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, _lock: file };
-        publisher.lose(&left, now, "its holder was killed")?;
-        for folder in ["events", "held", "format"] {
-            let folder = publisher.directory.path.join(folder);
+        let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, lock };
+        publisher.lose(&left, now, KILLED)?;
+        publisher.lay_out()?;
+        Ok(Some(publisher))
+    }
+
+    fn lay_out(&self) -> Result<()> {
+        for folder in FOLDERS {
+            let folder = self.directory.path.join(folder);
             let _ = fs::remove_dir_all(&folder);
             let make = DirBuilder::new().mode(0o755).create(&folder);
             make.map_err(|error| doing("making", &folder, error))?;
         }
-        publisher.write("format/persistent", "attr5:23\n")?;
-        publisher.write("type", "persistent\n")?;
-        Ok(Some(publisher))
+        self.write("format/persistent", "attr5:23\n")?;
+        self.write("type", "persistent\n")
+    }
+
+    /// Whether everything is there that clients need to find the holder and these entries.
+    pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> bool {
+        let path = |name: &str| self.directory.path.join(name);
+        let mut published = entries.flat_map(files_of);
+        self.has_lock()
+            && ["socket", "type", "format/persistent"].into_iter().all(|name| path(name).exists())
+            && published.all(|name| path(&name).exists())
+    }
+
+    /// Publishes everything once more, where somebody has removed the run directory or parts of it. The
+    /// folder that it lies in must still be there.
+    ///
+    /// # Errors
+    /// As [`claim`](Self::claim); another holder has the directory by now.
+    pub fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) -> Result<()> {
+        let path = self.directory.path.clone();
+        if !path.parent().is_some_and(Path::is_dir) {
+            return Err(Error::new(format!(
+                "{} was removed, with the folder that it was in",
+                path.display()
+            )));
+        }
+        self.directory.make()?;
+        if !self.has_lock() {
+            let taken = || Error::new(format!("another holder has {}", path.display()));
+            self.lock = take_lock(&self.directory)?.ok_or_else(taken)?;
+        }
+        self.lay_out()?;
+        self.write("next-id", &format!("{}\n", self.next_id))?;
+        entries.into_iter().try_for_each(|entry| self.publish(entry))
+    }
+
+    /// Whether the file that we have locked is still the one that others look at.
+    fn has_lock(&self) -> bool {
+        let same =
+            |(one, other): (fs::Metadata, fs::Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
+        let found = fs::metadata(self.directory.path.join("lock"));
+        found.and_then(|found| Ok((found, self.lock.metadata()?))).is_ok_and(same)
+    }
+
+    /// The folders whose files clients look for.
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        std::iter::once(self.directory.path.clone())
+            .chain(FOLDERS.iter().map(|folder| self.directory.path.join(folder)))
     }
 
     /// Where.
@@ -183,9 +248,13 @@ impl Publisher {
     pub fn publish(&self, entry: &Entry) -> Result<()> {
         let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
         let name = &entry.definition.name;
-        let written = self.write(&format!("held/{}", entry.id), &(text + "\n")).and_then(|()| {
-            self.write(&format!("events/{name}"), &format!("persistent,config={}\n", entry.id))
-        });
+        let mut files = vec![(format!("held/{}", entry.id), text + "\n")];
+        if let Some((scale, unit)) = &entry.unit {
+            files.push((format!("events/{name}.scale"), format!("{scale}\n")));
+            files.push((format!("events/{name}.unit"), format!("{unit}\n")));
+        }
+        files.push((format!("events/{name}"), format!("persistent,config={}\n", entry.id)));
+        let written = files.iter().try_for_each(|(file, text)| self.write(file, text));
         if written.is_err() {
             self.withdraw(entry);
         }
@@ -196,7 +265,7 @@ impl Publisher {
 
     /// Takes an entry out.
     pub fn withdraw(&self, entry: &Entry) {
-        for file in [format!("events/{}", entry.definition.name), format!("held/{}", entry.id)] {
+        for file in files_of(entry) {
             let _ = fs::remove_file(self.directory.path.join(file));
         }
     }
@@ -209,7 +278,10 @@ impl Publisher {
         if let Err(error) = self.publish(after) {
             return Err(self.publish(before).err().unwrap_or(error));
         }
-        let _ = fs::remove_file(self.directory.path.join("events").join(&before.definition.name));
+        let is_event = |file: &String| file.starts_with("events/");
+        for file in files_of(before).iter().filter(|file| is_event(file)) {
+            let _ = fs::remove_file(self.directory.path.join(file));
+        }
         Ok(())
     }
 
@@ -228,11 +300,10 @@ impl Publisher {
         if entries.is_empty() { Ok(()) } else { self.write_lost(&lost) }
     }
 
-    /// Forgets what was lost under this name; whether there was anything.
+    /// Forgets what was lost under this name or id; whether there was anything.
     pub fn forget(&self, name: &str) -> bool {
         let lost = self.directory.lost();
-        let rest: Vec<Lost> =
-            lost.iter().filter(|lost| lost.entry.definition.name != name).cloned().collect();
+        let rest: Vec<Lost> = lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();
         rest.len() < lost.len() && self.write_lost(&rest).is_ok()
     }
 
@@ -266,10 +337,34 @@ impl Publisher {
 
 impl Drop for Publisher {
     fn drop(&mut self) {
+        if !self.has_lock() {
+            return;
+        }
         for name in ["type", "format/persistent"] {
             let _ = fs::remove_file(self.directory.path.join(name));
         }
     }
+}
+
+/// The folders of a run directory.
+const FOLDERS: [&str; 3] = ["events", "held", "format"];
+
+/// Where an entry is published.
+fn files_of(entry: &Entry) -> Vec<String> {
+    let name = &entry.definition.name;
+    let mut files = vec![format!("events/{name}"), format!("held/{}", entry.id)];
+    if entry.unit.is_some() {
+        files.extend([".scale", ".unit"].map(|what| format!("events/{name}{what}")));
+    }
+    files
+}
+
+/// The lock of a run directory; `None` while another holder has it.
+fn take_lock(directory: &RunDirectory) -> Result<Option<File>> {
+    let path = directory.path.join("lock");
+    let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(&path);
+    let file = open.map_err(|error| doing("opening", &path, error))?;
+    Ok(lock::take_for_description(&file, lock::Kind::Write).is_ok().then_some(file))
 }
 
 fn doing(what: &str, path: &Path, error: io::Error) -> Error {
@@ -300,10 +395,13 @@ mod tests {
             cpus: None,
             pids: Vec::new(),
             call_graph: false,
+            filter: None,
+            counts_only: false,
             share: Share::Nothing,
         };
         let attr = vec!["0x1".to_owned()];
-        Entry { id, definition, since: 7, ring_bytes: 4096, rings: 1, user_only: false, attr }
+        let (ended, unit) = (None, None);
+        Entry { id, definition, since: 7, ring_bytes: 4096, rings: 1, user_only: false, ended, unit, attr }
     }
 
     #[test]

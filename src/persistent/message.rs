@@ -75,15 +75,19 @@ pub enum Answer {
 /// What an entry has counted since it was added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// By CPU; of processes one row, wherever they ran.
+    /// The names of the events: one, or as many as an adopted recording had.
+    pub events: Vec<String>,
+    /// By event and CPU; of processes one row an event, wherever they ran.
     pub rows: Vec<CpuCounts>,
     /// Threads that were opened and have not ended; `None` where whole CPUs are counted.
     pub living: Option<usize>,
 }
 
-/// What was counted on a CPU.
+/// What an event has counted on a CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuCounts {
+    /// Index of the event.
+    pub event: usize,
     /// Which.
     pub cpu: Option<u32>,
     /// Occurrences (nanoseconds for clocks).

@@ -35,6 +35,12 @@ pub struct Definition {
     pub pids: Vec<u32>,
     /// Samples carry call chains, by frame pointers.
     pub call_graph: bool,
+    /// Which occurrences of a tracepoint are counted and sampled; `None`: all.
+    #[serde(default)]
+    pub filter: Option<String>,
+    /// It counts, and takes no samples. Holders set this where no samples can be had.
+    #[serde(default)]
+    pub counts_only: bool,
     /// What other users may have.
     pub share: Share,
 }
@@ -98,11 +104,28 @@ pub struct Entry {
     pub rings: usize,
     /// The kernel's part had to be left out.
     pub user_only: bool,
+    /// When the last of its processes ended, in seconds since 1970.
+    #[serde(default)]
+    pub ended: Option<i64>,
+    /// What a count of 1 stands for, and its unit: sysfs's `.scale` and `.unit`. `None`: occurrences.
+    #[serde(default)]
+    pub unit: Option<(String, String)>,
     /// The `perf_event_attr` as the kernel took it: its words in hexadecimal, by their index.
     pub attr: Vec<String>,
 }
 
 impl Entry {
+    /// The event's name for users: with the level that the kernel allowed.
+    pub fn event(&self) -> String {
+        let Definition { event, .. } = &self.definition;
+        if self.user_only { format!("{event} (user mode only)") } else { event.clone() }
+    }
+
+    /// When the last of its processes ended, as a local date.
+    pub fn ended_at(&self) -> Option<String> {
+        self.ended.map(local_date_of)
+    }
+
     /// When it was opened, as a local date.
     pub fn opened(&self) -> String {
         local_date_of(self.since)

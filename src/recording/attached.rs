@@ -5,7 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::handover::{recorded, scope, take, threads};
+use super::handover::{recorded, refuse_counted, scope, take, threads};
 use super::open::held_options;
 use super::plan::{FilePlan, SamplePlan, Scope};
 use super::sources::Sources;
@@ -42,6 +42,7 @@ impl Attached {
     ) -> Result<Self> {
         let (answer, descriptors) = ask(&directory, &Request::Attach { entry: entry.id.to_string() })?;
         let Answer::Given(open) = answer else { return Err(misunderstood()) };
+        refuse_counted(&open, entry.id)?;
         let events: Vec<Attr> = open.events.iter().map(recorded).map(|event| event.attr).collect();
         let all = |is_so: fn(&Attr) -> bool| events.iter().take(open.sampled).all(is_so);
         let any = |flag: Flag| events.iter().any(|attr| attr.get(flag));

@@ -14,7 +14,7 @@ use super::held_counts::HeldCounts;
 use super::open::inheritable_probes;
 use super::plan::{Course, Delay, Scope};
 use super::reservation::{EventChoice, EventSwitch};
-use super::{filters, launch, targets};
+use super::{filters, handover, launch, sources, targets};
 use crate::abi::Attr;
 use crate::counter::Levels;
 use crate::counter::change::Change;
@@ -92,6 +92,8 @@ pub(crate) struct Run {
     pub(crate) interrupted: Option<i32>,
     /// `--timeout` ended it.
     pub(crate) timed_out: bool,
+    /// A holder has the counters now.
+    pub(crate) is_handed_over: bool,
     /// Counting was never on (`-D`, `--control`).
     pub(crate) off: bool,
 }
@@ -116,6 +118,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
         outcome: measured.ending.outcome,
         interrupted: measured.ending.interrupted(),
         timed_out: measured.ending.timed_out,
+        is_handed_over: measured.ending.handed_over,
         off: !measured.activity.was_ever_on(),
         set: counting.set,
         threads: counting.threads,
@@ -132,7 +135,10 @@ pub(super) struct Counting<'a> {
     /// The last totals.
     readings: Vec<Reading>,
     interval: Option<Beat>,
-    has_command: bool,
+    /// The command that was started.
+    command: Option<Thread>,
+    host: &'a Host,
+    scope: Scope,
     /// Nothing that is counted outlives the command.
     ends_with_command: bool,
     observer: &'a mut dyn Observer,
@@ -151,7 +157,7 @@ impl<'a> Counting<'a> {
     /// Opens the counters, on the command at its start gate if there is one.
     pub(super) fn open(
         plan: CountPlan,
-        host: &Host,
+        host: &'a Host,
         course: &Course,
         held: Option<&Held>,
         is_reserved: bool,
@@ -162,15 +168,16 @@ impl<'a> Counting<'a> {
         let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
         let options = CountOptions { inherit, enable_on_exec, levels };
         let probes = inheritable_probes(&mut groups, inherit, &scope, host);
+        sources::refuse_other_targets(groups.iter().flat_map(|(group, _)| &group.events), &scope, host)?;
         let held_counts = HeldCounts::of(groups.iter().flat_map(|(group, _)| &group.events));
         let mut set = CounterSet::new(groups, options);
         set.keep(probes);
         let threads = open_scope(&mut set, host, &scope, held)?;
         set.set_filters().map_err(filters::refused)?;
-        let own = held.filter(|_| ends_with_command);
-        let own =
-            own.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });
-        observer.opened(&set, own.as_ref().map_or(&threads, std::slice::from_ref))?;
+        let command =
+            held.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });
+        let own = command.as_ref().filter(|_| ends_with_command);
+        observer.opened(&set, own.map_or(&threads, std::slice::from_ref))?;
         Ok(Self {
             ends_with_command,
             set,
@@ -178,15 +185,49 @@ impl<'a> Counting<'a> {
             threads,
             readings: Vec::new(),
             interval: interval_ns.map(|step| Beat { next: None, step, left: interval_count }),
-            has_command: held.is_some(),
+            command,
+            host,
+            scope,
             observer,
         })
     }
 
     fn read(&mut self) -> Result<()> {
         read(&mut self.set, &mut self.readings)?;
-        self.held_counts.read(&mut self.readings);
+        self.readings.extend(self.held_counts.read().into_iter().map(|one| Reading {
+            event: one.event,
+            slot: TargetSlot { tid: None, cpu: one.cpu },
+            count: one.count,
+        }));
         Ok(())
+    }
+
+    /// Hands the counters over to this user's holder. They count on; what was counted until now is shown
+    /// here.
+    fn hand_over(&mut self, is_on: bool) -> Result<()> {
+        if !self.held_counts.is_empty() {
+            return Err(Error::new("some of them are a holder's already"));
+        }
+        if !is_on {
+            return Err(Error::new(
+                "some are off (-D, --control) or left to somebody else (--reserve=yield), and nobody would \
+                 switch them on",
+            ));
+        }
+        let mixed = !matches!(self.scope, Scope::Cpus(_))
+            && self.set.counters().any(|(_, slot, _)| slot.tid.is_none());
+        if mixed {
+            return Err(Error::new(
+                "some of them are of whole CPUs and others of processes, and an entry is of one kind",
+            ));
+        }
+        let described = handover::describe_counters(&self.set, &self.scope);
+        let (events, descriptors) = described.map_err(|error| Error::io("describing the counters", error))?;
+        if descriptors.is_empty() {
+            return Err(Error::new("none of them is a counter of the kernel's"));
+        }
+        let [_, name] = handover::names(std::process::id());
+        handover::give(self.host, name, events, &descriptors)
     }
 
     /// Intervals are counted from when the events are first on.
@@ -210,6 +251,7 @@ impl<'a> Counting<'a> {
 impl EventSwitch for Counting<'_> {
     fn start(&mut self) -> Result<()> {
         self.held_counts.switch(true)?;
+        self.held_counts.refuse_several()?;
         self.set.enable().map_err(starting)
     }
 
@@ -260,12 +302,31 @@ impl Driven for Counting<'_> {
         beat.left = beat.left.map(|left| left.saturating_sub(1));
         if beat.left == Some(0) {
             self.interval = None;
-            measurement.ending.stopped |= !self.has_command;
+            measurement.ending.stopped |= self.command.is_none();
         }
         Ok(())
     }
 
+    fn detach(&mut self, is_on: bool) -> bool {
+        let given = self.hand_over(is_on);
+        match (&given, &self.command) {
+            (Ok(()), Some(command)) => {
+                say::note(format!(
+                    "{} goes on as process {}, which nobody waits for",
+                    command.comm, command.pid
+                ));
+            }
+            (Ok(()), None) => {}
+            (Err(error), _) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
+        }
+        given.is_ok()
+    }
+
     fn stop(&mut self, ending: &Ending) -> Result<()> {
+        // They are the holder's, and count on.
+        if ending.handed_over {
+            return Ok(());
+        }
         // Only what goes on running needs to be stopped before it is read.
         if ending.outcome.is_some() && self.ends_with_command {
             return Ok(());

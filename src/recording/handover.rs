@@ -3,23 +3,108 @@
 //! Receives [`Rings`] and says what another process must know to go on with them ([`Handover`]); and the
 //! other way round. The descriptors go beside that, and only to who could have opened the events himself.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::plan::Scope;
 use crate::abi::Attr;
 use crate::abi::attr::WORDS;
+use crate::counter::counter_set::CounterSet;
 use crate::counter::rings::{Instance, OpenEvents, Rings};
 use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::perfdata::RecordedEvent;
-use crate::persistent::message::{Handover, SnapshotEvent};
+use crate::persistent::client::hand_over;
+use crate::persistent::directory::RunDirectory;
+use crate::persistent::message::{Handover, MOST_DESCRIPTORS, Request, SnapshotEvent};
 use crate::sys::page_size;
 
-/// What a recorder's events are called until they are given a name.
-pub(crate) fn name(recorder: u32) -> String {
-    format!("record-{recorder}")
+/// What the events of a process are called until they are given a name: of `pmc record`, and of `pmc stat`.
+pub(crate) fn names(pid: u32) -> [String; 2] {
+    [format!("record-{pid}"), format!("stat-{pid}")]
+}
+
+/// Hands open events to this user's holder, under this name.
+///
+/// # Errors
+/// No run directory; more descriptors than a message takes; the holder's refusal.
+pub(super) fn give(
+    host: &Host,
+    name: String,
+    events: Handover,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<()> {
+    let Some(directory) = host.own_run_directory().map(RunDirectory::at) else {
+        return Err(Error::new("this user has no run directory (XDG_RUNTIME_DIR)"));
+    };
+    if descriptors.len() > MOST_DESCRIPTORS {
+        return Err(Error::new(
+            "they are more than 253 descriptors, which the kernel does not pass in one message",
+        ));
+    }
+    hand_over(&directory, &Request::Adopt { name, events }, descriptors).map(drop)
+}
+
+/// What there is to know of counters, and their descriptors: events without rings. What pmc measures itself,
+/// and what the kernel refused, is not among them.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn describe_counters<'a>(
+    set: &'a CounterSet,
+    scope: &Scope,
+) -> io::Result<(Handover, Vec<BorrowedFd<'a>>)> {
+    let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
+    let (specs, attrs): (Vec<_>, Vec<_>) = (set.specs().collect(), set.attrs().collect());
+    let event = |index: usize| SnapshotEvent {
+        name: specs[index].name.clone(),
+        attr: attrs[index].map(words).unwrap_or_default(),
+        ids: Vec::new(),
+    };
+    let mut events: Vec<(usize, SnapshotEvent)> = Vec::new();
+    let (mut instances, mut pids, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, slot, fd) in set.counters() {
+        let id = fd.id()?;
+        match events.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, event)) => event.ids.push(id),
+            None => events.push((index, SnapshotEvent { ids: vec![id], ..event(index) })),
+        }
+        instances.push([id, u64::MAX, any(slot.cpu), any(slot.tid)]);
+        pids.extend(slot.tid);
+        descriptors.push(fd.as_fd());
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    let open = Handover {
+        sampled: events.len(),
+        events: events.into_iter().map(|(_, event)| event).collect(),
+        instances,
+        guards: 0,
+        rings: Vec::new(),
+        ring_bytes: 0,
+        cpus: match scope {
+            Scope::Cpus(cpus) => Some(cpus.to_string()),
+            _ => None,
+        },
+        pids,
+    };
+    Ok((open, descriptors))
+}
+
+/// Refuses events without samples to whoever wants records.
+///
+/// # Errors
+/// That they are counted only.
+pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
+    let mut sampled = open.events.iter().take(open.sampled).map(recorded);
+    if sampled.any(|event| event.attr.period() != 0) {
+        return Ok(());
+    }
+    let names: Vec<&str> = open.events.iter().take(open.sampled).map(|event| event.name.as_str()).collect();
+    Err(Error::usage(format!("{} is counted only: it has no records", names.join(", ")))
+        .try_this(format!("pmc persist read {id}, or pmc stat -e persistent/{id}/")))
 }
 
 /// The words of a request.

@@ -6,17 +6,32 @@
 
 use std::collections::HashMap;
 
-use crate::counter::counter_set::Reading;
-use crate::counter::target::TargetSlot;
+use std::time::Duration;
+
 use crate::error::{Error, Result};
 use crate::event::{EventSpec, PersistentEvent, Source};
-use crate::persistent::client::ask;
+use crate::persistent::client::{ask, ask_for};
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Answer, Request};
 use crate::units::Count;
 
-/// Counts by CPU.
-type Counts = HashMap<Option<u32>, Count>;
+/// Counts by event of the entry, and CPU.
+type Counts = HashMap<(usize, Option<u32>), Count>;
+
+/// Maximum time to wait for a holder's counts once a measurement runs. A holder that is stopped must not stop
+/// what is measured beside it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What an event that is held has counted.
+pub(super) struct HeldReading {
+    /// Its index.
+    pub(super) event: usize,
+    /// Which of the events that the entry holds: an adopted recording may have several.
+    pub(super) member: usize,
+    pub(super) cpu: Option<u32>,
+    /// `None` where its holder does not answer any more.
+    pub(super) count: Option<Count>,
+}
 
 /// An event of the set that is held.
 struct HeldEvent {
@@ -24,6 +39,8 @@ struct HeldEvent {
     event: usize,
     name: String,
     held: PersistentEvent,
+    /// The names of the events in its entry, as soon as its holder was asked.
+    members: Vec<String>,
     /// What came while counting was on, before it was switched on the last time.
     before: Counts,
     /// The holder's counts when it was; `None` while it is off.
@@ -43,6 +60,7 @@ impl HeldCounts {
                 event,
                 name: spec.name.clone(),
                 held: held.clone(),
+                members: Vec::new(),
                 before: Counts::new(),
                 base: None,
                 is_gone: false,
@@ -62,9 +80,11 @@ impl HeldCounts {
             if on == held.base.is_some() || held.is_gone {
                 continue;
             }
-            match (held.now(), held.base.take()) {
-                (Ok(now), Some(base)) => add(&mut held.before, &now, &base),
-                (Ok(now), None) => held.base = Some(now),
+            let base = held.base.take();
+            let patience = (base.is_some() || !held.before.is_empty()).then_some(PATIENCE);
+            match (held.now(patience), base) {
+                (Ok((now, _)), Some(base)) => add(&mut held.before, &now, &base),
+                (Ok((now, members)), None) => (held.base, held.members) = (Some(now), members),
                 (Err(error), None) if held.before.is_empty() => return Err(error),
                 (Err(_), _) => held.is_gone = true,
             }
@@ -72,12 +92,30 @@ impl HeldCounts {
         Ok(())
     }
 
-    /// Adds what each has counted, on each CPU; without a count where its holder does not answer any more.
-    pub(super) fn read(&self, readings: &mut Vec<Reading>) {
+    /// Whether none of the events is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Refuses entries of several events, for who shows one count for each.
+    ///
+    /// # Errors
+    /// The first such entry.
+    pub(super) fn refuse_several(&self) -> Result<()> {
+        let Some(held) = self.0.iter().find(|held| held.members.len() > 1) else { return Ok(()) };
+        let error = Error::usage(format!("{}: this entry holds several events", held.name));
+        Err(error
+            .why(format!("they are {}, and one count is shown for each name", held.members.join(", ")))
+            .try_this(format!("pmc persist read {}", held.held.id)))
+    }
+
+    /// What each has counted, on each CPU.
+    pub(super) fn read(&self) -> Vec<HeldReading> {
+        let mut readings = Vec::new();
         for held in &self.0 {
             let mut counts = held.before.clone();
-            let is_gone = match held.base.as_ref().map(|base| (held.now(), base)) {
-                Some((Ok(now), base)) => {
+            let is_gone = match held.base.as_ref().map(|base| (held.now(Some(PATIENCE)), base)) {
+                Some((Ok((now, _)), base)) => {
                     add(&mut counts, &now, base);
                     false
                 }
@@ -85,26 +123,31 @@ impl HeldCounts {
                 None => held.is_gone,
             };
             if is_gone {
-                let slot = TargetSlot { tid: None, cpu: None };
-                readings.push(Reading { event: held.event, slot, count: None });
+                readings.push(HeldReading { event: held.event, member: 0, cpu: None, count: None });
                 continue;
             }
-            readings.extend(counts.into_iter().map(|(cpu, count)| {
+            readings.extend(counts.into_iter().map(|((member, cpu), count)| {
                 // Who has slept all the time has counted, too: nothing.
                 let count = match count.enabled_ns {
                     0 => Count { enabled_ns: 1, running_ns: 1, ..count },
                     _ => count,
                 };
-                Reading { event: held.event, slot: TargetSlot { tid: None, cpu }, count: Some(count) }
+                HeldReading { event: held.event, member, cpu, count: Some(count) }
             }));
         }
+        readings
     }
 }
 
 impl HeldEvent {
-    fn now(&self) -> Result<Counts> {
+    /// What its entry has counted, and the names of the events in it.
+    fn now(&self, patience: Option<Duration>) -> Result<(Counts, Vec<String>)> {
         let directory = RunDirectory::at(&self.held.run_directory);
-        let (answer, _) = ask(&directory, &Request::Read { entry: self.held.id.to_string() })?;
+        let request = Request::Read { entry: self.held.id.to_string() };
+        let (answer, _) = match patience {
+            Some(patience) => ask_for(&directory, &request, patience)?,
+            None => ask(&directory, &request)?,
+        };
         let Answer::Counts(counts) = answer else {
             return Err(Error::new(format!("{}: its holder answered something else", self.name)));
         };
@@ -113,13 +156,13 @@ impl HeldEvent {
             enabled_ns: row.enabled,
             running_ns: row.running,
         };
-        Ok(counts.rows.iter().map(|row| (row.cpu, count(row))).collect())
+        Ok((counts.rows.iter().map(|row| ((row.event, row.cpu), count(row))).collect(), counts.events))
     }
 }
 
 fn add(sum: &mut Counts, now: &Counts, base: &Counts) {
-    for (cpu, count) in now {
-        let since = count.since(base.get(cpu).copied().unwrap_or_default());
-        *sum.entry(*cpu).or_default() += since;
+    for (place, count) in now {
+        let since = count.since(base.get(place).copied().unwrap_or_default());
+        *sum.entry(*place).or_default() += since;
     }
 }

@@ -157,6 +157,8 @@ struct Sampling<'a> {
     batch: Batch,
     rates: RateDesk,
     follower: Follower,
+    /// Why nothing comes any more, while the command runs on.
+    gone: Option<Error>,
     first_drains: std::array::IntoIter<u64, 3>,
     next_drain: u64,
     /// Told when it has begun.
@@ -183,7 +185,7 @@ impl<'a> Sampling<'a> {
             .try_this("pmc stat, or pmc record, with the same events"));
         }
         let mut sample = plan.sample.clone();
-        sources::settle(&mut sample, &groups)?;
+        sources::settle(&mut sample, &groups, host)?;
         let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
         let (sources, threads) = Sources::open(&sample, host, groups, held)?;
         rates.open(&sources, host);
@@ -220,6 +222,7 @@ impl<'a> Sampling<'a> {
             batch: Batch::default(),
             rates,
             follower,
+            gone: None,
             first_drains: FIRST_DRAINS.into_iter(),
             next_drain: 0,
             ready: None,
@@ -262,6 +265,20 @@ impl<'a> Sampling<'a> {
             }
         }
         Ok(changed.map(|()| self.rates.made(order.event, change)))
+    }
+
+    /// The command runs on where the events that a holder kept are gone; without one, that is the end.
+    fn heed_gone(&mut self) -> Result<()> {
+        let gone = self.sources.newly_gone().pop().map(|(_, error)| error);
+        match gone {
+            Some(error) if self.sources.are_gone() && self.plan.sample.course.command.is_empty() => {
+                Err(error)
+            }
+            gone => {
+                self.gone = self.gone.take().or(gone);
+                Ok(())
+            }
+        }
     }
 
     fn drain(&mut self) -> Result<()> {
@@ -362,7 +379,7 @@ impl Driven for Sampling<'_> {
         }
         self.drain()?;
         self.set_next_drain(monotonic_ns());
-        Ok(())
+        self.heed_gone()
     }
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
@@ -373,7 +390,7 @@ impl Driven for Sampling<'_> {
         self.drain()?;
         self.settle(u64::MAX);
         self.state.set_settled(u64::MAX);
-        Ok(())
+        self.gone.take().map_or(Ok(()), Err)
     }
 
     fn waits_for_command(&self, _: &Ending) -> bool {

@@ -8,13 +8,15 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use super::handover::{self, recorded};
 use super::plan::Scope;
 use crate::error::{Error, Result};
 use crate::perfdata::RecordedEvent;
-use crate::persistent::client::ask;
+use crate::persistent::client::{Asked, ask};
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Answer, Request, RingCopy, Snapshot};
 use crate::record::encode::Encoder;
@@ -26,6 +28,14 @@ const LARGEST: u64 = 1 << 31;
 const SHORTEST: u64 = 5_000_000;
 /// And others so seldom.
 const LONGEST: u64 = 400_000_000;
+
+/// Maximum time to wait for a copy while the recording runs: a holder that is stopped or busy is asked again
+/// later, and stops nothing that is recorded beside it.
+const BRIEF: Duration = Duration::from_millis(20);
+/// The same for the last copy.
+const LAST: Duration = Duration::from_secs(5);
+/// The same for a copy that is all that is wanted.
+const WHOLE: Duration = Duration::from_secs(60);
 
 /// An event's records on their way.
 pub(crate) struct Relay {
@@ -40,6 +50,12 @@ pub(crate) struct Relay {
     ids: Vec<u64>,
     /// How far each ring was fetched.
     after: Vec<u64>,
+    /// Asked for, and not there yet.
+    asked: Option<Asked>,
+    /// Why nothing more comes: its holder has ended, has let it go, or does not answer.
+    gone: Option<Error>,
+    /// Whether that has been reported.
+    is_gone: bool,
     /// Records that its rings had no room for since it was added: when we began, and at the last fetch.
     lost: Range<u64>,
     was_ever_on: bool,
@@ -57,10 +73,11 @@ impl Relay {
     ///
     /// # Errors
     /// What the holder refuses.
-    pub(crate) fn open(directory: RunDirectory, id: u64, from_start: bool) -> Result<Self> {
-        let ring_bytes = directory.entry(&id.to_string()).map_or(0, |entry| entry.ring_bytes);
-        let id = id.to_string();
-        let (snapshot, _) = fetch(&directory, &id, None)?;
+    pub(crate) fn open(directory: RunDirectory, number: u64, from_start: bool) -> Result<Self> {
+        let id = number.to_string();
+        let ring_bytes = directory.entry(&id).map_or(0, |entry| entry.ring_bytes);
+        let snapshot = positions(&directory, &id)?;
+        handover::refuse_counted(&snapshot.open, number)?;
         let events: Vec<RecordedEvent> = snapshot.open.events.iter().map(recorded).collect();
         let layouts = Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())));
         let trailer = layouts.iter().next().map_or(0, |layout| layout.trailer_size());
@@ -71,6 +88,9 @@ impl Relay {
             id,
             ids: (0..rings).map(|ring| of_ring(ring).map_or(0, |one| one[0])).collect(),
             after: if from_start { Vec::new() } else { vec![u64::MAX; rings] },
+            asked: None,
+            gone: None,
+            is_gone: false,
             lost: snapshot.lost..snapshot.lost,
             snapshot,
             events,
@@ -107,24 +127,25 @@ impl Relay {
         (self.ids.first().copied().unwrap_or(0), self.lost.end - self.lost.start)
     }
 
-    /// Records are handed on from now, or up to now.
+    /// Records are handed on from now, or up to now. A holder that does not answer when it is not asked for
+    /// the first time is [gone](Self::newly_gone).
     ///
     /// # Errors
-    /// What the holder says.
+    /// What the holder says at the beginning.
     pub(crate) fn switch(&mut self, on: bool) -> Result<()> {
-        if std::mem::replace(&mut self.is_on, on) == on {
+        if std::mem::replace(&mut self.is_on, on) == on || self.is_gone {
             return Ok(());
         }
         match (on, std::mem::replace(&mut self.was_ever_on, true)) {
             (false, _) => {
-                let rest = self.fetch()?;
+                let rest = self.fetch_rest();
                 self.waiting.extend(rest);
             }
-            // What came while it was off is nobody's business.
-            (true, true) => drop(self.fetch()?),
+            // What came while it was off is not wanted.
+            (true, true) => drop(self.fetch_rest()),
             (true, false) if self.after.is_empty() => {}
             (true, false) => {
-                let (now, _) = fetch(&self.directory, &self.id, None)?;
+                let now = positions(&self.directory, &self.id)?;
                 self.after = ends(&now.copies);
                 self.lost = now.lost..now.lost;
             }
@@ -135,22 +156,88 @@ impl Relay {
     /// Hands on what is new: the ring's index, and whole records. Bytes in all.
     ///
     /// # Errors
-    /// What the holder says, and `take`.
-    pub(crate) fn drain<E>(&mut self, mut take: impl FnMut(usize, &[u8]) -> Result<(), E>) -> Result<u64>
-    where
-        Error: From<E>,
-    {
+    /// What `take` says.
+    pub(crate) fn drain<E>(
+        &mut self,
+        mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
         let mut all = std::mem::take(&mut self.waiting);
         if self.is_on {
-            all.extend(self.fetch()?);
+            all.extend(self.try_fetch(BRIEF));
         }
         all.iter().try_for_each(|(ring, records)| take(*ring, records))?;
         Ok(all.iter().map(|(_, records)| records.len() as u64).sum())
     }
 
-    /// What was written since the last time.
-    fn fetch(&mut self) -> Result<Vec<(usize, Vec<u8>)>> {
-        let (now, bytes) = fetch(&self.directory, &self.id, Some(&self.after))?;
+    /// Why nothing more comes, once.
+    pub(crate) fn newly_gone(&mut self) -> Option<Error> {
+        self.gone.take()
+    }
+
+    /// Whether nothing more comes.
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    fn end(&mut self, why: Error) {
+        self.gone = Some(why);
+        self.is_gone = true;
+        self.pace = LONGEST;
+    }
+
+    /// What was written since the last time, as far as the holder answers within this time. One that does not
+    /// is asked for the same again later.
+    fn try_fetch(&mut self, patience: Duration) -> Vec<(usize, Vec<u8>)> {
+        if self.is_gone {
+            return Vec::new();
+        }
+        self.fetch(patience).unwrap_or_else(|error| {
+            self.end(error);
+            Vec::new()
+        })
+    }
+
+    /// What was written up to now.
+    fn fetch_rest(&mut self) -> Vec<(usize, Vec<u8>)> {
+        // What is on its way may be older than now.
+        let times = 1 + usize::from(self.asked.is_some());
+        let rest = (0..times).flat_map(|_| self.try_fetch(LAST)).collect();
+        if self.asked.take().is_some() {
+            self.end(unanswered());
+        }
+        rest
+    }
+
+    /// Hands on all that its rings hold, once it is there.
+    ///
+    /// # Errors
+    /// What the holder says, and `take`.
+    pub(crate) fn take_all<E>(
+        &mut self,
+        mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
+    ) -> Result<()>
+    where
+        Error: From<E>,
+    {
+        let all = self.fetch(WHOLE)?;
+        if self.asked.is_some() {
+            return Err(unanswered());
+        }
+        Ok(all.iter().try_for_each(|(ring, records)| take(*ring, records))?)
+    }
+
+    fn fetch(&mut self, patience: Duration) -> Result<Vec<(usize, Vec<u8>)>> {
+        let request = || Request::Snapshot { entry: self.id.clone(), after: Some(self.after.clone()) };
+        let asked = match self.asked.take() {
+            Some(asked) => asked,
+            None => Asked::send(&self.directory, &request())?,
+        };
+        let Some(answer) = asked.answer(patience)? else {
+            self.asked = Some(asked);
+            self.pace = LONGEST;
+            return Ok(Vec::new());
+        };
+        let (now, bytes) = copied(answer)?;
         let elsewhere = self.later_instances(&now);
         let (mut all, mut at, mut most) = (Vec::new(), 0, 0);
         for ring in &now.copies {
@@ -167,8 +254,9 @@ impl Relay {
             }
             let known = first.map_or(ring.ring, |id| self.ids.iter().position(|&one| one == id).unwrap_or(0));
             let missing = new - records.len() as u64;
-            // Of what was there before we came nothing was promised.
-            if missing > 0 && self.after.get(ring.ring).is_some() {
+            // Of what was there before we came nothing was promised; and what is missing of a ring that keeps
+            // the oldest, another reader has taken: what it had no room for, the kernel counts.
+            if missing > 0 && ring.is_backward && self.after.get(ring.ring).is_some() {
                 let mut lost = Encoder::new(self.trailer);
                 let size = records.len() / Records::new(&records).count().max(1);
                 let id = self.ids.get(known).copied().unwrap_or(0);
@@ -202,6 +290,10 @@ impl Relay {
     }
 }
 
+fn unanswered() -> Error {
+    Error::new("its holder does not answer").why("its process is stopped, or busy")
+}
+
 fn ends(rings: &[RingCopy]) -> Vec<u64> {
     rings.iter().map(|ring| ring.end).collect()
 }
@@ -226,10 +318,14 @@ fn give_to(id: u64, records: &mut [u8]) {
     }
 }
 
-/// Asks for a copy of what is newer: what it is, and the bytes.
-fn fetch(directory: &RunDirectory, id: &str, after: Option<&[u64]>) -> Result<(Snapshot, File)> {
-    let request = Request::Snapshot { entry: id.to_owned(), after: after.map(<[u64]>::to_vec) };
-    let (Answer::Copied, descriptors) = ask(directory, &request)? else { return Err(torn()) };
+/// Asks how far the rings are.
+fn positions(directory: &RunDirectory, id: &str) -> Result<Snapshot> {
+    let request = Request::Snapshot { entry: id.to_owned(), after: None };
+    copied(ask(directory, &request)?).map(|(snapshot, _)| snapshot)
+}
+
+fn copied(answer: (Answer, Vec<OwnedFd>)) -> Result<(Snapshot, File)> {
+    let (Answer::Copied, descriptors) = answer else { return Err(torn()) };
     let Ok([description, bytes]) = <[_; 2]>::try_from(descriptors) else { return Err(torn()) };
     let text = piece(&File::from(description), 0, None)?;
     Ok((serde_json::from_slice(&text).map_err(|_| torn())?, File::from(bytes)))

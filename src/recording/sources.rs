@@ -14,8 +14,9 @@ use super::relay::Relay;
 use super::reservation::EventChoice;
 use super::{handover, open, synthesize};
 use crate::abi::{Attr, sample_type};
-use crate::counter::request::sampling::Rate;
+use crate::counter::request::sampling::SampleOptions;
 use crate::counter::rings::{Instance, Reading, Rings};
+use crate::counter::target::TargetSlot;
 use crate::error::{Error, Result};
 use crate::event::{EventSpec, Source};
 use crate::host::Host;
@@ -42,9 +43,10 @@ fn is_held(spec: &EventSpec) -> bool {
 ///
 /// # Errors
 /// What the plan asks of them besides.
-pub(crate) fn settle(plan: &mut SamplePlan, groups: &Groups) -> Result<()> {
+pub(crate) fn settle(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Result<()> {
     let mut all = groups.iter().flat_map(|(group, _)| &group.events);
     let Some(held) = all.clone().find(|spec| is_held(spec)) else { return Ok(()) };
+    refuse_targets(held, &plan.scope, host)?;
     let clock = open::held_options().clock;
     if plan.options.clock.is_some_and(|own| Some(own) != clock) {
         return Err(Error::usage(format!("{}: its times are of the monotonic clock", held.name))
@@ -54,14 +56,62 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &Groups) -> Result<()> {
     if !all.all(is_held) {
         return Ok(());
     }
-    let asked = match &plan.scope {
-        Scope::Command | Scope::Cpus(_) if plan.options.rate != Rate::Default => "a rate (-F, -c)",
-        Scope::Command | Scope::Cpus(_) => return Ok(()),
-        _ => "processes (-p, -t, -u)",
-    };
-    Err(Error::usage(format!("{}: it runs as it was added, and {asked} cannot be chosen now", held.name))
+    match chosen(plan) {
+        Some(asked) => Err(as_it_was_added(held, asked)),
+        None => Ok(()),
+    }
+}
+
+/// What a plan asks of events that are opened for it, and cannot have of one that is open.
+fn chosen(plan: &SamplePlan) -> Option<&'static str> {
+    let options = &plan.options;
+    let usual = SampleOptions::default();
+    let asked = [
+        (options.rate != usual.rate, "a rate (-F, -c)"),
+        (options.branches.is_some(), "branches (-j, -b)"),
+        // Who sorts by CPU has it of whole CPUs.
+        (
+            options.data_mappings || options.fields & !sample_type::CPU != 0,
+            "fields of samples (-d, -W, --phys-data and the like)",
+        ),
+        (!options.inherit, "no children (-i)"),
+        (options.levels != usual.levels, "a level (--all-user, --all-kernel)"),
+        (options.intr_regs.is_some() || options.user_regs.is_some(), "registers (--intr-regs, --user-regs)"),
+        (options.period.is_some(), "the period in samples (-P, --no-period)"),
+        (options.max_stack.is_some(), "the depth of stacks (--max-stack)"),
+        (options.backward, "which records full rings keep (--overwrite, -S)"),
+        (options.no_samples, "no samples (-n)"),
+        (options.stat, "counts of threads (-s)"),
+        (plan.per_thread, "threads (--per-thread)"),
+    ];
+    asked.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
+}
+
+/// Refuses targets beside an event that a holder keeps open: its own were chosen when it was added.
+///
+/// # Errors
+/// The first such event, where processes or some CPUs were named.
+pub(super) fn refuse_other_targets<'a>(
+    mut events: impl Iterator<Item = &'a EventSpec>,
+    scope: &Scope,
+    host: &Host,
+) -> Result<()> {
+    events.find(|spec| is_held(spec)).map_or(Ok(()), |held| refuse_targets(held, scope, host))
+}
+
+fn refuse_targets(held: &EventSpec, scope: &Scope, host: &Host) -> Result<()> {
+    match scope {
+        Scope::Command | Scope::AllThreads => Ok(()),
+        Scope::Cpus(cpus) if *cpus == host.online_cpus() => Ok(()),
+        Scope::Cpus(_) => Err(as_it_was_added(held, "CPUs (-C)")),
+        _ => Err(as_it_was_added(held, "processes (-p, -t, -u)")),
+    }
+}
+
+fn as_it_was_added(held: &EventSpec, asked: &str) -> Error {
+    Error::usage(format!("{}: it runs as it was added, and {asked} cannot be chosen now", held.name))
         .try_this("pmc persist add ANOTHER -e EVENT, with what you want")
-        .try_this("pmc report --pid, --tid or --cpu, which choose among what was recorded"))
+        .try_this("pmc report --pid, --tid or --cpu, which choose among what was recorded")
 }
 
 impl Sources {
@@ -213,6 +263,19 @@ impl Sources {
         self.relays.iter().map(|(_, relay)| relay.pace).fold(usual, u64::min)
     }
 
+    /// Which holders' events have ended since this was asked last, and why: their holder has ended, has let
+    /// them go, or does not answer.
+    pub(super) fn newly_gone(&mut self) -> Vec<(String, Error)> {
+        let gone = |(name, relay): &mut (String, Relay)| Some((name.clone(), relay.newly_gone()?));
+        self.relays.iter_mut().filter_map(gone).collect()
+    }
+
+    /// Whether all events were of holders, and have ended.
+    pub(super) fn are_gone(&self) -> bool {
+        let own = self.rings.instances().next().is_some();
+        !own && !self.relays.is_empty() && self.relays.iter().all(|(_, relay)| relay.is_gone())
+    }
+
     /// What holders' rings had no room for while we recorded: an instance, and how many records.
     pub(crate) fn lost_elsewhere(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.relays.iter().map(|(_, relay)| relay.lost())
@@ -257,15 +320,15 @@ impl Sources {
     pub(super) fn read(&self) -> Vec<Reading> {
         let mut readings = self.rings.read();
         readings.iter_mut().for_each(|reading| reading.instance.event = self.index(reading.instance.event));
-        let mut held = Vec::new();
         // A holder that has gone has said so before.
-        self.counts.read(&mut held);
+        let held = self.counts.read();
         let first = |relay: usize| -> usize {
             self.relays[..relay].iter().map(|(_, relay)| relay.sampled_events()).sum()
         };
         readings.extend(held.into_iter().map(|one| {
-            let event = self.rings.sampled_events() + first(one.event);
-            let instance = Instance { event, id: 0, ring: 0, slot: one.slot };
+            let event = self.rings.sampled_events() + first(one.event) + one.member;
+            let slot = TargetSlot { tid: None, cpu: one.cpu };
+            let instance = Instance { event, id: 0, ring: 0, slot };
             Reading { instance, count: one.count.unwrap_or_default(), lost: 0 }
         }));
         readings

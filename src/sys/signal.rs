@@ -49,20 +49,10 @@ impl Signals {
     /// # Errors
     /// What the kernel said to the mask or to `signalfd`.
     pub fn catch(signals: &[i32]) -> io::Result<Self> {
-        // SAFETY: the set is initialised by sigemptyset before use; signalfd gives a descriptor that is ours.
-        unsafe {
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut set);
-            for &signal in signals {
-                libc::sigaddset(&raw mut set, signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(Self { fd: OwnedFd::from_raw_fd(fd) })
-        }
+        let set = set_of(signals);
+        // SAFETY: the set is initialised.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        Ok(Self { fd: descriptor_of(&set)? })
     }
 
     /// The next signal that came; `None` when there is none.
@@ -76,6 +66,35 @@ impl Signals {
             signal: info.ssi_signo as i32,
             from_terminal: info.ssi_code == libc::SI_KERNEL,
         })
+    }
+}
+
+/// Returns a descriptor that is readable while one of these signals is pending and blocked. Only poll it:
+/// reading would take the signal from the [`Signals`] that catches it.
+///
+/// # Errors
+/// The kernel's answer to `signalfd`.
+pub fn pending(signals: &[i32]) -> io::Result<OwnedFd> {
+    descriptor_of(&set_of(signals))
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: the set is initialised by sigemptyset before use.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for &signal in signals {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        set
+    }
+}
+
+fn descriptor_of(set: &libc::sigset_t) -> io::Result<OwnedFd> {
+    // SAFETY: signalfd gives a descriptor that is ours.
+    unsafe {
+        let fd = libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
     }
 }
 

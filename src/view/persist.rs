@@ -14,24 +14,28 @@ use crate::units::{Count, bytes, thousands, thousands_f64};
 ///
 /// # Errors
 /// Those of `out`.
-pub fn list(out: &mut dyn Write, held: &[&Entry], lost: &[Lost]) -> io::Result<()> {
+pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io::Result<()> {
     if held.is_empty() {
         writeln!(out, "nothing is held; pmc persist add NAME -e EVENT")?;
     } else {
-        let head = ["ID", "NAME", "EVENT", "ON", "RINGS", "MODE", "SINCE"].map(str::to_owned).to_vec();
-        let row = |entry: &&Entry| {
+        let head =
+            ["ID", "NAME", "OWNER", "EVENT", "ON", "RINGS", "MODE", "SINCE"].map(str::to_owned).to_vec();
+        let row = |(owner, entry): &(String, &Entry)| {
             let rings = format!("{} × {}", entry.rings, bytes(entry.ring_bytes));
+            let counts_only = entry.definition.counts_only;
             vec![
                 entry.id.to_string(),
                 clean(&entry.definition.name).into_owned(),
-                clean(&entry.definition.event).into_owned(),
+                clean(owner).into_owned(),
+                clean(&entry.event()).into_owned(),
                 whom(entry),
-                rings,
-                entry.definition.mode.name().to_owned(),
+                if counts_only { "none".to_owned() } else { rings },
+                mode(entry).to_owned(),
                 entry.opened(),
             ]
         };
-        let shapes = [right(0, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0)];
+        let shapes =
+            [right(0, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0), left(2, 0)];
         table::write(out, &shapes, None, std::iter::once(head).chain(held.iter().map(row)))?;
     }
     for one @ Lost { entry, why, .. } in lost {
@@ -44,11 +48,18 @@ pub fn list(out: &mut dyn Write, held: &[&Entry], lost: &[Lost]) -> io::Result<(
 /// Whom it counts.
 fn whom(entry: &Entry) -> String {
     let pids: Vec<String> = entry.definition.pids.iter().map(u32::to_string).collect();
-    match &entry.definition.cpus {
-        _ if !pids.is_empty() => format!("pid {}", pids.join(",")),
-        Some(cpus) => format!("CPU {}", clean(cpus)),
-        None => "all CPUs".to_owned(),
-    }
+    let cpus = entry.definition.cpus.as_ref().map(|cpus| format!("CPU {}", clean(cpus)));
+    let whom = match (pids.is_empty(), cpus) {
+        (true, cpus) => cpus.unwrap_or_else(|| "all CPUs".to_owned()),
+        (false, None) => format!("pid {}", pids.join(",")),
+        (false, Some(cpus)) => format!("pid {} on {cpus}", pids.join(",")),
+    };
+    if entry.ended.is_some() { format!("{whom} (ended)") } else { whom }
+}
+
+/// What becomes of records.
+fn mode(entry: &Entry) -> &'static str {
+    if entry.definition.counts_only { "counts only" } else { entry.definition.mode.name() }
 }
 
 /// What an entry is.
@@ -60,14 +71,20 @@ pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     let mut rows = vec![
         ("name", clean(&definition.name).into_owned()),
         ("id", id.to_string()),
-        ("event", clean(&definition.event).into_owned()),
+        ("event", clean(&entry.event()).into_owned()),
         ("on", whom(entry)),
         ("since", entry.opened()),
         ("rings", format!("{rings} of {}", bytes(*ring_bytes))),
-        ("mode", definition.mode.name().to_owned()),
+        ("mode", mode(entry).to_owned()),
         ("call chains", if definition.call_graph { "by frame pointers" } else { "none" }.to_owned()),
         ("shared", definition.share.name().to_owned()),
     ];
+    if let Some(filter) = &definition.filter {
+        rows.push(("filter", clean(filter).into_owned()));
+    }
+    if let Some(ended) = entry.ended_at() {
+        rows.push(("ended", format!("{ended}; what its processes left is held until pmc persist rm {id}")));
+    }
     if *user_only {
         rows.push(("levels", "user mode only: this user may not see the kernel".to_owned()));
     }
@@ -88,13 +105,6 @@ const READ_FORMAT: usize = 4;
 /// # Errors
 /// Those of `out`.
 pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result<()> {
-    let mut all = CpuCounts::default();
-    for row in &counts.rows {
-        all.value = all.value.saturating_add(row.value);
-        all.enabled = all.enabled.saturating_add(row.enabled);
-        all.running = all.running.saturating_add(row.running);
-        all.lost = all.lost.saturating_add(row.lost);
-    }
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
     // Where a recording opened it, the times are perhaps not read.
     let format = entry
@@ -108,30 +118,57 @@ pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result
             0 => "never".to_owned(),
             enabled => format!("{:.1}%", row.running as f64 / enabled as f64 * 100.0),
         };
-        vec![place, thousands(row.value), share, thousands(row.lost)]
+        vec![place, value(entry, row.value as f64), share, thousands(row.lost)]
     };
     let place = |cpu: Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
-    let (name, event) = (clean(&entry.definition.name), clean(&entry.definition.event));
+    let (name, event) = (clean(&entry.definition.name), entry.event());
+    let event = clean(&event);
     writeln!(out, "{name}: {event}, {}, since {}", whom(entry), entry.opened())?;
-    let rows = counts.rows.iter().map(|one| row(place(one.cpu), one));
-    let rows = std::iter::once(head).chain(rows).chain([row("all".to_owned(), &all)]);
-    table::write(out, &[right(0, 3), right(2, 0), right(2, 0), right(2, 0)], None, rows)?;
+    for (index, event) in counts.events.iter().enumerate() {
+        let of_event = || counts.rows.iter().filter(|row| row.event == index);
+        if counts.events.len() > 1 {
+            writeln!(out, "{}:", clean(event))?;
+        }
+        let rows = of_event().map(|one| row(place(one.cpu), one));
+        let rows = std::iter::once(head.clone()).chain(rows).chain([row("all".to_owned(), &sum(of_event()))]);
+        table::write(out, &[right(0, 3), right(2, 0), right(2, 0), right(2, 0)], None, rows)?;
+    }
     match counts.living {
         Some(0) => writeln!(out, "all threads that it was opened on have ended"),
         _ => Ok(()),
     }
 }
 
+/// A count in its unit.
+fn value(entry: &Entry, count: f64) -> String {
+    match &entry.unit {
+        None => thousands_f64(count, 0),
+        Some((scale, unit)) => {
+            format!("{} {}", thousands_f64(count * scale.parse().unwrap_or(1.0), 2), clean(unit))
+        }
+    }
+}
+
+fn sum<'a>(rows: impl Iterator<Item = &'a CpuCounts>) -> CpuCounts {
+    rows.fold(CpuCounts::default(), |all, row| CpuCounts {
+        value: all.value.saturating_add(row.value),
+        enabled: all.enabled.saturating_add(row.enabled),
+        running: all.running.saturating_add(row.running),
+        lost: all.lost.saturating_add(row.lost),
+        ..all
+    })
+}
+
 /// What counters have counted: a row each, a column a CPU, and the sum. What shared a counter is scaled.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn by_cpu(out: &mut dyn Write, counters: &[(&str, Counts)]) -> io::Result<()> {
+pub fn by_cpu(out: &mut dyn Write, counters: &[(&Entry, Counts)]) -> io::Result<()> {
     let cpus: BTreeSet<Option<u32>> =
         counters.iter().flat_map(|(_, counts)| counts.rows.iter().map(|row| row.cpu)).collect();
     let place = |cpu: &Option<u32>| cpu.map_or_else(|| "any".to_owned(), |cpu| format!("CPU{cpu}"));
     let head = std::iter::once(String::new()).chain(cpus.iter().map(place)).chain(["TOTAL".to_owned()]);
-    let line = |(event, counts): &(&str, Counts)| {
+    let line = |(entry, counts): &(&Entry, Counts)| {
         let number = |row: &CpuCounts| {
             let CpuCounts { value, enabled: enabled_ns, running: running_ns, .. } = *row;
             Count { value, enabled_ns, running_ns }.scaled().unwrap_or_default()
@@ -139,8 +176,8 @@ pub fn by_cpu(out: &mut dyn Write, counters: &[(&str, Counts)]) -> io::Result<()
         let of =
             |cpu: &Option<u32>| counts.rows.iter().filter(|row| row.cpu == *cpu).map(number).sum::<f64>();
         let cells = cpus.iter().map(of).chain([counts.rows.iter().map(number).sum()]);
-        let cells = cells.map(|number| thousands_f64(number, 0));
-        std::iter::once(clean(event).into_owned()).chain(cells).collect()
+        let cells = cells.map(|number| value(entry, number));
+        std::iter::once(clean(&entry.definition.event).into_owned()).chain(cells).collect()
     };
     let shapes: Vec<_> = std::iter::once(left(0, 0)).chain(cpus.iter().map(|_| right(2, 0))).collect();
     let shapes = [shapes, vec![right(2, 0)]].concat();

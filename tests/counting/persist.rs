@@ -360,8 +360,14 @@ fn a_number_is_never_given_again_and_what_is_lost_is_told() {
     add(&run, "second").says(&["id 2"]);
     run.pmc(&["persist", "hold"]).expect(1).says(&["another holder"]);
     run.end(Signal::KILL);
-    // Nobody answers for what is still published.
-    run.pmc(&["persist", "read", "second"]).expect(1).says(&["no holder"]);
+    // What a killed holder still publishes is not held, whoever looks.
+    for words in [&["persist", "read", "second"][..], &["persist", "show", "2"]] {
+        run.pmc(words).expect(1).says(&["it was, and was lost", "was killed"]);
+    }
+    run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held", "lost: second", "was killed"]);
+    let listed = run.pmc(&["persist", "list", "--json"]).expect(0).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    assert_eq!((&listed["held"], &listed["lost"][0]["name"]), (&serde_json::json!([]), &"second".into()));
     run.hold();
     assert!(fs::read_to_string(run.path("said")).expect("a log").contains("lost: second (page-faults:u)"));
     run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held", "lost: second", "was killed"]);
@@ -373,10 +379,107 @@ fn a_number_is_never_given_again_and_what_is_lost_is_told() {
     run.hold();
     run.pmc(&["persist", "list", "--json"]).expect(0).prints(&["\"second\"", "\"third\"", "signal 15"]);
     // Who removes it, or makes it again, knows of it.
-    run.pmc(&["persist", "rm", "second"]).expect(0);
+    run.pmc(&["persist", "rm", "2"]).expect(0);
     add(&run, "third").says(&["id 4"]);
     let list = run.pmc(&["persist", "list"]).expect(0).stdout;
     assert!(!list.contains("lost"), "{list}");
+    // A holder is started to forget what none holds any more.
+    run.end(Signal::KILL);
+    run.pmc(&["persist", "rm", "4"]).expect(0);
+    let list = run.pmc(&["persist", "list"]).expect(0).stdout;
+    assert!(!list.contains("lost"), "{list}");
+}
+
+/// Whoever cleans up a run directory must not leave a holder that nobody can ask any more.
+#[test]
+fn a_run_directory_that_is_removed_is_published_again() {
+    if !ready() {
+        return;
+    }
+    let mut run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    worker.work(3);
+    for part in ["held/1", "socket", "lock", ""] {
+        let path = run.path("run").join(part);
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.expect("it is there");
+        kit::wait_for("the entry", || {
+            run.path("run/socket").exists() && run.directory().entry("execs").is_some()
+        });
+        run.pmc(&["persist", "list"]).expect(0).prints(&["execs"]);
+        assert_eq!(run.count("execs"), 3, "{part}");
+    }
+    // The next number is known still.
+    run.pmc(&["persist", "add", "more", "-e", "page-faults:u"]).expect(0).says(&["id 2"]);
+    // Where the folder that it lay in is gone as well, it ends.
+    let aside = run.path("").parent().expect("a folder").join(format!("aside-{}", std::process::id()));
+    fs::rename(run.path(""), &aside).expect("it is ours");
+    fs::remove_dir_all(aside.join("run")).expect("it is there");
+    let holder = run.holder.as_mut().expect("there is one");
+    kit::wait_for("the end of the holder", || holder.try_wait().expect("ours").is_some());
+    fs::rename(&aside, run.path("")).expect("it is ours");
+    let said = fs::read_to_string(run.path("said")).expect("it said something");
+    assert!(said.contains("with the folder that it was in"), "{said}");
+}
+
+/// Some PMUs only count: their events can be held all the same.
+#[test]
+fn what_can_only_be_counted_is_held() {
+    let msr = Path::new("/sys/bus/event_source/devices/msr/events/tsc");
+    if !ready() || !kit::need("msr", msr.exists(), "no msr/tsc/ on this machine") {
+        return;
+    }
+    let run = Run::held();
+    run.pmc(&["persist", "add", "tsc", "-e", "msr/tsc/", "-C", "0"]).expect(0).says(&["counted only"]);
+    run.pmc(&["persist", "list"]).expect(0).prints(&["msr/tsc/", "CPU 0", "counts only"]);
+    let before = run.count("tsc");
+    assert!(before > 0 && run.count("tsc") > before);
+    let ran = run.pmc(&["stat", "-x,", "-e", "persistent/tsc/", "--", "true"]).expect(0);
+    let count = ran.stderr.split(',').next().and_then(|count| count.parse::<u64>().ok());
+    assert!(count.is_some_and(|count| count > 0), "{}", ran.stderr);
+    let file = run.path("none").display().to_string();
+    for words in [
+        &["persist", "snapshot", "tsc", "-o", &file][..],
+        &["record", "-o", &file, "-e", "persistent/tsc/", "--", "true"],
+    ] {
+        run.pmc(words).expect(2).says(&["counted only"]);
+    }
+    run.pmc(&["start", "msr/tsc/", "page-faults:u"]).expect(0);
+    run.pmc(&["stop"]).expect(0).prints(&["msr/tsc/", "page-faults:u", "TOTAL"]);
+}
+
+/// What is shown is what there is, not what was typed.
+#[test]
+fn entries_are_shown_as_they_are() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "bound", "-e", "page-faults,cpu=0", "--pages", "3"]).expect(0);
+    let one = ["persist", "add", "trues", "-e", EXEC, "--filter", "filename == \"/bin/true\"", "--json"];
+    let added = run.pmc(&one).expect(0).stdout;
+    let added: serde_json::Value = serde_json::from_str(&added).expect("JSON");
+    assert_eq!((&added["id"], &added["name"]), (&2.into(), &"trues".into()));
+    run.pmc(&["persist", "show", "trues"]).expect(0).prints(&["filename == \"/bin/true\""]);
+    run.pmc(&["persist", "list"]).expect(0).prints(&["OWNER", "root", "CPU 0"]);
+    let shown = run.pmc(&["persist", "show", "--json", "bound"]).expect(0).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!((&shown["pages"], &shown["cpus"]), (&4.into(), &"0".into()));
+    // By its number, and by the text that is published.
+    for event in ["persistent/1/", "persistent/persistent,config=1/", "persistent/config=1/"] {
+        run.pmc(&["stat", "-e", event, "--", "true"]).expect(0).says(&[event]);
+    }
+    run.pmc(&["list", "persistent"]).expect(0).prints(&["persistent/bound/", "persistent/trues/"]);
+    run.pmc(&["stat", "-e", "persistent/9/", "--", "true"]).expect(2).says(&["`9`", "bound"]);
+    // Of processes that have ended, it is said that they have.
+    run.pmc(&["persist", "add", "past", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let pid = worker.pid();
+    drop(worker);
+    kit::wait_for("the end", || run.directory().entry("past").is_some_and(|entry| entry.ended.is_some()));
+    run.pmc(&["persist", "list"]).expect(0).prints(&[&format!("pid {pid} (ended)")]);
+    run.pmc(&["persist", "show", "past"]).expect(0).prints(&["ended", "pmc persist rm 3"]);
 }
 
 #[test]
@@ -434,6 +537,9 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     user(&run, &["record", "-e", "persistent/records/", "--backlog", "-o", &file, "--", "true"])
         .expect(0)
         .says(&["samples, none lost"]);
+    user(&run, &["top", "--stdio", "-e", "persistent/records/", "-d", "300", "--duration", "600ms"])
+        .expect(0)
+        .prints(&["page-faults"]);
     user(&run, &["record", "-e", "persistent/counts/", "-o", &file, "--", "true"])
         .expect(1)
         .says(&["shares no records"]);

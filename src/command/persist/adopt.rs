@@ -30,28 +30,65 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let Some(process) = process.filter(|_| hears(host, pid)) else {
-        return Err(refused("it is no pmc record, or it has ended").try_this("pgrep -af 'pmc record'"));
+        return Err(
+            refused("it is no pmc record or stat, or it has ended").try_this("pgrep -af 'pmc (record|stat)'")
+        );
     };
+    serves_us(pid, host)?;
     let sent = pidfd_send_signal(&process, Signal::USR1);
     sent.map_err(|error| Error::io(format!("asking process {pid}"), error))?;
-    let (given, begun) = (handover::name(pid), Instant::now());
+    let (given, begun) = (handover::names(pid), Instant::now());
     let (directory, entry) = loop {
         // In this order: one that has ended has published what it was going to.
         let is_there = hears(host, pid);
-        if let Ok(found) = find(&given, host) {
+        if let Some(found) = given.iter().find_map(|given| find(given, host).ok()) {
             break found;
         }
         if begun.elapsed() > PATIENCE || !is_there {
-            return Err(refused("it has said why, or it publishes where we do not look"));
+            return Err(refused("it has said why, or another adopt was faster").try_this("pmc persist list"));
         }
         sleep(Duration::from_millis(10));
     };
-    ask(&directory, &Request::Rename { entry: entry.id.to_string(), name: name.to_owned() })?;
+    // By its first name: of two that adopt the same events, one gives them their name.
+    let given = entry.definition.name.clone();
+    let renamed = ask(&directory, &Request::Rename { entry: given.clone(), name: name.to_owned() });
+    if let Err(error) = renamed {
+        return Err(match find(&given, host) {
+            Ok(_) => error.why(format!("the events are held as {given}")),
+            Err(_) => error.why("another adopt gave them another name").try_this("pmc persist list"),
+        });
+    }
     say::note(format!("{name} is held: {}, id {}", entry.definition.event, entry.id));
     Ok(())
 }
 
-/// Whether a process waits for SIGUSR1 in the way of `pmc record`: others would be killed by it.
+/// Whether the recorder hands its events to the holder that we look at. Asked before it is signalled: then
+/// nothing has happened to it.
+fn serves_us(pid: u32, host: &Host) -> Result<()> {
+    let (theirs, ours) = (host.run_directory_of(pid), host.own_run_directory());
+    let same_user = host.owner(pid) == Some(rustix::process::geteuid().as_raw());
+    if same_user && theirs.is_some() && theirs == ours {
+        return Ok(());
+    }
+    let error = Error::new(format!("process {pid} does not hand its events to this user's holder"));
+    Err(match (same_user, theirs) {
+        (_, None) => error.why("it has no run directory (XDG_RUNTIME_DIR), or it is not ours to look at"),
+        (false, Some(theirs)) => {
+            let user = host.owner(pid).map_or_else(|| "its user".to_owned(), |uid| format!("#{uid}"));
+            error
+                .why(format!("it is another user's recording, for the holder at {}", theirs.display()))
+                .try_this(format!(
+                    "as that user: sudo -u {user} PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}",
+                    theirs.display()
+                ))
+        }
+        (true, Some(theirs)) => error
+            .why(format!("it was started for the holder at {}", theirs.display()))
+            .try_this(format!("PMC_PERSISTENT_DIR={} pmc persist adopt NAME --from {pid}", theirs.display())),
+    })
+}
+
+/// Whether a process waits for SIGUSR1 as `pmc record` and `pmc stat` do: others would be killed by it.
 fn hears(host: &Host, pid: u32) -> bool {
     let is_perf = |file: fs::DirEntry| {
         fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:[perf_event]")

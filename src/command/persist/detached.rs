@@ -25,8 +25,6 @@ use crate::view;
 const PROFILE: &str = "profile";
 /// The entries that count: with a number behind it.
 const COUNTER: &str = "counter";
-/// So rare are the samples of an entry that shall count.
-const SELDOM: &str = ",period=1000000000";
 
 /// Starts the counters.
 ///
@@ -36,13 +34,13 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
     let directory = own(host)?;
     if let Some(entry) = started(&directory).first() {
         return Err(Error::new("counters are running already")
-            .why(format!("{} was started {}", shown(entry), entry.opened()))
+            .why(format!("{} was started {}", entry.definition.event, entry.opened()))
             .try_this("pmc stop, which shows what they counted"));
     }
     let mut events: Vec<(String, String)> = Vec::new();
     for (number, event) in typed.iter().enumerate() {
         Parser::new(host).parse(event)?;
-        events.push((format!("{COUNTER}{number}"), format!("{event}{SELDOM}")));
+        events.push((format!("{COUNTER}{number}"), event.clone()));
     }
     if let Some(event) = profile {
         let usual = if cycles(Mode::SystemSampling).is_ok() { "cycles" } else { "cpu-clock" };
@@ -53,6 +51,8 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
     for (name, event) in events {
         let definition = Definition {
             pages: (name != PROFILE).then_some(1),
+            counts_only: name != PROFILE,
+            filter: None,
             name,
             event,
             mode: RingMode::Overwrite,
@@ -87,9 +87,10 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
         return Err(Error::new("no counters are running").try_this("pmc start NAME:uk"));
     }
     let counters = entries.iter().filter(|entry| entry.definition.name != PROFILE);
-    let counted: Vec<(&str, Counts)> =
-        counters.map(|entry| Ok((shown(entry), read(&directory, entry)?))).collect::<Result<_>>()?;
-    let row = |(event, counts): &(&str, Counts)| json!({ "event": event, "cpus": counts.rows });
+    let counted: Vec<(&Entry, Counts)> =
+        counters.map(|entry| Ok((entry, read(&directory, entry)?))).collect::<Result<_>>()?;
+    let row =
+        |(entry, counts): &(&Entry, Counts)| json!({ "event": entry.definition.event, "cpus": counts.rows });
     let document = || json!({ "counters": counted.iter().map(row).collect::<Vec<_>>() });
     if as_json || !counted.is_empty() {
         print(as_json.then(document), |out| view::persist::by_cpu(out, &counted))?;
@@ -117,10 +118,4 @@ fn end(directory: &RunDirectory, entries: &[Entry]) -> Result<()> {
     entries
         .iter()
         .try_for_each(|entry| ask(directory, &Request::Remove { entry: entry.id.to_string() }).map(drop))
-}
-
-/// The event as it was typed.
-fn shown(entry: &Entry) -> &str {
-    let event = &entry.definition.event;
-    event.strip_suffix(SELDOM).unwrap_or(event)
 }

@@ -21,7 +21,7 @@ use crate::holder;
 use crate::host::Host;
 use crate::host::persistent::RUN_DIRECTORY;
 use crate::persistent::client::{ask, ask_or_start, directories, find, misunderstood};
-use crate::persistent::directory::RunDirectory;
+use crate::persistent::directory::{RunDirectory, is_called};
 use crate::persistent::message::{Answer, Counts, Request};
 use crate::persistent::{Definition, Entry, Lost};
 use crate::recording::file::snapshot;
@@ -36,7 +36,7 @@ use crate::view;
 pub(super) fn run(plan: Plan) -> Result<Exit> {
     let host = Host::live();
     match plan {
-        Plan::Add(definition) => add(definition, &host)?,
+        Plan::Add { definition, json } => add(definition, json, &host)?,
         Plan::Start { events, profile } => detached::start(&events, profile.as_deref(), &host)?,
         Plan::Stop { output, json } => detached::stop(&output, json, &host)?,
         Plan::List { json } => list(&host, json)?,
@@ -62,11 +62,11 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
         }
         Plan::Remove(names) => {
             for word in names {
-                // What was lost is forgotten, by name, where a holder runs.
+                // A holder forgets what was lost.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
                 let directory = directory.or_else(|error| {
                     let is_lost =
-                        |at: &RunDirectory| at.lost().iter().any(|lost| lost.entry.definition.name == word);
+                        |at: &RunDirectory| at.lost().iter().any(|lost| is_called(&lost.entry, &word));
                     directories(&host).into_iter().find(is_lost).ok_or(error)
                 })?;
                 ask_or_start(&directory, &Request::Remove { entry: word })?;
@@ -86,7 +86,7 @@ fn own(host: &Host) -> Result<RunDirectory> {
     })
 }
 
-fn add(definition: Definition, host: &Host) -> Result<()> {
+fn add(definition: Definition, as_json: bool, host: &Host) -> Result<()> {
     // What is wrong with the event's text is shown here, with a caret under it.
     Parser::new(host).parse(&definition.event)?;
     let asked = definition.pages;
@@ -102,7 +102,18 @@ fn add(definition: Definition, host: &Host) -> Result<()> {
     if entry.user_only {
         say::warn(&Warning::UserModeOnly { doing: "counting" });
     }
-    let Definition { name, event, .. } = &entry.definition;
+    if as_json {
+        return print(Some(json!(entry)), |_| Ok(()));
+    }
+    let Definition { name, counts_only, .. } = &entry.definition;
+    let event = entry.event();
+    if *counts_only {
+        say::note(format!(
+            "{name} is held: {event}, id {}, counted only: no samples of it can be taken",
+            entry.id
+        ));
+        return Ok(());
+    }
     let rings = if entry.rings == 1 { "1 ring".to_owned() } else { format!("{} rings", entry.rings) };
     let bytes = units::bytes(entry.ring_bytes);
     say::note(format!("{name} is held: {event}, id {}, {rings} of {bytes}", entry.id));
@@ -118,18 +129,22 @@ fn read(directory: &RunDirectory, entry: &Entry) -> Result<Counts> {
 
 fn list(host: &Host, as_json: bool) -> Result<()> {
     let all = directories(host);
-    let held: Vec<(RunDirectory, Entry)> =
-        all.iter().flat_map(|at| at.entries().into_iter().map(|entry| (at.clone(), entry))).collect();
+    let held: Vec<(&RunDirectory, Entry)> =
+        all.iter().flat_map(|at| at.entries().into_iter().map(move |entry| (at, entry))).collect();
+    let owner =
+        |at: &RunDirectory| at.owner().map(|uid| host.user_name(uid).unwrap_or_else(|| uid.to_string()));
     let lost: Vec<Lost> = all.iter().flat_map(RunDirectory::lost).collect();
     let document = || {
-        let with_path = |(at, entry): &(RunDirectory, Entry)| {
+        let with_path = |(at, entry): &(&RunDirectory, Entry)| {
             let mut value = json!(entry);
             value["run_directory"] = json!(at.path());
+            value["owner"] = json!(owner(at));
             value
         };
         json!({ "held": held.iter().map(with_path).collect::<Vec<Value>>(), "lost": lost })
     };
-    let entries: Vec<&Entry> = held.iter().map(|(_, entry)| entry).collect();
+    let entries: Vec<(String, &Entry)> =
+        held.iter().map(|(at, entry)| (owner(at).unwrap_or_default(), entry)).collect();
     print(as_json.then(document), |out| view::persist::list(out, &entries, &lost))
 }
 

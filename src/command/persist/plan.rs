@@ -13,7 +13,7 @@ use crate::persistent::{Definition, RingMode, Share};
 /// What `pmc persist` does.
 #[derive(Debug)]
 pub(in crate::command) enum Plan {
-    Add(Definition),
+    Add { definition: Definition, json: bool },
     List { json: bool },
     Show { entry: String, json: bool },
     Read { entry: String, json: bool },
@@ -49,7 +49,7 @@ impl Plan {
                     return Err(Error::usage("--pages 0: a ring has a page at least"));
                 }
                 let pids = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
-                Self::Add(Definition {
+                let definition = Definition {
                     name: typed.name,
                     event: typed.event,
                     pages: typed.pages,
@@ -57,12 +57,15 @@ impl Plan {
                     cpus: typed.cpus,
                     pids: pids.concat(),
                     call_graph: typed.call_graph.is_some(),
+                    filter: typed.filter,
+                    counts_only: false,
                     share: match typed.share.as_str() {
                         "records" => Share::Records,
                         "counts" => Share::Counts,
                         _ => Share::Nothing,
                     },
-                })
+                };
+                Self::Add { definition, json: typed.json }
             }
             Holding::List(typed) => Self::List { json: typed.json },
             Holding::Show(typed) => Self::Show { entry: typed.name, json: typed.json },

@@ -54,7 +54,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         // Which files a trace goes through, only its decoder knows.
         plan.file.build_ids = BuildIdChoice::All;
     }
-    sources::settle(&mut plan.sample, &groups)?;
+    sources::settle(&mut plan.sample, &groups, &host)?;
     targets::settle(&mut plan.sample.scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;

@@ -10,7 +10,7 @@ use crate::cli::record::Record;
 use crate::cli::recording_options::RecordingOptions;
 use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
 use crate::command::sampling_options::{
-    Whom, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
+    Whom, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
 };
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
@@ -56,9 +56,7 @@ impl Plan {
         };
         let overridden = overridden(whom);
         let mut scope = scope(whom, host)?;
-        let is_held = |events: &String| events.split(',').all(|event| event.starts_with("persistent/"));
-        let are_held = !typed.events.is_empty() && typed.events.iter().all(is_held);
-        if let (true, true, Scope::Command) = (are_held, typed.command.is_empty(), &scope) {
+        if let (true, true, Scope::Command) = (are_held(&typed.events), typed.command.is_empty(), &scope) {
             // Whom they are open on was said when they were added.
             scope = Scope::Cpus(host.online_cpus());
         }

@@ -86,7 +86,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         return log::run(&plan, wanted, &machine, printer, (prepared.watcher.take(), counted));
     }
     let mut session = Session {
-        signals: launch::signals(&[])?,
+        signals: launch::signals(&[signal::USR1])?,
         control: plan.control.as_deref().map(Control::open).transpose()?,
         printer,
         cgroups: wanted.cgroup_names(),
@@ -262,7 +262,7 @@ impl Session<'_> {
             tables.push((order, counts));
             ended = match run.interrupted {
                 Some(signal) => (Exit::Interrupted(signal), true),
-                None if run.timed_out => (Exit::Done, true),
+                None if run.timed_out || run.is_handed_over => (Exit::Done, true),
                 None => (run.outcome.map_or(Exit::Done, |o| launch::exit_of(o.ended)), false),
             };
             // A command that the keyboard has ended shall not be started again.

@@ -280,6 +280,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     sampling_options::overridden(typed_whom).iter().for_each(say::warn);
     let mut scope = sampling_options::scope(whom, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
+    let is_default = is_default && !sampling_options::are_held(&typed.events);
     if let Scope::Cpus(cpus) = &scope
         && is_default
         && !open::may_sample(cpus.iter().next().unwrap_or(0))

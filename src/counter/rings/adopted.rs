@@ -9,7 +9,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::{Instance, MappedRing, Request, Rings, SampledEvent, SampledSlot};
 use crate::abi::Attr;
-use crate::abi::attr::Flag;
 use crate::event::{EventSpec, Source};
 use crate::sys::perf::EventFd;
 use crate::sys::ring::Direction;
@@ -48,7 +47,9 @@ impl Rings {
         };
         let take = |(Instance { event, id, ring, slot }, fd): (Instance, OwnedFd)| {
             let fd = EventFd::from(fd);
-            if event >= count || ring >= rings.len() || fd.id()? != id {
+            // What only counts has no ring.
+            let has_ring = ring < rings.len() || (rings.is_empty() && ring == usize::MAX);
+            if event >= count || !has_ring || fd.id()? != id {
                 return Err(wrong());
             }
             Ok(SampledSlot { event, slot, fd, id, ring, is_off: Cell::new(false) })
@@ -89,9 +90,10 @@ impl Rings {
         self.rings.iter().map(|mapped| mapped.open).collect()
     }
 
-    /// Whether any ring keeps the newest, by what was asked of the kernel.
+    /// Whether the rings of samples keep the newest.
     pub fn keeps_newest(&self) -> bool {
-        self.events.iter().any(|event| event.request.attr().get(Flag::WriteBackward))
-            && self.rings.iter().all(|mapped| mapped.direction == Direction::Backward)
+        let mut sampled = self.open.iter().filter(|open| open.event < self.sampled_events());
+        let keeps = |mapped: &MappedRing| mapped.direction == Direction::Backward;
+        sampled.all(|open| self.rings.get(open.ring).is_some_and(keeps))
     }
 }

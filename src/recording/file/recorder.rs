@@ -26,9 +26,6 @@ use crate::counter::rings::{Instance, Reading, Rings, by_thread};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::process::Thread as Alive;
 use crate::host::{CpuList, Host};
-use crate::persistent::client::hand_over;
-use crate::persistent::directory::RunDirectory;
-use crate::persistent::message::{MOST_DESCRIPTORS, Request};
 use crate::record::encode::{Encoder, MOST_THREADS};
 use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
 use crate::recording::attached::Attached;
@@ -339,6 +336,7 @@ impl Driven for Recorder<'_> {
         self.next_drain = now + self.sources.pace(self.drain_ns);
         self.heed_triggers();
         self.failed = self.drain().and_then(|()| self.rotate_if_due(now)).err();
+        self.heed_gone();
         let totals = self.output.totals();
         self.is_full = self.file.max_size.is_some_and(|most| totals.bytes >= most);
         measurement.ending.stopped |= self.is_full || self.failed.is_some();
@@ -362,6 +360,7 @@ impl Driven for Recorder<'_> {
         if self.failed.is_none() {
             self.failed = self.take_rest().err();
         }
+        self.heed_gone();
         self.readings = self.sources.read();
         for Reading { instance, count, .. } in &mut self.readings {
             // Of children the kernel adds to it only the time that they had on this instance's CPU.
@@ -400,6 +399,18 @@ impl Recorder<'_> {
     fn write_gaps(&mut self) -> Result<()> {
         let gaps = std::mem::take(&mut self.gaps);
         if gaps.is_empty() { Ok(()) } else { Ok(self.output.take(&[&gaps])?) }
+    }
+
+    /// What a holder gives no more is missing from now on. That harms nothing else: the command runs on, and
+    /// other events are recorded. Where there is nothing else, the recording ends.
+    fn heed_gone(&mut self) {
+        for (event, error) in self.sources.newly_gone() {
+            if self.sources.are_gone() && self.command.is_none() {
+                self.failed.get_or_insert(error);
+            } else {
+                say::warn(&Warning::HeldEventGone { event, why: error.headline().to_owned() });
+            }
+        }
     }
 
     fn drain(&mut self) -> Result<()> {
@@ -478,20 +489,11 @@ impl Recorder<'_> {
         if self.sources.rings.has_limits() {
             return refuse("some stop after so many samples (nr=), and nobody would count them");
         }
-        let Some(directory) = self.host.own_run_directory().map(RunDirectory::at) else {
-            return refuse("this user has no run directory (XDG_RUNTIME_DIR)");
-        };
         self.drain()?;
         let rings = self.sources.rings();
         let descriptors: Vec<BorrowedFd<'_>> = rings.all_descriptors().collect();
-        if descriptors.len() > MOST_DESCRIPTORS {
-            return refuse(
-                "they are more than 253 descriptors, which the kernel does not pass in one message",
-            );
-        }
-        let events = handover::describe(rings, &self.plan.scope);
-        let request = Request::Adopt { name: handover::name(std::process::id()), events };
-        hand_over(&directory, &request, &descriptors).map(drop)
+        let [name, _] = handover::names(std::process::id());
+        handover::give(self.host, name, handover::describe(rings, &self.plan.scope), &descriptors)
     }
 
     /// Where counts are logged (`-s`, `log-exit`), the kernel tells what each thread has counted at its end,

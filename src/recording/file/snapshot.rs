@@ -27,7 +27,6 @@ use crate::units::thousands;
 /// What the holder refuses; what the kernel says of the file.
 pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: &Host) -> Result<String> {
     let mut relay = Relay::open(directory.clone(), entry.id, true)?;
-    relay.switch(true)?;
     let plan = SamplePlan::on(relay.scope()?, open::held_options());
     let events = relay.events.clone();
     let events = Events::new(&plan, events);
@@ -36,7 +35,7 @@ pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: 
     let file = FilePlan { build_ids: BuildIdChoice::Hit, ..FilePlan::of(path.to_owned()) };
     let mut output = Output::create(&file, None, events, features, relay.snapshot.owners.clone())?;
     tell(&mut output, &relay.snapshot, &plan, host)?;
-    relay.drain(|ring, records| output.take_ring(ring, &[records]))?;
+    relay.take_all(|ring, records| output.take_ring(ring, &[records]))?;
     output.end_round()?;
     output.take_place()?;
     output.finish()?;

@@ -1,7 +1,7 @@
 //! Events that go from a recording to the holder, and to another recording.
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -52,6 +52,164 @@ fn the_events_of_a_recording_outlive_it() {
             assert_eq!(lines.count(), samples, "{}: {script}", perf.display());
         }
     }
+}
+
+/// Events of one recording are one entry, and each has its own count.
+#[test]
+fn each_event_of_a_recording_has_its_own_count() {
+    if !ready() {
+        return;
+    }
+    let run = Run::new();
+    let mut worker = Worker::start(&run);
+    let first = run.file("first.data");
+    let events = format!("{EXEC},sched:sched_process_exit");
+    let recorder = run.start(&["record", "-e", &events, "-p", &worker.pid()], &first);
+    worker.work(5);
+    let from = recorder.id().to_string();
+    run.pmc(&["persist", "adopt", "both", "--from", &from]).expect(0).says(&[&events]);
+    ended(recorder).expect(0);
+    worker.work(2);
+    let read = run.pmc(&["persist", "read", "--json", "both"]).expect(0).stdout;
+    let read: serde_json::Value = serde_json::from_str(&read).expect("JSON");
+    assert_eq!(read["counts"]["events"], serde_json::json!([EXEC, "sched:sched_process_exit"]));
+    let rows = read["counts"]["rows"].as_array().expect("rows");
+    let counted: Vec<(u64, u64)> = rows
+        .iter()
+        .map(|row| (row["event"].as_u64().expect("one"), row["value"].as_u64().expect("one")))
+        .collect();
+    assert_eq!(counted, [(0, 7), (1, 7)], "{read}");
+    run.pmc(&["persist", "read", "both"])
+        .expect(0)
+        .prints(&[&format!("{EXEC}:"), "sched:sched_process_exit:"]);
+    run.pmc(&["stat", "-e", "persistent/both/", "--", "true"])
+        .expect(2)
+        .says(&["holds several events", "sched_process_exit"]);
+    // A recording tells them apart.
+    let second = run.file("second.data");
+    let reader = run.read(&["record", "-e", "persistent/both/", "-o", &second], "both");
+    worker.work(3);
+    run.let_go();
+    ended(reader).expect(0);
+    assert_eq!(run.lines(&second, EXEC), 5);
+}
+
+/// The counters of `pmc stat` go to the holder as well, and count on from where it stops.
+#[test]
+fn counters_of_stat_outlive_it() {
+    if !ready() {
+        return;
+    }
+    let run = Run::new();
+    let mut worker = Worker::start(&run);
+    let (said, events) = (run.path("said"), format!("{EXEC},sched:sched_process_exit"));
+    let mut stat = run.command(&["stat", "-x,", "-e", &events, "-p", &worker.pid()]);
+    let stat = stat.stderr(fs::File::create(&said).expect("a file")).spawn().expect("pmc starts");
+    let open = format!("/proc/{}/fd", stat.id());
+    let is_perf = |file: fs::DirEntry| {
+        fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:[perf_event]")
+    };
+    kit::wait_for("its counters", || {
+        fs::read_dir(&open)
+            .is_ok_and(|all| all.flatten().filter_map(|file| is_perf(file).then_some(())).count() >= 2)
+    });
+    // Counting begins a moment later: what comes before is counted by nobody.
+    kit::wait_for("the entry", || {
+        let from = stat.id().to_string();
+        run.command(&["persist", "adopt", "both", "--from", &from])
+            .output()
+            .is_ok_and(|ran| ran.status.success())
+    });
+    let before = run.count("both");
+    worker.work(4);
+    assert_eq!(run.count("both"), before + 8);
+    ended(stat).expect(0);
+    let said = fs::read_to_string(&said).expect("its rows");
+    assert!(said.contains(EXEC) && said.contains("sched_process_exit"), "{said}");
+    run.pmc(&["persist", "list"]).expect(0).prints(&[
+        "both",
+        "counts only",
+        &format!("pid {}", worker.pid()),
+    ]);
+    run.pmc(&["persist", "attach", "both", "-o", &run.file("none")]).expect(2).says(&["counted only"]);
+    run.pmc(&["record", "-o", &run.file("none"), "-e", "persistent/both/", "--", "true"])
+        .expect(2)
+        .says(&["counted only"]);
+}
+
+/// Who asks for a recording that another holder would get is refused, and the recording goes on.
+#[test]
+fn a_recording_for_another_holder_is_not_touched() {
+    if !ready() || !kit::need_program("setpriv") {
+        return;
+    }
+    let (run, other) = (Run::held(), Run::new());
+    let mut worker = Worker::start(&run);
+    let file = run.file("mine.data");
+    let recorder = run.start(&["record", "-e", EXEC, "-p", &worker.pid()], &file);
+    let from = recorder.id().to_string();
+    let adopt = ["persist", "adopt", "execs", "--from", &from];
+    other.pmc(&adopt).expect(1).says(&["does not hand its events", &run.file("run")]);
+    // Another user's, for a holder of his own.
+    let theirs = Run::new();
+    let binary = theirs.path("pmc");
+    kit::copy_program(kit::binary(), &binary);
+    let folder = theirs.path("theirs");
+    fs::create_dir(&folder).expect("a folder");
+    std::os::unix::fs::chown(&folder, Some(65534), Some(65534)).expect("root may");
+    let their_file = folder.join("perf.data").display().to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&binary);
+    command.args(["record", "-e", "page-faults:u", "-c", "1", "-o", &their_file, "--", "sleep", "600"]);
+    command.env("PMC_PERSISTENT_DIR", folder.join("run")).stderr(Stdio::piped());
+    let their = command.spawn().expect("setpriv starts");
+    kit::wait_for("their recording", || fs::exists(&their_file).unwrap_or(false));
+    let pid = their.id().to_string();
+    other
+        .pmc(&["persist", "adopt", "x", "--from", &pid])
+        .expect(1)
+        .says(&["another user's", "sudo -u #65534"]);
+    worker.work(2);
+    for recorder in [&recorder, &their] {
+        kill_process(Pid::from_child(recorder), Signal::INT).expect("it runs still");
+    }
+    ended(recorder).expect(0).says(&["2 samples, none lost"]);
+    assert!(ended(their).stderr.contains("samples"));
+    assert!(!folder.join("run").exists() && other.directory().entries().is_empty());
+}
+
+/// Of two that want the same events, one gets them.
+#[test]
+fn of_two_that_adopt_one_succeeds() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    let file = run.file("wanted.data");
+    let recorder = run.start(&["record", "-e", EXEC, "-p", &worker.pid()], &file);
+    let from = recorder.id().to_string();
+    let both: Vec<Child> = ["one", "two"]
+        .map(|name| {
+            let mut adopt = run.command(&["persist", "adopt", name, "--from", &from]);
+            adopt.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("pmc starts")
+        })
+        .into();
+    let both: Vec<kit::Ran> = both.into_iter().map(ended).collect();
+    ended(recorder).expect(0);
+    let held: Vec<String> =
+        run.directory().entries().into_iter().map(|entry| entry.definition.name).collect();
+    let said: Vec<&str> = both.iter().map(|ran| ran.stderr.as_str()).collect();
+    assert_eq!(held.len(), 1, "{held:?}: {said:?}");
+    let won: Vec<&str> = ["one", "two"]
+        .into_iter()
+        .zip(&both)
+        .filter(|(_, ran)| ran.stderr.contains("is held:"))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(won, held, "{said:?}");
+    worker.work(1);
+    assert_eq!(run.count(&held[0]), 1);
 }
 
 /// A command's events go from the recording that started it; it goes on, and whoever attaches to them knows it.
@@ -214,7 +372,7 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     let mut worker = Worker::start(&run);
     let adopt = |name: &str, pid: &str| run.pmc(&["persist", "adopt", name, "--from", pid]);
     // Who is no recorder is not even asked.
-    adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "no pmc record"]);
+    adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "no pmc record or stat"]);
     adopt("x", "999999999").expect(1).says(&["no pmc record"]);
     adopt("7up", &worker.pid()).expect(2).says(&["begins with no letter"]);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);

@@ -126,6 +126,23 @@ fn what_is_held_is_recorded_beside_other_events() {
     record(&["-g"]).expect(2).says(&["carry no call chains", "--call-graph fp"]);
     record(&["-F", "99"]).expect(2).says(&["runs as it was added", "-F, -c"]);
     record(&["-p", &worker.pid()]).expect(2).says(&["runs as it was added", "-p, -t, -u"]);
+    // What is chosen for events that are opened cannot be had of one that is open.
+    for (option, what) in [
+        (&["-j", "any"][..], "branches (-j, -b)"),
+        (&["-d"], "fields of samples (-d"),
+        (&["-i"], "no children (-i)"),
+        (&["--all-user"], "a level"),
+        (&["-C", "0"], "CPUs (-C)"),
+        (&["--overwrite"], "which records"),
+    ] {
+        if option[0] != "-C" || pmc::host::Host::live().online_cpus().iter().count() > 1 {
+            record(option).expect(2).says(&["runs as it was added", what]);
+        }
+    }
+    let beside = ["-e", "persistent/execs/,page-faults", "-p", &worker.pid(), "--", "true"];
+    for command in ["record", "stat"] {
+        run.pmc(&[&[command][..], &beside].concat()).expect(2).says(&["runs as it was added", "-p, -t, -u"]);
+    }
     record(&["-k", "realtime"]).expect(2).says(&["monotonic"]);
     run.pmc(&["record", "-o", &file, "-e", "{persistent/execs/,page-faults}", "--", "true"])
         .expect(2)
@@ -177,6 +194,109 @@ fn what_a_full_ring_lost_in_the_end_is_told() {
     let (samples, lost) = (of("samples"), of("lost_records"));
     // Of what is lost some is no sample.
     assert!(samples < 400 && samples + lost >= 400, "{}", told["trust"]);
+}
+
+/// Readers of a ring that keeps the oldest divide its records: what another has taken is not lost.
+#[test]
+fn what_another_reader_takes_is_not_lost() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--normal"]).expect(0);
+    let files = ["one.data", "two.data"].map(|name| run.file(name));
+    let readers = files.each_ref().map(|file| {
+        run.read(&["record", "-e", "persistent/execs/", "-o", file], file.rsplit('/').next().unwrap_or(""))
+    });
+    for _ in 0..10 {
+        worker.work(5);
+        // One stops for a while: all that comes is the other's.
+        kill_process(Pid::from_child(&readers[0]), Signal::STOP).expect("it is there");
+        worker.work(5);
+        kill_process(Pid::from_child(&readers[0]), Signal::CONT).expect("it is there");
+    }
+    run.let_go();
+    for reader in readers {
+        ended(reader).expect(0).says(&["none lost"]);
+    }
+    let lines: usize = files.iter().map(|file| run.lines(file, "filename=/bin/true")).sum();
+    assert_eq!(lines, 100);
+}
+
+/// The holder's end is no reason to end the command that is recorded, nor what is recorded beside.
+#[test]
+fn a_command_outlives_the_holder() {
+    if !ready() {
+        return;
+    }
+    let mut run = Run::held();
+    let mut worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let (alone, beside) = (run.file("alone.data"), run.file("beside.data"));
+    let record = |events: &str, file: &str, name: &str| {
+        let child = run.read(&["record", "-c", "1", "-e", events, "-o", file], name);
+        kit::wait_for("the recording", || fs::exists(file).unwrap_or(false));
+        child
+    };
+    let alone_reader = run.read(&["record", "-e", "persistent/execs/", "-o", &alone], "alone");
+    let beside_reader = record("persistent/execs/,page-faults:u", &beside, "beside");
+    worker.work(2);
+    kit::wait_for("its samples", || fs::exists(&alone).is_ok_and(|is| is) && run.lines(&alone, EXEC) > 0);
+    run.end(Signal::KILL);
+    // Both have asked again by then, and their commands run.
+    let fallen = |child: &Child| fs::read_to_string(format!("/proc/{}/stat", child.id())).is_err();
+    run.hold();
+    assert!(!fallen(&alone_reader) && !fallen(&beside_reader));
+    run.let_go();
+    for reader in [alone_reader, beside_reader] {
+        ended(reader).expect(0).says(&["persistent/execs/ is recorded no further"]);
+    }
+    assert!(run.lines(&beside, "page-faults:u") > 50 && run.lines(&alone, "filename=/bin/true") > 0);
+}
+
+/// A holder that is stopped answers nobody: what is recorded beside goes on, and the interrupt key ends it.
+#[test]
+fn a_stopped_holder_stops_nobody() {
+    if !ready() {
+        return;
+    }
+    let run = Run::held();
+    let worker = Worker::start(&run);
+    run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
+    let holder = Pid::from_child(run.holder.as_ref().expect("there is one"));
+    let file = run.file("alone.data");
+    let alone =
+        run.command(&["record", "-e", "persistent/execs/", "-o", &file]).stderr(Stdio::piped()).spawn();
+    let alone = alone.expect("pmc starts");
+    kit::wait_for("the recording", || fs::exists(&file).unwrap_or(false));
+    let stat = run.read(&["stat", "-e", "persistent/execs/,page-faults:u"], "stat");
+    kill_process(holder, Signal::STOP).expect("it is there");
+    // Who waits for a holder at the start is ended by the signal as well.
+    let late = run.command(&["record", "-e", "persistent/execs/", "-o", &run.file("late.data")]);
+    let late = { late }.stderr(Stdio::piped()).spawn().expect("pmc starts");
+    let caught = |child: &Child| {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:").map(str::trim));
+        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 2 != 0)
+    };
+    kit::wait_for("its start", || caught(&late));
+    for child in [&alone, &late] {
+        kill_process(Pid::from_child(child), Signal::INT).expect("it is there");
+    }
+    ended(late).says(&["the holder at"]);
+    let alone = ended(alone);
+    assert!(
+        alone.stderr.contains("0 samples") || alone.stderr.contains("does not answer"),
+        "{}",
+        alone.stderr
+    );
+    run.let_go();
+    let counted = ended(stat).expect(0).says(&["<not counted>"]);
+    let faults = counted.stderr.lines().find(|line| line.contains("page-faults:u")).expect("a row");
+    assert!(!faults.contains("<not counted>"), "{faults}");
+    kill_process(holder, Signal::CONT).expect("it is there");
+    assert_eq!(run.count("execs"), 0);
 }
 
 #[test]
