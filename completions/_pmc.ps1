@@ -1293,7 +1293,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('read', 'read', [CompletionResultType]::ParameterValue, 'Show what an entry has counted since it was added')
             [CompletionResult]::new('snapshot', 'snapshot', [CompletionResultType]::ParameterValue, 'Write the records that an entry holds now into a file that report, script and perf read')
             [CompletionResult]::new('rename', 'rename', [CompletionResultType]::ParameterValue, 'Give an entry another name; its number stays')
-            [CompletionResult]::new('adopt', 'adopt', [CompletionResultType]::ParameterValue, 'Keep the events of a running `pmc record`, which ends; they go on')
+            [CompletionResult]::new('adopt', 'adopt', [CompletionResultType]::ParameterValue, 'Keep the events of a running `pmc record` or `pmc stat`, which ends; they go on')
             [CompletionResult]::new('rm', 'rm', [CompletionResultType]::ParameterValue, 'Close entries; forget those that were lost')
             [CompletionResult]::new('hold', 'hold', [CompletionResultType]::ParameterValue, 'Run the holder in the foreground, as a service does')
             [CompletionResult]::new('attach', 'attach', [CompletionResultType]::ParameterValue, 'Record what an entry holds and what comes, until the end; the entry goes')
@@ -1354,7 +1354,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;persist;adopt' {
-            [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'The process id of a `pmc record`')
+            [CompletionResult]::new('--from', '--from', [CompletionResultType]::ParameterName, 'The process id of a `pmc record` or `pmc stat`')
             [CompletionResult]::new('--no-pager', '--no-pager', [CompletionResultType]::ParameterName, 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')

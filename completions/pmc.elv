@@ -1226,7 +1226,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand read 'Show what an entry has counted since it was added'
             cand snapshot 'Write the records that an entry holds now into a file that report, script and perf read'
             cand rename 'Give an entry another name; its number stays'
-            cand adopt 'Keep the events of a running `pmc record`, which ends; they go on'
+            cand adopt 'Keep the events of a running `pmc record` or `pmc stat`, which ends; they go on'
             cand rm 'Close entries; forget those that were lost'
             cand hold 'Run the holder in the foreground, as a service does'
             cand attach 'Record what an entry holds and what comes, until the end; the entry goes'
@@ -1280,7 +1280,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;persist;adopt'= {
-            cand --from 'The process id of a `pmc record`'
+            cand --from 'The process id of a `pmc record` or `pmc stat`'
             cand --no-pager 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
             cand -h 'Print help'
             cand --help 'Print help'
