@@ -29,7 +29,7 @@ use crate::host::{CpuList, Host};
 use crate::persistent::client::hand_over;
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{MOST_DESCRIPTORS, Request};
-use crate::record::encode::{Encoder, MOST_THREADS};
+use crate::record::encode::Encoder;
 use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
 use crate::recording::attached::Attached;
 use crate::recording::beside::Beside;
@@ -267,6 +267,10 @@ impl EventSwitch for Recorder<'_> {
 
     fn requests(&self) -> Vec<(&str, &Attr)> {
         self.sources.requests()
+    }
+
+    fn takes_counters(&self) -> bool {
+        self.sources.takes_counters()
     }
 
     fn yielding(&mut self, is_yielding: bool) {
@@ -542,11 +546,8 @@ impl Recorder<'_> {
             return Ok(());
         }
         let mut record = Encoder::new(0);
-        let command = self.command.map(|pid| (i64::from(pid), launch::comm(&self.plan.course.command)));
-        let mut roots: Vec<(i64, String)> =
-            self.roots.keys().map(|&tid| (i64::from(tid), String::new())).chain(command).collect();
-        roots.truncate(MOST_THREADS);
-        record.thread_map(roots.iter().map(|(tid, comm)| (*tid, comm.as_str())));
+        // The sums are of all threads, each of which has rows of its own: no thread's.
+        record.thread_map([(-1, "")].into_iter());
         record.cpu_map(&[]);
         record.stat_config(&self.file.stat_config);
         let events = self.sources.events();
