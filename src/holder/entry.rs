@@ -44,7 +44,7 @@ pub(super) struct HeldEvent {
 }
 
 impl HeldEvent {
-    /// Opens it; it counts from now on. `since` is now, in seconds since 1970.
+    /// Opens it; it counts once it is [started](Self::start). `since` is now, in seconds since 1970.
     pub(super) fn open(host: &Host, definition: Definition, id: u64, since: i64) -> Result<Self> {
         if definition.pages.is_some_and(|pages| !(1..=MOST_PAGES).contains(&pages)) {
             return Err(Error::usage(format!("--pages is a number from 1 to {MOST_PAGES}")));
@@ -82,12 +82,20 @@ impl HeldEvent {
                 .try_this("pmc persist add for each"));
         }
         let (rings, threads) = open::open(&plan, host, groups, None)?;
-        rings.start().map_err(|error| Error::io(format!("starting {}", definition.event), error))?;
         let user_only = rings.given_up().next().is_some_and(|(_, given_up)| given_up.has(Fallback::UserOnly));
         let entry = entry(id, definition, since, &rings, user_only);
         let threads = threads.iter().map(|thread| thread.tid).collect();
         let cpus = wanted(&entry.definition, host);
         Ok(Self { entry, rings, scope, threads, cpus })
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(super) fn start(&self) -> Result<()> {
+        let event = &self.entry.definition.event;
+        self.rings.start().map_err(|error| Error::io(format!("starting {event}"), error))
     }
 
     /// Opens it on the CPUs that have come on line since the last time; whether there were any. A CPU that
