@@ -353,6 +353,7 @@ mod tests {
         let Ok(held) = HeldEvent::open(&host, definition, 1, 0) else {
             return eprintln!("skipped: no event on ourselves");
         };
+        held.start().unwrap();
         let (open, descriptors) = held.hand_over().unwrap();
         assert!(held.has_any(&open) && open.sampled == 1);
         let adopt =

@@ -10,7 +10,7 @@
 //! -G          @ clock.hard [40 samples]
 //!
 //!             75.00%  [30]       leaf @ /bin/program
-//!              100.0%  [30]       main
+//!              100.0%  [30]        main
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
@@ -376,11 +376,11 @@ mod tests {
         let callers = of(Form::Callers(name, DEPTH));
         assert!(
             callers.starts_with(
-                "@ clock.hard [4 samples]\n\n75.00%  [3]       leaf @ /bin/program\n 66.67%  [2]        main\n\n"
+                "@ clock.hard [4 samples]\n\n75.00%  [3]        leaf @ /bin/program\n 66.67%  [2]         main\n\n"
             ),
             "{callers}"
         );
         let leaf = of(Form::Callers(name, 1));
-        assert!(!leaf.contains("main") && leaf.contains("25.00%  [1]       0xdead\n"), "{leaf}");
+        assert!(!leaf.contains("main") && leaf.contains("25.00%  [1]        0xdead\n"), "{leaf}");
     }
 }
