@@ -141,11 +141,13 @@ pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
 /// Whether a recording is a log of slices: what its threads counted in all is told by its samples and, of
 /// each thread's last slice, by `READ` records.
 pub fn holds_slices(session: &Session) -> bool {
-    let leads = |attr: &Attr| {
-        let is_switch = (attr.kind(), attr.config()) == (SOFTWARE, CONTEXT_SWITCHES);
-        is_switch && attr.period() == 1 && attr.sample_type() & sample_type::READ != 0
-    };
-    !session.reads.is_empty() && session.reader.events().iter().any(|event| leads(&event.attr))
+    !session.reads.is_empty() && session.reader.events().iter().any(|event| leads_slices(&event.attr))
+}
+
+/// Whether an event's samples are the context switches at which the counts of its group are read.
+pub fn leads_slices(attr: &Attr) -> bool {
+    let is_switch = (attr.kind(), attr.config()) == (SOFTWARE, CONTEXT_SWITCHES);
+    is_switch && attr.period() == 1 && attr.sample_type() & sample_type::READ != 0
 }
 
 /// A count that nothing is to be scaled of.

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// What is wrong with an option.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wrong {
+pub(crate) enum Wrong {
     /// There is none of this letter.
     Unknown(char),
     /// It takes a value, and there is none.
@@ -17,7 +17,7 @@ pub(super) enum Wrong {
 
 /// Whether options are looked for behind the first operand, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// glibc's way.
     Permuted,
     /// BSD's, and POSIX's.
@@ -29,7 +29,7 @@ pub(super) enum Order {
 ///
 /// # Errors
 /// The first of `wrong` and of `take`; what follows it is not looked at.
-pub(super) fn read<E>(
+pub(crate) fn read<E>(
     words: impl IntoIterator<Item = OsString>,
     letters: &str,
     order: Order,

@@ -11,7 +11,7 @@ pub mod data;
 pub mod diff;
 pub mod evlist;
 pub mod export;
-mod getopt;
+pub(crate) mod getopt;
 pub mod help;
 pub mod info;
 pub mod inject;

@@ -1,4 +1,4 @@
-//! Commands of perf's that cannot be typed here.
+//! Commands of perf's, and of FreeBSD's pmc(8), that cannot be typed here.
 
 /// Commands of perf's that pmc has not: what each is for, and what of pmc comes nearest.
 pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
@@ -48,4 +48,21 @@ pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
         "keeps recordings running",
         "pmc record --overwrite --switch-output takes snapshots on SIGUSR2",
     ),
+];
+
+/// Commands of FreeBSD's pmc(8) that pmc has under another name: what each is for, and what to type.
+pub const FREEBSD_ONLY: &[(&[&str], &str, &str)] = &[
+    (&["list-events"], "lists the events", "pmc list [TEXT]; pmc list --long TEXT for -u, -U and -f"),
+    (&["stat-system"], "counts on the whole machine", "pmc stat -a -- COMMAND"),
+    (
+        &["filter"],
+        "copies the samples of some processes or threads into another log",
+        "pmc report, pmc script or pmc export with --pid PID, --tid TID, --comm NAME",
+    ),
+    (
+        &["summary"],
+        "shows the processes with the most samples of each event",
+        "pmc report -s pid,comm -i LOG; --percent-limit PERCENT leaves out the rest",
+    ),
+    (&["view"], "shows a recording", "pmc report -i LOG"),
 ];

@@ -32,8 +32,8 @@ pub struct Counter {
     pub chains: bool,
     /// `-C`.
     pub cumulative: bool,
-    /// `-n`.
-    pub rate: u64,
+    /// `-n`; `None`: as FreeBSD chooses, by the event.
+    pub rate: Option<u64>,
 }
 
 impl Counter {
@@ -59,6 +59,8 @@ pub struct Pmcstat {
     pub interval: Option<f64>,
     #[allow(missing_docs, reason = "explained above")]
     pub seconds: Option<f64>,
+    /// `-c`, as it was said last: the CPUs of a log that is read.
+    pub cpus: Option<String>,
     /// The last value of each letter that has one, and is not above.
     pub values: Vec<(char, String)>,
     /// Letters without a value.
@@ -66,6 +68,24 @@ pub struct Pmcstat {
     /// The command with its arguments.
     pub command: Vec<OsString>,
 }
+
+/// What pmcstat prints where its options cannot be read.
+pub const USAGE: &str = "\
+usage: pmcstat [options] [COMMAND [ARG]...]
+  -p SPEC, -s SPEC   count in processes, on CPUs        -P SPEC, -S SPEC   sample processes, CPUs
+  for the counters after them:
+    -c LIST  CPUs [default: all]      -C  cumulative counts          -d  descendants, too
+    -E  log counts at exits           -W  log counts at switches     -N  no call chains
+    -n RATE  events between samples   -U  user chains (always had)
+  -t PID|REGEX  attach     -l SEC  end after     -w SEC  print every [default: 5]
+  -o FILE  text output     -O FILE|HOST:PORT  log     -T  top mode     -f threshold=PERCENT
+  -L  list events          -u SPEC  describe an event     -q, -v  quiet, verbose
+  -R FILE  read a log: as text, or
+    -G FILE  callers     -F FILE  callgrind     -m FILE  functions     -a FILE  lines of source
+    -g  gprof's files, -D DIR  where, -M FILE  which is which, -e  wide counters
+    -z DEPTH  callers at most     -A, -I  address, offset in place of the function
+    -c LIST, -i TID  some CPUs, one thread     -r DIR  root of files
+";
 
 impl Pmcstat {
     /// Whether a letter was given.
@@ -84,7 +104,7 @@ impl Pmcstat {
     /// What is wrong with them.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut typed = Self::default();
-        let mut next = Counter { chains: true, rate: 65536, ..Counter::default() };
+        let mut next = Counter { chains: true, ..Counter::default() };
         let wrong = |wrong| match wrong {
             Wrong::Unknown(letter) => format!("illegal option -- {letter}"),
             Wrong::NoValue(letter) => format!("option requires an argument -- {letter}"),
@@ -122,10 +142,13 @@ impl Pmcstat {
                 let (system, samples) = (letter.eq_ignore_ascii_case(&'s'), letter.is_ascii_uppercase());
                 self.counters.push(Counter { spec: value, system, samples, ..next.clone() });
             }
-            'c' => next.cpus = Some(value.clone()).filter(|cpus| cpus != "*"),
+            'c' => {
+                next.cpus = Some(value).filter(|cpus| cpus != "*");
+                self.cpus.clone_from(&next.cpus);
+            }
             'n' => {
                 let rate = value.parse().ok().filter(|rate| *rate > 0);
-                next.rate = rate.ok_or_else(|| format!("Illegal count value \"{value}\""))?;
+                next.rate = Some(rate.ok_or_else(|| format!("Illegal count value \"{value}\""))?);
             }
             't' => self.targets.push(value),
             'w' => self.interval = Some(seconds(&value)?),
@@ -160,21 +183,22 @@ impl Pmcstat {
                 "option -R takes no command, no -t and no counters",
             ),
             (
-                has_target && !process && !has("RLu"),
-                "a command or -t needs a process mode counter (-p or -P)",
+                !self.targets.is_empty() && !process && !has("RLu"),
+                "option -t needs a process mode counter (-p or -P)",
             ),
             (
                 !has_target && (process || has("dEW")),
                 "options -d, -E, -W, -p and -P require a command, or -t with running processes",
             ),
-            (has("c") && !system, "option -c requires a system mode counter (-s or -S)"),
-            (has("CWo") && !counting && !has("R"), "options -C, -W and -o require a counting mode counter"),
+            (has("dEW") && !process, "options -d, -E and -W require a process mode counter (-p or -P)"),
+            (has("c") && !system && !has("R"), "option -c requires a system mode counter (-s or -S), or -R"),
+            (has("CW") && !counting && !has("R"), "options -C and -W require a counting mode counter"),
             (
                 has("Nn") && !sampling || has("O") && !sampling && !logs,
                 "options -N, -n and -O require a sampling mode counter",
             ),
             (has("eD") && !has("g"), "options -e and -D require -g"),
-            (has("AI") && !has("am"), "options -A and -I require -a or -m"),
+            (has("AI") && !has("mG"), "options -A and -I require -m or -G"),
             (has("f") && !has("T"), "option -f requires -T"),
             (has("M") && !has("gR"), "option -M requires -g or -R"),
             (counting && sampling && !has("O"), "option -O is required to count and sample at once"),
@@ -206,7 +230,7 @@ mod tests {
         assert_eq!(first.cpus.as_deref(), Some("0,2"));
         assert_eq!(
             (second.cpus.as_deref(), second.rate, second.chains, second.samples),
-            (None, 100, false, true)
+            (None, Some(100), false, true)
         );
     }
 
@@ -221,7 +245,8 @@ mod tests {
             ("-m a", "at least one of"),
             ("-m a -p b true", "require -R"),
             ("-R a true", "takes no command"),
-            ("-s a true", "needs a process mode"),
+            ("-t 1 -s a", "needs a process mode"),
+            ("-d -s a true", "require a process mode"),
             ("-p a", "require a command"),
             ("-c 0 -p a true", "-c requires"),
             ("-C -P a -O x true", "require a counting"),
@@ -235,7 +260,17 @@ mod tests {
             let said = read(line).unwrap_err();
             assert!(said.contains(words), "{line}: {said}");
         }
-        for line in ["-L", "-u cycles", "-R x -m -", "-E -p a -O log make", "-T -S instructions"] {
+        for line in [
+            "-L",
+            "-u cycles",
+            "-R x -m -",
+            "-E -p a -O log make",
+            "-T -S instructions",
+            "-s a true",
+            "-S a -O f true",
+            "-S a -o f true",
+            "-R x -c 0,1",
+        ] {
             assert!(read(line).is_ok(), "{line}: {:?}", read(line));
         }
     }

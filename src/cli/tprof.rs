@@ -33,6 +33,7 @@ pub struct Tprof {
 #[allow(missing_docs, reason = "tprof's own names")]
 pub enum Action {
     #[default]
+    Help,
     List,
     Monitor,
     Count,
@@ -41,13 +42,31 @@ pub enum Action {
 }
 
 /// Each with its letters; those with a colon take a value.
-const ACTIONS: [(&str, Action, &str); 5] = [
+const ACTIONS: [(&str, Action, &str); 6] = [
+    ("-h", Action::Help, ""),
     ("list", Action::List, ""),
     ("monitor", Action::Monitor, "e:o:"),
     ("count", Action::Count, "e:i:"),
     ("analyze", Action::Analyze, "CkLPp:s"),
     ("top", Action::Top, "ace:i:u"),
 ];
+
+/// What `tprof -h` prints.
+pub const USAGE: &str = "\
+usage:
+  tprof list
+        List the events
+  tprof monitor [-e NAME[:OPTION][,SCALE]]... [-e NAME[:OPTION],=N]... [-o FILE] COMMAND [ARG]...
+        Sample the whole machine while COMMAND runs, into FILE [default: tprof.out]
+  tprof count -e NAME[:OPTION] [-e ...] [-i SECONDS] COMMAND [ARG]...
+        Count on each CPU while COMMAND runs
+  tprof analyze [-CkLPs] [-p PID] [FILE]
+        Report what FILE holds; do not tell apart CPUs (-C), threads (-L), processes (-P);
+        the kernel only (-k), one process only (-p), by function (-s)
+  tprof top [-acu] [-e NAME[,SCALE]]... [-i SECONDS]
+        Show the functions that run now; accumulate (-a), a column for each CPU (-c), user mode too (-u)
+OPTION is u (user mode), k (the kernel) or uk. SCALE is accepted: the kernel adapts the period by itself.
+";
 
 impl Tprof {
     /// Reads the words after the program's name.

@@ -246,11 +246,16 @@ fn reservation(host: &Host) -> shown::Reservation {
         Ok(holders) => (holders.iter().map(|holder| cleaned(holder.to_string())).collect(), None),
         Err(error) => (Vec::new(), Some(cleaned(error.to_string()))),
     };
+    let agents = |watch: bool| {
+        let chosen = status.agents.iter().filter(move |agent| (agent.watches != Some(false)) == watch);
+        chosen.map(|agent| agent.pid).collect()
+    };
     shown::Reservation {
         lock_file: cleaned(status.path.to_string_lossy()),
         exists: status.exists,
         holders,
-        agents: status.agents.iter().map(|agent| agent.pid).collect(),
+        agents: agents(true),
+        deaf_agents: agents(false),
         unknown,
     }
 }

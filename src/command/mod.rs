@@ -22,6 +22,7 @@ mod pager;
 mod perfalloc;
 mod persist;
 mod plan;
+mod pmccontrol;
 mod pmcstat;
 mod profile;
 mod progress;
@@ -40,19 +41,22 @@ mod usage;
 mod version;
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
 
-use crate::cli::perf_only::PERF_ONLY;
+use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, Answer};
 use crate::cli::persist::PersistCommand;
 use crate::cli::record::Record;
-use crate::cli::{Cli, Command, has_option};
+use crate::cli::script::Script;
+use crate::cli::{self, Cli, Command, has_option};
 use crate::config::{Config, Place};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::sys::signal;
+use crate::view::pmcstat::Form;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
@@ -67,13 +71,26 @@ pub fn main() -> Exit {
         Some(Err(exit)) => return exit,
         None => {}
     }
+    match pmccontrol::if_named() {
+        Some(Ok(words)) => return pmcstat::status(carry_out(words, None)),
+        Some(Err(exit)) => return exit,
+        None => {}
+    }
     match pmcstat::if_named() {
         None => carry_out(std::env::args_os().collect(), None),
         Some(pmcstat::Personality::Done(exit)) => exit,
         Some(pmcstat::Personality::Steps(steps, columns)) => {
-            pmcstat::carry_out(steps, |words| carry_out(words, columns.as_ref()))
+            pmcstat::carry_out(steps, |words| carry_out(words, columns.as_ref()), print_for_pmcstat)
         }
     }
+}
+
+/// Prints a log in one of pmcstat's forms; `words` are those of `pmc script`.
+fn print_for_pmcstat(words: Vec<OsString>, form: Form, out: &mut dyn Write) -> Result<Exit> {
+    let typed: Script =
+        cli::typed(words).map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))?;
+    script::print_for_pmcstat(script::Plan::new(&typed)?, form, out)?;
+    Ok(Exit::Done)
 }
 
 /// Does what a command line says; beside a recording, with these counters.
@@ -104,7 +121,7 @@ fn show(answer: &clap::Error) -> Exit {
         let _ = answer.print();
         return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
     }
-    say::error(&usage::error(answer, PERF_ONLY, has_option::<Record>));
+    say::error(&usage::error(answer, [PERF_ONLY, FREEBSD_ONLY], has_option::<Record>));
     Exit::Usage
 }
 

@@ -30,9 +30,10 @@ const PASSED_ON: [i32; 7] =
 
 /// Runs the command.
 pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
+    let is_chosen = typed.file.is_some();
     let path = typed.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
     if typed.create {
-        create(&path)?;
+        create(&path, is_chosen)?;
     }
     // A background job has SIGINT ignored; `nohup` has SIGHUP ignored because the user wants it so.
     signal::heed(&[signal::INT, signal::TERM, signal::CHLD]);
@@ -140,19 +141,32 @@ fn catch(signals: &[i32]) -> Result<Signals> {
     Signals::catch(signals).map_err(|error| Error::io("catching signals", error))
 }
 
-/// Creates an empty lock file that everybody may read; one that exists is left as it is.
-fn create(path: &Path) -> Result<()> {
+/// Creates an empty lock file that everybody may read; leaves one that exists as it is. In PCP's own folder
+/// it may have to create the agent's, `perfevent`; nothing above that, where the path may be mistyped.
+fn create(path: &Path, is_chosen: bool) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: io::Error| {
-        let why = match error.kind() {
-            io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",
-            _ => "its directory belongs to root, as PCP installs it",
-        };
-        Error::io(format!("creating the lock file {}", path.display()), error)
-            .why(why)
-            .try_this("run it once as root, or choose another file with -f (which PCP's agent must be told too: PCP_PMDAS_DIR)")
+        let kind = error.kind();
+        let error = Error::io(format!("cannot create the lock file {}", path.display()), error);
+        let missing = if is_chosen { folder } else { folder.parent().unwrap_or(folder) };
+        match kind {
+            io::ErrorKind::NotFound if is_chosen => error
+                .why(format!("the folder {} does not exist", missing.display()))
+                .try_this("check the path of -f, or create the folder first"),
+            io::ErrorKind::NotFound => error
+                .why(format!("{} does not exist: PCP is not installed here, or keeps its files elsewhere", missing.display()))
+                .try_this("check PCP_PMDAS_DIR and /etc/pcp.conf")
+                .try_this(format!("mkdir -p '{}', if an agent shall look there later", missing.display())),
+            kind => error
+                .why(match kind {
+                    io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",
+                    _ => "its directory belongs to root, as PCP installs it",
+                })
+                .try_this("run it once as root, or choose another file with -f (which PCP's agent must be told too: PCP_PMDAS_DIR)"),
+        }
     };
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).map_err(failed)?;
+    if !is_chosen && !folder.exists() {
+        std::fs::create_dir(folder).map_err(failed)?;
     }
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::cli::tprof::{Action, FILE, Tprof};
+use crate::cli::tprof::{Action, FILE, Tprof, USAGE};
 use crate::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";
@@ -18,6 +18,10 @@ pub(super) fn if_named() -> Option<std::result::Result<Vec<OsString>, Exit>> {
         return None;
     }
     Some(match Tprof::parse(words) {
+        Ok(Tprof { action: Action::Help, .. }) => {
+            let written = std::io::Write::write_all(&mut std::io::stdout(), USAGE.as_bytes());
+            Err(written.map_or(Exit::Failure, |()| Exit::Done))
+        }
         Ok(typed) => Ok(in_words(&typed)),
         Err(wrong) => {
             let usage = "tprof list, monitor, count, analyze or top; docs/coming-from-netbsd.md";
@@ -34,7 +38,7 @@ fn in_words(typed: &Tprof) -> Vec<OsString> {
     let output = typed.output.as_deref().unwrap_or(FILE);
     let interval = typed.interval_ms.map(|ms| format!("{ms}ms"));
     match typed.action {
-        Action::List => add(&["list"]),
+        Action::Help | Action::List => add(&["list"]),
         // What tprof says of its samples at the end, `record` says.
         Action::Monitor => add(&["record", "-a", "-o", output]),
         Action::Count => add(&["stat", "-a", "-A"]),

@@ -7,17 +7,17 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::Error;
 
-/// Names of commands that only perf has, what they are for, and what of pmc comes nearest.
-type PerfOnly = (&'static [&'static str], &'static str, &'static str);
+/// Names of commands that pmc does not have, what they are for, and what of pmc comes nearest.
+type Elsewhere = (&'static [&'static str], &'static str, &'static str);
 
 /// Who records events that are open already.
 const ATTACH: &str = "pmc persist attach";
 
-/// A complaint of clap's as an error. `perf_only`: commands that pmc has not; `is_of_record`: whether an
-/// option is one of `pmc record`.
+/// A complaint of clap's as an error. `elsewhere`: commands that pmc does not have, of perf's and of
+/// FreeBSD's pmc; `is_of_record`: whether an option is one of `pmc record`.
 pub(super) fn error(
     complaint: &clap::Error,
-    perf_only: &[PerfOnly],
+    [of_perf, of_freebsd]: [&[Elsewhere]; 2],
     is_of_record: impl FnOnce(&str) -> bool,
 ) -> Error {
     let texts = |kind| match complaint.get(kind) {
@@ -27,13 +27,18 @@ pub(super) fn error(
     };
     let command = command(complaint);
     let error = match (&texts(ContextKind::InvalidSubcommand)[..], &texts(ContextKind::InvalidArg)[..]) {
-        ([name], _) => match perf_only.iter().find(|(names, ..)| names.contains(name)) {
-            Some((_, what, instead)) => {
+        ([name], _) => match (find(of_perf, name), find(of_freebsd, name)) {
+            (Some((_, what, instead)), _) => {
                 return Error::usage(format!("pmc has no command {name}"))
                     .why(format!("perf {name} {what}; pmc counts, samples and shows"))
                     .try_this(*instead);
             }
-            None => Error::usage(format!("pmc has no command {name}")),
+            (None, Some((_, what, instead))) => {
+                return Error::usage(format!("pmc has no command {name}"))
+                    .why(format!("FreeBSD's pmc {name} {what}, which is another command here"))
+                    .try_this(*instead);
+            }
+            (None, None) => Error::usage(format!("pmc has no command {name}")),
         },
         (_, [name]) if command == ATTACH && is_of_record(name) => {
             return Error::usage(format!("{command} has no option {name}"))
@@ -55,6 +60,10 @@ pub(super) fn error(
     let error =
         if near.is_empty() { error } else { error.try_this(format!("did you mean {}?", near.join(" or "))) };
     error.try_this(format!("{command} --help"))
+}
+
+fn find<'a>(list: &'a [Elsewhere], name: &&str) -> Option<&'a Elsewhere> {
+    list.iter().find(|(names, ..)| names.contains(name))
 }
 
 /// The command that was typed, as far as it is one: `pmc`, `pmc record`.

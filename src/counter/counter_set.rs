@@ -399,7 +399,8 @@ impl CounterSet {
             Some(request) => request,
             None => {
                 let mode = if slot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
-                let flags = Flags { descendants: inherit, ..Flags::default() };
+                let callchain = spec.qualifiers.callchain;
+                let flags = Flags { descendants: inherit, callchain, ..Flags::default() };
                 let made = allocate(spec, mode, flags, slot.cpu.filter(|_| slot.tid.is_none()))?;
                 let request = request.insert(made);
                 request.levels(levels);

@@ -15,14 +15,21 @@ pub(super) struct Alias {
     pub(super) means: &'static str,
     /// Only the records that fit are counted.
     pub(super) filter: Option<&'static str>,
+    /// Nanoseconds of a tick of FreeBSD's clock: what is counted is shown in ticks.
+    pub(super) tick_ns: Option<u64>,
 }
 
 const fn alias(name: &'static str, means: &'static str) -> Alias {
-    Alias { name, means, filter: None }
+    Alias { name, means, filter: None, tick_ns: None }
 }
 
 const fn filtered(name: &'static str, means: &'static str, filter: &'static str) -> Alias {
-    Alias { name, means, filter: Some(filter) }
+    Alias { name, means, filter: Some(filter), tick_ns: None }
+}
+
+/// A clock that FreeBSD counts the ticks of.
+const fn ticks(name: &'static str, tick_ns: u64) -> Alias {
+    Alias { name, means: "cpu-clock", filter: None, tick_ns: Some(tick_ns) }
 }
 
 /// All names except `interrupts`, which depends on the processor.
@@ -61,10 +68,10 @@ pub(super) const ALIASES: &[Alias] = &[
     alias("tsc-tsc", "msr/tsc/"),
     alias("perf-mperf", "msr/mperf/"),
     alias("perf-aperf", "msr/aperf/"),
-    // Ticks become time: the counter is in nanoseconds, the period that of the tick.
-    alias("soft-clock.hard", "cpu-clock/period=1000000/"),
-    alias("soft-clock.stat", "cpu-clock/period=7874016/"),
-    alias("soft-clock.prof", "cpu-clock/period=123031/"),
+    // FreeBSD's usual rates: kern.hz, stathz and profhz.
+    ticks("soft-clock.hard", 1_000_000_000 / 1000),
+    ticks("soft-clock.stat", 1_000_000_000 / 127),
+    ticks("soft-clock.prof", 1_000_000_000 / 8128),
     alias("soft-lock.failed", "lock:contention_begin"),
     alias("soft-page_fault.all", "page-faults"),
     filtered("soft-page_fault.read", "exceptions:page_fault_user", "!(error_code & 2)"),
@@ -87,7 +94,12 @@ pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
     if let Some(alias) = found(&wanted).or_else(|| found(&format!("soft-{wanted}"))) {
         return Some(*alias);
     }
-    (wanted == "interrupts").then(|| Alias { name: "interrupts", means: interrupts(host), filter: None })
+    (wanted == "interrupts").then(|| Alias {
+        name: "interrupts",
+        means: interrupts(host),
+        filter: None,
+        tick_ns: None,
+    })
 }
 
 /// The classes of its counters that prefixes of names stand for.
@@ -154,7 +166,7 @@ mod tests {
     fn case_and_punctuation_do_not_matter() {
         let host = Host::rooted("/nonexistent");
         for name in ["SOFT-CLOCK.HARD", "soft_clock hard", "CLOCK.HARD"] {
-            assert_eq!(find(name, &host).unwrap().means, "cpu-clock/period=1000000/", "{name}");
+            assert_eq!(find(name, &host).unwrap().tick_ns, Some(1_000_000), "{name}");
         }
         assert_eq!(find("Unhalted.Cycles", &host).unwrap().means, "cpu-cycles");
         assert!(find("cycels", &host).is_none());

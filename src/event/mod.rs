@@ -35,7 +35,7 @@ use std::path::PathBuf;
 
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
-use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
+use crate::abi::generic::{CGROUP_SWITCHES, CONTEXT_SWITCHES, CPU_CLOCK, CPU_MIGRATIONS, TASK_CLOCK};
 use crate::host::CpuList;
 use crate::host::tracer::Tracer;
 
@@ -73,6 +73,10 @@ pub struct EventSpec {
     pub scale: f64,
     /// Unit of the scaled value (`events/NAME.unit`), such as `Joules`; empty for plain counts.
     pub unit: String,
+    /// Nanoseconds of one tick, for FreeBSD's clocks: the kernel counts time, and periods are said in ticks.
+    pub tick_ns: Option<u64>,
+    /// A tracepoint of the kernel that tells only of what happened in user mode: `usr` leaves none of it out.
+    pub tells_of_user_mode: bool,
     /// `.snapshot`: the value is a level, not a sum; intervals show it as it is.
     pub snapshot: bool,
     /// `.per-pkg`: one CPU of a package stands for all.
@@ -210,6 +214,8 @@ impl Tool {
 pub struct Qualifiers {
     /// `call-graph=MODE`: `fp`, `dwarf`, `lbr` or `no`.
     pub call_graph: Option<String>,
+    /// `callchain`: said of an event of its own accord, and so refused where it only counts.
+    pub callchain: bool,
     /// `stack-size=BYTES`.
     pub stack_size: Option<u32>,
     /// `max-stack=FRAMES`.
@@ -254,6 +260,8 @@ impl EventSpec {
             cpus: None,
             scale: 1.0,
             unit: String::new(),
+            tick_ns: None,
+            tells_of_user_mode: false,
             snapshot: false,
             per_package: false,
             levels_chosen: false,
@@ -325,6 +333,15 @@ impl EventSpec {
             "tracepoint" => Some(if self.of_user_mode { Hook::User } else { Hook::Kernel }),
             _ => None,
         }
+    }
+
+    /// Whether only the kernel does it: where the kernel is left out, its 0 is no count.
+    pub fn is_of_kernel(&self) -> bool {
+        const OF_KERNEL: [u64; 3] = [CONTEXT_SWITCHES, CPU_MIGRATIONS, CGROUP_SWITCHES];
+        self.hook() == Some(Hook::Kernel)
+            || self
+                .attr()
+                .is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
     }
 
     /// Whether several events shown as one take turns on the same task (the PMUs of a hybrid machine's

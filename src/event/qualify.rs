@@ -211,7 +211,10 @@ fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<
             spec.qualifiers.system = on;
             spec.system_wide |= on;
         }
-        "callchain" => spec.qualifiers.call_graph = Some(if on { "fp" } else { "no" }.to_owned()),
+        "callchain" => {
+            spec.qualifiers.callchain = on;
+            spec.qualifiers.call_graph = Some(if on { "fp" } else { "no" }.to_owned());
+        }
         "log-exit" => spec.qualifiers.log_exit = on,
         "log-cswitch" => spec.qualifiers.log_cswitch = on,
         "usr" | "os" | "hv" | "guest" | "host" | "idle" | "pinned" | "exclusive" => {}

@@ -153,6 +153,16 @@ impl<'h> Parser<'h> {
             let added: String = letters[written.len()..].chars().filter(|&c| "ukhGH".contains(c)).collect();
             for spec in &mut specs {
                 Modifiers::trusted(&letters).replace(spec);
+                if spec.tells_of_user_mode && letters.contains(['u', 'k', 'h']) {
+                    if !letters.contains('u') {
+                        let words = format!("`{}` counts what happens in user mode only", event.text.text);
+                        return Err(Fault::at(&event.text.span(), words).expected("usr, or neither"));
+                    }
+                    // The record is the kernel's, whoever it tells of.
+                    if let Source::Kernel(attr) = &mut spec.source {
+                        [Flag::ExcludeKernel, Flag::ExcludeHv].iter().for_each(|flag| attr.set(*flag, false));
+                    }
+                }
                 if !added.is_empty() && spec.name == event.text.text {
                     spec.name = with_letters(event, &added);
                 }
@@ -595,6 +605,14 @@ impl<'h> Parser<'h> {
         for spec in &mut specs {
             name.clone_into(&mut spec.name);
             spec.filter = alias.filter.map(str::to_owned);
+            spec.tells_of_user_mode = alias.filter.is_some();
+            if let (Some(tick_ns), Source::Kernel(attr)) = (alias.tick_ns, &mut spec.source) {
+                // Sampled at each tick, unless another number of ticks is said.
+                attr.set_period(tick_ns);
+                spec.tick_ns = Some(tick_ns);
+                spec.scale = 1.0 / tick_ns as f64;
+                "ticks".clone_into(&mut spec.unit);
+            }
         }
         Ok(specs)
     }

@@ -238,13 +238,14 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
                 },
             };
             let value = if word.is_none() { term.needed(u64::MAX)? } else { term.number(u64::MAX)? };
+            let tick_ns = spec.tick_ns.unwrap_or(1);
             let attr = request(spec, term)?;
             match word {
                 None if name == "period" => {
                     if value == 0 {
                         return Err(Fault::at(&term.span, "a period of 0 has no end").expected("1 or more"));
                     }
-                    attr.set_period(value);
+                    attr.set_period(value.saturating_mul(tick_ns));
                 }
                 None => {
                     if value == 0 {

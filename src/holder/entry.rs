@@ -48,8 +48,8 @@ pub(super) struct HeldEvent {
 }
 
 impl HeldEvent {
-    /// Opens it; it counts from now on. `since` is now, in seconds since 1970. An event of a device or a
-    /// package that can only be counted is counted.
+    /// Opens it; it counts once it is [started](Self::start). `since` is now, in seconds since 1970. An event of
+    /// a device or a package that can only be counted is counted.
     pub(super) fn open(host: &Host, definition: Definition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };
@@ -120,12 +120,20 @@ impl HeldEvent {
         let unit = specs.first().filter(|spec| spec.scale != 1.0 || !spec.unit.is_empty());
         let unit = unit.map(|spec| (spec.scale.to_string(), spec.unit.clone()));
         let (rings, threads) = open::open(&plan, host, groups, None)?;
-        rings.start().map_err(|error| Error::io(format!("starting {}", definition.event), error))?;
         let user_only = rings.given_up().next().is_some_and(|(_, given_up)| given_up.has(Fallback::UserOnly));
         let entry = Entry { unit, ..entry(id, definition, since, &rings, user_only) };
         let threads = threads.iter().map(|thread| thread.tid).collect();
         let cpus = wanted(&entry.definition, host);
         Ok(Self { entry, rings, scope, threads, cpus, watched: 0 })
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(super) fn start(&self) -> Result<()> {
+        let event = &self.entry.definition.event;
+        self.rings.start().map_err(|error| Error::io(format!("starting {event}"), error))
     }
 
     /// Opens it on the CPUs that have come on line since the last time; whether there were any. A CPU that
@@ -435,6 +443,7 @@ mod tests {
         let Ok(held) = HeldEvent::open(&host, definition, 1, 0) else {
             return eprintln!("skipped: no event on ourselves");
         };
+        held.start().unwrap();
         let (open, descriptors) = held.hand_over().unwrap();
         assert!(held.has_any(&open) && open.sampled == 1);
         let adopt =

@@ -33,9 +33,9 @@ use super::directory_watch::DirectoryWatch;
 use super::entry::HeldEvent;
 use crate::error::{Error, Result, say};
 use crate::host::Host;
-use crate::persistent::Share;
 use crate::persistent::directory::{Publisher, RunDirectory, check_name, is_called};
 use crate::persistent::message::{Answer, LONGEST_ANSWER, LONGEST_REQUEST, Refused, Request, receive, send};
+use crate::persistent::{Definition, Share};
 use crate::sys::credentials::Limits;
 use crate::sys::signal::{self, Signals};
 use crate::sys::{background, descriptor, limits};
@@ -339,8 +339,13 @@ impl Holder {
             }
             Request::Add(definition) => {
                 let name = definition.name.clone();
-                self.add(&name, |host, id| HeldEvent::open(host, definition, id, now()))?
+                self.add(&name, |host, id| {
+                    let held = HeldEvent::open(host, definition, id, now())?;
+                    held.start()?;
+                    Ok(held)
+                })?
             }
+            Request::AddTogether(definitions) => self.add_together(definitions)?,
             Request::Adopt { name, events } => {
                 if let Some(held) = self.entries.values().find(|held| held.has_any(&events)) {
                     let name = &held.entry.definition.name;
@@ -386,11 +391,7 @@ impl Holder {
 
     fn add(&mut self, name: &str, open: impl FnOnce(&Host, u64) -> Result<HeldEvent>) -> Result<Answer> {
         self.check_free(name)?;
-        if self.entries.len() >= MOST_ENTRIES {
-            return Err(
-                Error::new(format!("{MOST_ENTRIES} events are held already")).try_this("pmc persist rm")
-            );
-        }
+        self.check_room(1)?;
         let id = self.publisher.take_id()?;
         let held = open(&self.host, id)?;
         self.publisher.publish(&held.entry)?;
@@ -432,6 +433,40 @@ impl Holder {
                 let _ = self.publisher.publish(&held.entry);
             }
         }
+    }
+
+    /// Holds all of these events, or none. They are open before the first of them starts.
+    fn add_together(&mut self, definitions: Vec<Definition>) -> Result<Answer> {
+        self.check_room(definitions.len())?;
+        let mut opened: Vec<HeldEvent> = Vec::new();
+        for definition in definitions {
+            self.check_free(&definition.name)?;
+            if opened.iter().any(|held| held.entry.definition.name == definition.name) {
+                return Err(Error::usage(format!("two events are called {}", definition.name)));
+            }
+            let id = self.publisher.take_id()?;
+            opened.push(HeldEvent::open(&self.host, definition, id, now())?);
+        }
+        opened.iter().try_for_each(HeldEvent::start)?;
+        let user_only = opened.iter().any(|held| held.entry.user_only);
+        let ids: Vec<u64> = opened.iter().map(|held| held.entry.id).collect();
+        for held in opened {
+            if let Err(error) = self.publisher.publish(&held.entry) {
+                ids.iter().for_each(|id| self.remove(*id));
+                return Err(error);
+            }
+            self.entries.insert(held.entry.id, held);
+        }
+        Ok(Answer::Started { user_only })
+    }
+
+    fn check_room(&self, more: usize) -> Result<()> {
+        if self.entries.len() + more > MOST_ENTRIES {
+            return Err(
+                Error::new(format!("{MOST_ENTRIES} events are held already")).try_this("pmc persist rm")
+            );
+        }
+        Ok(())
     }
 
     /// CPUs have come or gone.

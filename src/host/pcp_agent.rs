@@ -136,7 +136,7 @@ pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
     let mut agents = Vec::new();
     for pid in host.processes() {
         let name = host.comm(pid);
-        if name != AGENT && name != DAEMON {
+        if ![AGENT, DAEMON].contains(&name.as_str()) || !host.lives(pid) {
             continue;
         }
         let watches = match file {

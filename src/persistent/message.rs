@@ -32,6 +32,8 @@ pub const MOST_DESCRIPTORS: usize = 253;
 pub enum Request {
     /// Open it and keep it.
     Add(Definition),
+    /// Open them all, then start them all, so that they begin together; keep all of them or none.
+    AddTogether(Vec<Definition>),
     /// What has it counted?
     Read { entry: String },
     /// A copy of its records: two descriptors come with the answer, a [`Snapshot`] as JSON, and the bytes
@@ -60,6 +62,11 @@ pub enum Request {
 pub enum Answer {
     /// It is held.
     Held(Box<Entry>),
+    /// They are all held, and have begun together.
+    Started {
+        /// One of them at least counts user mode only: this user may not look into the kernel.
+        user_only: bool,
+    },
     /// What it has counted.
     Counts(Counts),
     /// They are the asker's.

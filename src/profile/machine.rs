@@ -178,6 +178,8 @@ pub struct Reservation {
     pub holders: Vec<String>,
     /// Agents (`pmdaperfevent`) that step aside for a holder: process ids.
     pub agents: Vec<u32>,
+    /// Agents that do not watch the lock file, and step aside for nobody: process ids.
+    pub deaf_agents: Vec<u32>,
     /// Why the holders cannot be told, if they cannot.
     pub unknown: Option<String>,
 }

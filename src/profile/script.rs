@@ -21,6 +21,8 @@ pub struct Place {
     pub symbol: Option<Arc<str>>,
     /// Bytes from its start.
     pub into: u64,
+    /// Bytes of the function; 0 where that is not known.
+    pub size: u64,
     /// The module's path; foreign text.
     pub dso: Option<Arc<str>>,
     /// Source file and line.

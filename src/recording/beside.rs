@@ -52,6 +52,10 @@ impl<A: EventSwitch, B: EventSwitch> EventSwitch for Beside<A, B> {
         [self.recording.requests(), self.counting.requests()].concat()
     }
 
+    fn takes_counters(&self) -> bool {
+        self.recording.takes_counters() || self.counting.takes_counters()
+    }
+
     fn yielding(&mut self, is_yielding: bool) {
         self.recording.yielding(is_yielding);
         self.counting.yielding(is_yielding);

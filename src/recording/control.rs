@@ -1,6 +1,7 @@
 //! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: orders from another process while counting or recording.
 //!
-//! Receives bytes, hands on [`Order`]s; each is answered with `ack` and a newline on ACK, as perf answers.
+//! Receives bytes, hands on [`Order`]s; an order that was carried out is
+//! answered with the line `ack` on ACK, as perf answers; one that was refused with `refused:` and the reason.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -138,10 +139,19 @@ impl Control {
         Ok(orders)
     }
 
-    /// Says that an order was carried out.
+    /// Answers that an order was carried out.
     pub(crate) fn acknowledge(&mut self) {
+        self.answer("ack");
+    }
+
+    /// Answers that an order was refused, and why.
+    pub(crate) fn refuse(&mut self, why: &str) {
+        self.answer(&format!("refused: {why}"));
+    }
+
+    fn answer(&mut self, line: &str) {
         if let Some(channel) = &mut self.acknowledge {
-            let _ = channel.write_all(b"ack\n");
+            let _ = channel.write_all(format!("{line}\n").as_bytes());
         }
     }
 

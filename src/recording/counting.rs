@@ -276,6 +276,13 @@ impl EventSwitch for Counting<'_> {
     fn requests(&self) -> Vec<(&str, &Attr)> {
         self.set.requests().collect()
     }
+
+    fn takes_counters(&self) -> bool {
+        self.set
+            .specs()
+            .zip(self.set.refusals())
+            .any(|(spec, refusal)| refusal.is_none() && spec.takes_counter())
+    }
 }
 
 impl Driven for Counting<'_> {

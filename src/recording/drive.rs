@@ -128,9 +128,12 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     let Surroundings { host, course, held, mut threads, signals, mut control, stop, mut watcher } =
         surroundings;
     let mut wakers = Wakers::new(driven, signals, control.as_deref(), stop)?;
-    let mut is_reserved =
-        move || watcher.as_mut().map(|watcher| matches!(watcher.poll(), State::Reserved(_)));
     driven.prepare()?;
+    let takes_counters = driven.takes_counters();
+    let mut is_reserved = move || {
+        let watcher = watcher.as_mut().filter(|_| takes_counters);
+        watcher.map(|watcher| matches!(watcher.poll(), State::Reserved(_)))
+    };
     let reserved = is_reserved();
     let mut measurement = Measurement::default();
     let at_once = course.delay == Delay::None;
@@ -239,11 +242,6 @@ impl Measurement {
 
     /// Switches the events on or off, or the one of a name; the measurement begins when they are first on.
     fn switch(&mut self, driven: &mut impl Driven, name: Option<&str>, on: bool) -> Result<()> {
-        if let Err(why) = is_there(driven, name) {
-            let order = format!("{} {}", if on { "enable" } else { "disable" }, name.unwrap_or_default());
-            refuse(order, why);
-            return Ok(());
-        }
         let begins = on && !self.activity.was_ever_on();
         match name {
             None => self.activity.switch(driven, on)?,
@@ -260,20 +258,33 @@ impl Measurement {
     /// Carries out what the control channel orders; an order is carried out before it is answered.
     fn obey(&mut self, driven: &mut impl Driven, control: &mut Control) -> Result<()> {
         for order in control.orders()? {
+            let mut refused = None;
             match order {
+                Order::Enable(name) | Order::Disable(name) if !is_there(driven, name.as_deref()) => {
+                    refused = name.map(|name| (name, NO_SUCH_EVENT.to_owned()));
+                }
                 Order::Enable(name) => self.switch(driven, name.as_deref(), true)?,
                 Order::Disable(name) => self.switch(driven, name.as_deref(), false)?,
                 Order::Change(name, change) => {
                     let (name, is_on) = (name.as_deref(), self.activity.is_on(name.as_deref()));
-                    let changed = is_there(driven, name).and_then(|()| driven.change(change, name, is_on));
-                    changed.unwrap_or_else(|why| refuse(change.as_order(name), why));
+                    let changed = match is_there(driven, name) {
+                        true => driven.change(change, name, is_on),
+                        false => Err(NO_SUCH_EVENT.to_owned()),
+                    };
+                    refused = changed.err().map(|why| (change.as_order(name), why));
                 }
                 Order::Snapshot => driven.snapshot(),
                 Order::Stop => self.ending.stopped = true,
                 Order::Ping => {}
                 Order::EventList { rates } => list(driven, rates),
             }
-            control.acknowledge();
+            match refused {
+                None => control.acknowledge(),
+                Some((order, why)) => {
+                    control.refuse(&why);
+                    say::warn(&Warning::OrderRefused { order, why });
+                }
+            }
         }
         Ok(())
     }
@@ -292,18 +303,11 @@ impl Measurement {
     }
 }
 
-/// Whether an event has the name, if one is said.
-fn is_there(driven: &impl Driven, name: Option<&str>) -> std::result::Result<(), String> {
-    match name {
-        Some(name) if !driven.requests().iter().any(|(own, _)| *own == name) => {
-            Err("no event has that name: the order `evlist` prints them".to_owned())
-        }
-        _ => Ok(()),
-    }
-}
+const NO_SUCH_EVENT: &str = "no event has that name: the order `evlist` prints them";
 
-fn refuse(order: String, why: String) {
-    say::warn(&Warning::OrderRefused { order, why });
+/// Whether an event has the name that an order gives, if it gives one.
+fn is_there(driven: &impl Driven, name: Option<&str>) -> bool {
+    name.is_none_or(|name| driven.requests().iter().any(|(own, _)| *own == name))
 }
 
 /// Prints the events' names on standard error, as perf does.

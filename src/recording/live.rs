@@ -344,6 +344,10 @@ impl EventSwitch for Sampling<'_> {
         self.sources.requests()
     }
 
+    fn takes_counters(&self) -> bool {
+        self.sources.takes_counters()
+    }
+
     fn yielding(&mut self, is_yielding: bool) {
         self.state.set_yielding(is_yielding);
     }

@@ -17,7 +17,7 @@ use crate::counter::Mode;
 use crate::counter::facts::Facts;
 use crate::counter::inherited_probes::{ProbeDefinition, make_inheritable};
 use crate::counter::open as door;
-use crate::counter::refusal::Refusal;
+use crate::counter::refusal::{Refusal, RefusalKind};
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, Rate, SampleOptions};
 use crate::counter::reservation::Policy;
@@ -29,8 +29,8 @@ use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::sys::clock;
 use crate::sys::credentials::{Credentials, Limits};
-use crate::sys::page_size;
 use crate::sys::process::{self, Held};
+use crate::sys::{errno, page_size};
 use crate::units;
 
 /// Events in groups, each with its cgroup.
@@ -46,6 +46,7 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     if plan.options.rate == Rate::Recommended {
         have_periods(&groups)?;
     }
+    check_samples(&groups).map_err(|refusal| explain(*refusal, host))?;
     groups = time_slices::lead(groups);
     if plan.excludes_self {
         filters::exclude_self(&mut groups)?;
@@ -68,6 +69,21 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     let single = cgroups.len() == 1;
     let of = |index: usize| if single { cgroups.first() } else { cgroups.get(index) }.cloned();
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
+}
+
+/// A recording takes samples. Counts may be logged beside them, as `pmc_allocate(3)` has it, and not of a
+/// sampled event.
+fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>> {
+    let mut events = groups.iter().flat_map(|group| &group.events);
+    let Some(first) = events.clone().next().filter(|_| events.all(|event| event.qualifiers.log_cswitch))
+    else {
+        return Ok(());
+    };
+    let cause = "log-cswitch logs counts, and record takes samples: no event here is sampled";
+    let remedy = format!("pmc stat record -e {},log-cswitch …, or another -e beside it", first.name);
+    let known = (RefusalKind::BadRequest, cause, remedy.as_str());
+    let attr = first.attr().cloned().unwrap_or_default();
+    Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
 }
 
 /// `-c auto`: each event has a period, its maker's or one that its text says.

@@ -81,6 +81,9 @@ pub(crate) trait EventSwitch {
     /// The events' names, in their order, with what was asked of the kernel for them.
     fn requests(&self) -> Vec<(&str, &Attr)>;
 
+    /// Whether any event that is open takes a counter of the hardware: others have nothing to yield.
+    fn takes_counters(&self) -> bool;
+
     /// The hardware is left to somebody else from now on, or not any more.
     fn yielding(&mut self, _is_yielding: bool) {}
 }

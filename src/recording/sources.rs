@@ -315,6 +315,11 @@ impl Sources {
         self.rings.requests().chain(held).collect()
     }
 
+    /// Whether any of our own events takes a counter of the hardware.
+    pub(super) fn takes_counters(&self) -> bool {
+        self.rings.events().any(|(spec, ..)| spec.takes_counter())
+    }
+
     /// What each instance has counted, and what its ring had no room for. What holders' events have counted
     /// is by CPU, while it was taken.
     pub(super) fn read(&self) -> Vec<Reading> {

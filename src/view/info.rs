@@ -244,11 +244,15 @@ fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
 
 fn reservation(reservation: &Reservation) -> String {
     let file = &reservation.lock_file;
-    let agents: Vec<String> = reservation.agents.iter().map(|pid| format!("pid {pid}")).collect();
-    let agents = match agents.is_empty() {
-        true => String::new(),
-        false => format!("; the agent ({}) steps aside for a holder", agents.join(", ")),
+    let told = |pids: &[u32], does: &str| match pids {
+        [] => String::new(),
+        pids => {
+            let pids: Vec<String> = pids.iter().map(|pid| format!("pid {pid}")).collect();
+            format!("; the agent ({}) {does}", pids.join(", "))
+        }
     };
+    let agents = told(&reservation.agents, "steps aside for a holder")
+        + &told(&reservation.deaf_agents, "does not have this file open, and steps aside for nobody");
     match (&reservation.unknown, reservation.holders.is_empty()) {
         (Some(why), _) => format!("unknown: {why}{agents}"),
         (None, false) => format!("held by {}{agents}", reservation.holders.join(", ")),
@@ -478,6 +482,7 @@ mod tests {
                     exists: true,
                     holders: vec!["perfalloc (pid 7)".to_owned()],
                     agents: vec![9],
+                    deaf_agents: vec![10],
                     unknown: None,
                 },
                 processes: (1..12)
@@ -542,7 +547,8 @@ mod tests {
             "cpu: 8 general of 48 bits, 4 fixed of 48 bits, 6 general ones free just now",
             "time-shared with others: cycles (62 % of the time)",
             "not here: bus-cycles",
-            "held by perfalloc (pid 7); the agent (pid 9) steps aside for a holder",
+            "held by perfalloc (pid 7); the agent (pid 9) steps aside for a holder; the agent (pid 10) does not have \
+             this file open, and steps aside for nobody",
             "on: takes one counter on each CPU",
             "and 3 processes more",
             "1 process may not be looked into",

@@ -11,6 +11,7 @@ pub mod list;
 pub mod listings;
 pub mod openmetrics;
 pub mod persist;
+pub mod pmcstat;
 mod remarks;
 pub mod report;
 pub mod script;

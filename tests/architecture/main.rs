@@ -270,6 +270,7 @@ const WITHOUT_PLAN: &[&str] = &[
     "command/info.rs",
     "command/list.rs",
     "command/netbsd.rs",
+    "command/pmccontrol.rs",
     "command/perfalloc.rs",
     "command/reserve.rs",
     "command/tprof.rs",

@@ -314,10 +314,55 @@ fn counters_are_started_and_stopped() {
     assert!(document["counters"][0]["cpus"][0]["value"].is_u64());
 }
 
+#[test]
+fn counters_of_one_start_begin_together() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("strace") {
+        return;
+    }
+    let place = Place::new();
+    let trace = place.file("trace");
+    let strace = [
+        "-f",
+        "-qq",
+        "-e",
+        "trace=perf_event_open,ioctl",
+        "-e",
+        "signal=none",
+        "-o",
+        trace.to_str().unwrap(),
+    ];
+    let start = [kit::binary(), "start", "page-faults:u", "context-switches", "page-faults:k"];
+    // It traces the holder, too, which goes on until all are stopped.
+    let command = [&strace[..], &start].concat();
+    let command: Vec<String> = command.iter().map(|word| format!("'{word}'")).collect();
+    let line = format!(
+        "strace {} & wait_for=$!; until {} persist list | grep -q counter2; do :; done; {} stop; wait $wait_for",
+        command.join(" "),
+        kit::binary(),
+        kit::binary()
+    );
+    place.run(Path::new("/bin/sh"), &["-c", &line]).expect(0).prints(&["context-switches"]);
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let at = |word: &str| -> Vec<usize> {
+        trace
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.contains(word) && !line.contains("= -1"))
+            .map(|(at, _)| at)
+            .collect()
+    };
+    let (opened, enabled) = (at("perf_event_open("), at("PERF_EVENT_IOC_ENABLE"));
+    let own: Vec<usize> =
+        opened.iter().copied().filter(|open| enabled.last().is_some_and(|last| open < last)).collect();
+    assert!(own.len() >= 3 && enabled.len() >= 3, "{trace}");
+    assert!(own.iter().max() < enabled.iter().min(), "{trace}");
+}
+
 /// tprof(8): `list`, `monitor`, `count`, `analyze`, and what is wrong.
 #[test]
 fn tprof_takes_its_options() {
     let place = Place::new();
+    place.tprof(&["-h"]).expect(0).prints(&["tprof monitor", "tprof analyze [-CkLPs]"]);
     place.tprof(&["bottom"]).expect(1).says(&["unknown command", "tprof list"]);
     place.tprof(&["analyze"]).expect(1).says(&["tprof.out"]);
     if !kit::need_perf_events() || !kit::need_root() {

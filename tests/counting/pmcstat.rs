@@ -122,7 +122,7 @@ fn it_ends_as_sysexits_has_it() {
         (&["-g", "-S", "clock.hard", "-O", "x"], 64, "-R log -g"),
         (&["-T", "-P", "page_fault.all", "-S", "clock.hard", "true"], 64, "-T shows processes or CPUs"),
         (&["-T", "-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "no counters beside"),
-        (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 73, "for writing"),
+        (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 71, "for writing"),
         (&["-R", "missing"], 71, "missing"),
     ] {
         place.run(line).expect(status).says(&[words]);
@@ -143,16 +143,18 @@ fn samples_go_into_a_log_that_it_reads() {
     let script = "for i in 1 2 3; do /bin/true; done";
     place.run(&["-d", "-n", "1", "-P", "page_fault.all", "-O", "sample.stat", "sh", "-c", script]).expect(0);
     place.run(&["-R", "sample.stat"]).expect(0).prints(&["page_fault.all"]);
-    place.run(&["-R", "sample.stat", "-m", "-"]).expect(0).prints(&["true"]);
+    place.run(&["-R", "sample.stat", "-m", "-"]).expect(0).prints(&[" _dl_"]);
     let first = |letter: &str| {
         let lines = place.run(&["-R", "sample.stat", letter, "-m", "-"]).expect(0).stdout;
-        lines.lines().find(|line| !line.is_empty()).unwrap().to_owned()
+        lines.lines().next().unwrap().split(' ').map(str::to_owned).collect::<Vec<_>>()
     };
-    // "comm tid time: event: ip symbol+0xoffset (object)", and without the symbol.
-    assert!(first("-I").contains("+0x"), "{}", first("-I"));
-    assert!(!first("-A").contains("+0x") && first("-A").ends_with(')'), "{}", first("-A"));
+    // The address, the function, its start and its end.
+    let [address, name, start, end] = &first("-I")[..] else { panic!("{:?}", first("-I")) };
+    let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x").unwrap(), 16).unwrap();
+    assert!(name.contains("+0x") && (number(start)..number(end)).contains(&number(address)));
+    assert_eq!(first("-A")[0], first("-A")[1]);
     place.run(&["-R", "sample.stat", "-G", "foo.graph", "-z", "8"]).expect(0);
-    assert!(std::fs::read_to_string(place.file("foo.graph")).unwrap().contains("true"));
+    assert!(std::fs::read_to_string(place.file("foo.graph")).unwrap().starts_with("@ page_fault.all ["));
     place.run(&["-R", "sample.stat", "-F", "tree"]).expect(0);
     assert!(std::fs::read_to_string(place.file("tree")).unwrap().contains("fn="));
     place.run(&["-R", "sample.stat", "-g", "-D", "profiles", "-M", "map"]).expect(0);
@@ -169,7 +171,7 @@ fn samples_go_into_a_log_that_it_reads() {
         std::io::Read::read_to_end(&mut listener.accept().unwrap().0, &mut bytes).unwrap();
         bytes
     });
-    place.run(&["-n", "1000000", "-N", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
+    place.run(&["-n", "1", "-N", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
     std::fs::write(place.file("remote.stat"), taken.join().unwrap()).unwrap();
     place.run(&["-R", "remote.stat"]).expect(0).prints(&["clock.hard"]);
 }
@@ -186,7 +188,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
     let busy =
         Command::new("taskset").args(["-c", "0"]).arg(busy).args(["-c", "while :; do :; done"]).spawn();
     let mut busy = busy.unwrap();
-    let line = ["-d", "-n", "1", "-P", "page_fault.all,usr", "-n", "1000000", "-c", "0", "-S", "clock.hard"];
+    let line = ["-d", "-n", "1", "-P", "page_fault.all,usr", "-n", "1", "-c", "0", "-S", "clock.hard"];
     let script = "echo > began; until [ -e go ]; do sleep 0.02; done; /bin/true";
     let mut pmcstat = place.command(&[&line[..], &["-O", "log", "sh", "-c", script]].concat());
     let pmcstat = pmcstat.stderr(Stdio::piped()).spawn().unwrap();
@@ -209,7 +211,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
     let busy = clock.iter().filter(|line| line.trim().starts_with("pmc-busy "));
     assert!(busy.count() > 10 && clock.iter().all(|line| line.contains("[000]")), "{clock:?}");
     // It is a log like any other, and perf reads it.
-    place.run(&["-R", "log", "-m", "-"]).expect(0).prints(&["page_fault.all", "clock.hard", "pmc-busy"]);
+    place.run(&["-R", "log"]).expect(0).prints(&["page_fault.all", "clock.hard", "callchain", "closelog"]);
     place.run(&["-R", "log", "-G", "graph"]).expect(0);
     for perf in oracle::perfs() {
         let script = oracle::says(&perf, &["script", "-F", "comm,event", "-i", log]);
@@ -261,9 +263,9 @@ fn what_is_counted_beside_samples_has_its_columns() {
     let sum: u64 = rows.iter().map(|row| row[0]).sum();
     assert_eq!(Some(sum), rows.last().map(|row| row[1]), "{columns}");
     // Each fault of the shell alone was counted; those of its children were sampled too (`-d`).
-    let log = place.run(&["-R", "log"]).expect(0).stdout;
-    let of_shell =
-        log.lines().filter(|line| line.contains("page_fault.all") && line.starts_with("sh ")).count();
+    let log = place.file("log");
+    let log = kit::run(&["script", "-F", "comm,event", "-i", log.to_str().unwrap()]).expect(0).stdout;
+    let of_shell = log.lines().filter(|line| line.trim().starts_with("sh ")).count();
     assert!(sum > 0 && sum <= of_shell as u64, "{sum} counted, {of_shell} sampled");
     // Where the counts go no further, the recording ends with what it has.
     let script = format!(
@@ -333,7 +335,7 @@ fn all_threads_of_a_process_are_measured() {
     let (_, rows) = place.table(&["-p", spec, "sh", "-c", "./threads now; exit 0"]);
     assert!(rows[0][0] < 1000, "{rows:?}");
     place.run(&["-n", "1", "-P", spec, "-O", "log", "./threads", "now"]).expect(0);
-    let samples = place.run(&["-R", "log"]).expect(0).stdout.matches(spec.split_once(',').unwrap().0).count();
+    let samples = place.run(&["-R", "log"]).expect(0).stdout.matches("callchain ").count();
     assert!(whole.contains(&(samples as u64)), "{samples}");
     // Threads that begin after the attach.
     let mut threads = Command::new(place.file("threads")).stdin(Stdio::piped()).spawn().unwrap();
@@ -364,7 +366,12 @@ fn a_spec_is_one_event() {
         (&["-p", "page_fault.all,ussr", "true"], ["`ussr` is no qualifier", "did you mean `usr`?"]),
         // What was typed is shown, and nothing else.
         (&["-p", "nosuch", "true"], ["  nosuch\n", "pmc list"]),
-        (&["-c", "a", "-s", "clock.hard"], ["-c a: `a` is not a CPU number", "0,2, or *"]),
+    ] {
+        // pmc_allocate(3) refuses it there.
+        place.run(line).expect(71).says(&words);
+    }
+    for (line, words) in [
+        (&["-c", "a", "-s", "clock.hard"][..], ["-c a: `a` is not a CPU number", "0,2, or *"]),
         (
             &["-t", "1", "-d", "-p", "page_fault.all", "-d", "-p", "clock.hard"],
             ["-d holds for some", "first"],
@@ -385,7 +392,11 @@ fn each_output_of_a_log_is_written() {
     let read = |name: &str| std::fs::read_to_string(place.file(name)).unwrap_or_default();
     let ran = place.run(&["-R", "log", "-G", "graph", "-F", "tree", "-o", "lines"]).expect(0);
     assert!(ran.stdout.is_empty(), "{}", ran.stdout);
-    assert!(read("graph").contains("true") && read("tree").contains("fn=") && !read("lines").is_empty());
+    assert!(read("graph").starts_with("@ page_fault.all ["), "{}", read("graph"));
+    assert!(read("tree").contains("fn=") && read("lines").ends_with("closelog\n"));
+    // `-` is where -o says.
+    let ran = place.run(&["-R", "log", "-G", "-", "-F", "-", "-o", "both"]).expect(0);
+    assert!(ran.stdout.is_empty() && read("both").contains("@ page_fault.all ["), "{}", read("both"));
     let ran = place.run(&["-R", "log", "-m", "-", "-a", "chains", "-F", "again"]).expect(0);
     assert!(!ran.stdout.is_empty() && read("chains").len() > ran.stdout.len());
     assert_eq!(read("again"), read("tree"));
@@ -410,8 +421,8 @@ fn each_output_of_a_log_is_written() {
     }
     // What pmc's commands advise has pmcstat's letters, and a file that cannot be made its status.
     for (line, status, words) in [
-        (&["-O", "no/such", "-P", "clock.hard", "true"][..], 73, "try: -O FILE, where you may write"),
-        (&["-R", "log", "-F", "no/such"], 73, "try: -F FILE, where you may write"),
+        (&["-O", "no/such", "-P", "clock.hard", "true"][..], 71, "try: -O FILE, where you may write"),
+        (&["-R", "log", "-F", "no/such"], 71, "try: -F FILE, where you may write"),
         (&["-R", "missing"], 71, "or name a file with -R"),
         (
             &["-n", "100000", "-P", "page_fault.all", "-O", "none", "true"],
@@ -456,7 +467,7 @@ fn messages_name_the_host_that_a_log_goes_to() {
     let taken = std::thread::spawn(move || {
         std::io::copy(&mut listener.accept().unwrap().0, &mut std::io::sink()).unwrap();
     });
-    let ran = place.run(&["-n", "1000000", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
+    let ran = place.run(&["-n", "1", "-l", "0.1", "-S", "clock.hard", "-O", &address]).expect(0);
     ran.says(&[&format!("{address}: ")]);
     taken.join().unwrap();
 }
@@ -480,4 +491,148 @@ fn a_terminal_has_a_header_on_each_screen() {
         .collect();
     assert!(headers.len() > 2, "{}", ran.stdout);
     assert!(headers.windows(2).all(|pair| pair[1] - pair[0] == 10), "{}", ran.stdout);
+}
+
+/// Each line of the text with this word, without it.
+fn entries<'a>(text: &'a str, word: &str) -> Vec<Vec<&'a str>> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
+    lines.map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn whole_cpus_are_measured_while_a_command_runs() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let place = Place::new();
+    let (names, rows) = place.table(&["-s", "page_fault.all", "sh", "-c", "/bin/true; exit 0"]);
+    assert!(names.iter().all(|name| name.starts_with("s/")), "{names:?}");
+    assert!(rows.len() == 1 && rows[0].iter().sum::<u64>() > 0, "{rows:?}");
+    let until = "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done";
+    place.run(&["-S", "clock.hard", "-O", "f", "sh", "-c", until]).expect(0).says(&["samples, none lost"]);
+    place.run(&["-R", "f", "-m", "-"]).expect(0).prints(&["0x"]);
+}
+
+#[test]
+fn what_cannot_be_counted_is_no_zero() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    // Only the kernel does these.
+    for spec in ["context-switches,usr", "cpu-migrations,usr"] {
+        let words =
+            [&*format!("Cannot allocate process-mode pmc with specification \"{spec}\""), "leave out usr"];
+        place.run(&["-p", spec, "true"]).expect(71).says(&words);
+    }
+}
+
+#[test]
+fn clocks_count_ticks() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let line = ["-p", "clock.hard", "-p", "clock.stat", "-p", "clock.prof", "-p", "task-clock", "sh", "-c"];
+    let (_, rows) =
+        place.table(&[&line[..], &["i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done"]].concat());
+    let [hard, stat, prof, ns] = rows[0][..] else { panic!("{rows:?}") };
+    // Of the same time, but for the moments at which each starts.
+    for (ticks, rate) in [(hard, 1000), (stat, 127), (prof, 8128)] {
+        let expected = ns * rate / 1_000_000_000;
+        assert!(ticks.abs_diff(expected) <= 2 + expected / 50, "{rate} Hz: {rows:?}");
+    }
+    for (line, period) in [(&["-n", "5"][..], 5_000_000), (&[], 1_000_000)] {
+        place.run(&[line, &["-P", "clock.hard", "-O", "log", "true"]].concat()).expect(0);
+        let log = place.file("log");
+        let events = kit::run(&["evlist", "-v", "-i", log.to_str().unwrap()]).expect(0).stdout;
+        assert!(events.contains(&format!("sample_freq }}: {period}")), "{events}");
+    }
+}
+
+#[test]
+fn without_a_log_text_is_printed() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let script = "/bin/true; /bin/true; exit 0";
+    let text = place.run(&["-d", "-n", "1", "-P", "page_fault.all,usr", "sh", "-c", script]).expect(0).stderr;
+    assert!(entries(&text, "allocate ").len() == 1 && text.ends_with("closelog\n"), "{text}");
+    assert_eq!(entries(&text, "exec     ").len(), 3, "{text}");
+    let chains = entries(&text, "callchain");
+    let frames: usize = chains.iter().map(|chain| chain[3].parse::<usize>().unwrap()).sum();
+    assert!(!chains.is_empty() && entries(&text, "...      ").len() == frames, "{text}");
+    let line = ["-N", "-n", "1", "-P", "page_fault.all,usr", "-o", "text", "true"];
+    assert_eq!(place.run(&line).expect(0).stderr, "");
+    let text = std::fs::read_to_string(place.file("text")).unwrap();
+    assert!(!entries(&text, "sample   ").is_empty() && entries(&text, "callchain").is_empty(), "{text}");
+    // Counts at exits: what each process counted by itself.
+    let text = place.run(&["-E", "-d", "-p", "page_fault.all,usr", "sh", "-c", script]).expect(0).stderr;
+    let exits = entries(&text, "exitval  ");
+    assert!(exits.len() == 3 && entries(&text, "exit     ").len() == 3, "{text}");
+    let pids: std::collections::HashSet<&str> = exits.iter().map(|exit| exit[1]).collect();
+    assert_eq!(pids.len(), 3, "{text}");
+    assert!(!std::env::temp_dir().join(format!("pmcstat-{}", std::process::id())).exists());
+}
+
+#[test]
+fn the_total_of_a_log_is_no_thread_s() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    place
+        .run(&["-E", "-d", "-p", "page_fault.all,usr", "-O", "log", "sh", "-c", "/bin/true; exit 0"])
+        .expect(0);
+    let log = place.file("log");
+    let rows = |text: String| -> Vec<(i64, u64)> {
+        let words = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+        words.map(|words| (words[1].parse().unwrap(), words[2].parse().unwrap())).collect()
+    };
+    let shown = rows(kit::run(&["script", "-i", log.to_str().unwrap()]).expect(0).stdout);
+    let (total, threads) = shown.split_last().unwrap();
+    assert_eq!((total.0, threads.len()), (-1, 2), "{shown:?}");
+    assert_eq!(total.1, threads.iter().map(|row| row.1).sum::<u64>(), "{shown:?}");
+    for perf in oracle::perfs() {
+        let script = oracle::says(&perf, &["script", "-i", log.to_str().unwrap()]);
+        assert_eq!(rows(script).last(), Some(total), "{}", perf.display());
+    }
+}
+
+#[test]
+fn its_usage_is_shown() {
+    let place = Place::new();
+    place.run(&["-h"]).expect(64).says(&["illegal option -- h", "usage: pmcstat [options]", "-R FILE"]);
+}
+
+#[test]
+fn commands_of_freebsd_are_done_or_named() {
+    let place = Place::new();
+    symlink(kit::binary(), place.file("pmccontrol")).unwrap();
+    let control = |line: &[&str]| -> Ran {
+        let mut command = Command::new(place.file("pmccontrol"));
+        command.args(line).stdin(Stdio::null()).output().unwrap().into()
+    };
+    control(&["-l"]).expect(0).prints(&["NUMBER"]);
+    control(&["-L"]).expect(0).prints(&["page-faults"]);
+    for (line, status, words) in [
+        (&["-d*"][..], 69, ["option -d is not available", "pmc reserve"]),
+        (&["-c2", "-e0", "-d1"], 69, ["option -c is not available", "pmc reserve"]),
+        (&["-s"], 69, ["option -s is not available", "pmc report --stats"]),
+        (&[], 64, ["one of -l", "pmccontrol -l"]),
+        (&["-l", "-L"], 64, ["cannot be combined", "pmccontrol -l"]),
+        (&["-e"], 64, ["requires an argument -- e", "pmccontrol -l"]),
+    ] {
+        control(line).expect(status).says(&words);
+    }
+    for (command, instead) in [
+        ("filter", "pmc report"),
+        ("summary", "pmc report -s pid,comm"),
+        ("list-events", "pmc list"),
+        ("stat-system", "pmc stat -a"),
+        ("view", "pmc report -i LOG"),
+    ] {
+        kit::run(&[command, "x"]).expect(2).says(&[&format!("FreeBSD's pmc {command}"), instead]);
+    }
 }

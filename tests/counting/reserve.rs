@@ -44,6 +44,11 @@ fn need_pcp() -> bool {
     )
 }
 
+/// Where it has none, tests/pmu shows the gaps.
+fn need_counters() -> bool {
+    kit::need("counters", has_counters(), "the machine has no hardware counters")
+}
+
 /// A private `PCP_PMDAS_DIR` with a lock file.
 struct Place {
     dir: TempDir,
@@ -558,7 +563,7 @@ fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
 
 #[test]
 fn stat_names_the_real_perfalloc() {
-    if !need_pcp() || !kit::need_perf_events() {
+    if !need_pcp() || !kit::need_perf_events() || !need_counters() {
         return;
     }
     let place = Place::new();
@@ -604,9 +609,23 @@ fn the_real_agent_lets_go_for_stat_and_comes_back() {
     agent.returns();
 }
 
+/// Hardware events that the machine cannot count were never open: nothing was left to anybody.
+#[test]
+fn what_was_never_open_does_not_yield() {
+    if !kit::need_perf_events() || has_counters() {
+        return;
+    }
+    let place = Place::new();
+    let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(holder.0.id()));
+    let words = ["--reserve=yield", "--json=2", "-o", "-", "-e", "cycles,task-clock", "--", "true"];
+    let ran = stat_run(&place, &words).expect(0);
+    assert!(!ran.stdout.contains("yielded_s") && !ran.stdout.contains("were off"), "{}", ran.stdout);
+}
+
 #[test]
 fn yielding_shows_the_gap() {
-    if !kit::need_perf_events() {
+    if !kit::need_perf_events() || !need_counters() {
         return;
     }
     let place = Place::new();
@@ -648,6 +667,34 @@ fn programs_are_told_of_the_reservation_in_an_object() {
     assert_eq!(said, "", "the object says it all");
 }
 
+/// An agent that has not opened the lock file watches nothing.
+#[test]
+fn info_tells_of_an_agent_that_failed() {
+    let place = Place::new();
+    let agent = place.dir.path().join("pmdaperfevent");
+    kit::copy_program("/bin/sleep", &agent);
+    let agent = Guard::start(std::process::Command::new(&agent).arg("1000"));
+    let said = format!("the agent (pid {}) does not have this file open", agent.0.id());
+    kit::wait_until_idle(agent.0.id());
+    let ran = kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
+    let flowing = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flowing.contains(&said) && !flowing.contains("steps aside for a holder"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_mistyped_path_makes_no_folders() {
+    let place = Place::new();
+    let typed = place.dir.path().join("no/such/lock");
+    let ran = place.run(&["-f", typed.to_str().unwrap(), "--create", "echo", "ran"]).expect(1);
+    ran.says(&["cannot create the lock file", "does not exist", "check the path of -f"]).silent();
+    assert!(!place.dir.path().join("no").exists());
+    let mut command = place.reserve(&["--create", "echo", "ran"]);
+    command.env("PCP_PMDAS_DIR", place.dir.path().join("mistyped/pmdas"));
+    let ran = kit::Ran::from(command.output().unwrap()).expect(1);
+    ran.says(&["PCP is not installed here", "PCP_PMDAS_DIR"]);
+    assert!(!place.dir.path().join("mistyped").exists());
+}
+
 #[test]
 fn info_shows_who_holds_the_reservation() {
     let place = Place::new();
@@ -684,7 +731,7 @@ fn the_last_of_several_real_holders_frees() {
 
 #[test]
 fn intervals_say_how_long_the_hardware_was_left_alone() {
-    if !need_pcp() || !kit::need_perf_events() {
+    if !need_pcp() || !kit::need_perf_events() || !need_counters() {
         return;
     }
     let place = Place::new();
@@ -747,7 +794,7 @@ fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
     std::fs::remove_file(place.lock_file()).unwrap();
     in_own_mounts(&place, &format!("{read_only} exec \"$1\" reserve --create echo ran"))
         .expect(1)
-        .says(&["creating the lock file", "EROFS", "mounted read-only", "try:"])
+        .says(&["cannot create the lock file", "EROFS", "mounted read-only", "try:"])
         .silent();
     // Where it is missing, nothing is reserved, and nothing said unless it is required.
     let words = "stat --reserve=require -e cycles -- echo ran";
@@ -785,7 +832,7 @@ fn a_lock_file_that_only_its_owner_may_read_is_explained() {
     std::fs::remove_file(place.lock_file()).unwrap();
     run(&["reserve", "--create", "echo", "ran"])
         .expect(1)
-        .says(&["creating the lock file", "as root"])
+        .says(&["cannot create the lock file", "as root"])
         .silent();
 }
 

@@ -141,7 +141,7 @@ fn exec_removes_an_event() {
     let options = ["stat", "-x,", "-e", &events, "-p", &pid, "-D", "-1", "--control", &orders.control];
     let counting = kit::pmc().args(options).stderr(Stdio::piped()).spawn().unwrap();
     kit::wait_for_counters(counting.id(), 2);
-    orders.give("enable");
+    orders.give("enable", "ack");
     stdin.write_all(b"\n").unwrap();
     assert!(target.wait().unwrap().success());
     let ran = kit::Ran::from(counting.wait_with_output().unwrap()).expect(0);
@@ -188,6 +188,25 @@ fn an_event_stops_after_so_many_samples() {
         let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(json["samples"], samples, "{event}: {}", ran.stdout);
     }
+    // By frequency as well.
+    let ran = kit::run(&[
+        "record",
+        "--json",
+        "--per-thread",
+        "-o",
+        &file,
+        "-F",
+        "20000",
+        "-e",
+        "page-faults,nr=7",
+        "--",
+        "sh",
+        "-c",
+        command[2],
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&ran.expect(0).stdout).unwrap();
+    // How many occurrences lie between them is the kernel's to choose: the limit is what is promised.
+    assert!((1..=7).contains(&json["samples"].as_u64().unwrap()), "{json}");
     let ran = kit::run(&[&record[..], &["page-faults,nr=7,inherit", "--"], &command].concat()).expect(1);
     ran.says(&["the kernel stops no event that children inherit"]);
     kit::run(&["stat", "-e", "page-faults,nr=0", "--", "true"]).expect(2).says(&["0 samples are none"]);
@@ -252,13 +271,13 @@ impl Orders {
         Self { control, orders: open(&orders), answers: BufReader::new(open(&answers)) }
     }
 
-    /// Gives an order and waits until it is carried out.
+    /// Gives an order and waits for the answer: that it was carried out, or was refused.
     #[track_caller]
-    fn give(&mut self, order: &str) {
+    fn give(&mut self, order: &str, answer: &str) {
         writeln!(self.orders, "{order}").unwrap();
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).unwrap();
-        assert_eq!(answer, "ack\n", "{order}");
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        assert!(line.starts_with(answer) && line.ends_with('\n'), "{order}: {line}");
     }
 }
 
@@ -295,13 +314,18 @@ impl Ordered {
         if under.is_none() {
             kit::wait_for_counters(pmc.id(), 1);
         }
-        orders.give("enable");
+        orders.give("enable", "ack");
         Self { target, said, addresses, pmc, orders }
     }
 
     #[track_caller]
     fn order(&mut self, order: &str) {
-        self.orders.give(order);
+        self.orders.give(order, "ack");
+    }
+
+    #[track_caller]
+    fn refused(&mut self, order: &str) {
+        self.orders.give(order, "refused: ");
     }
 
     /// Has the variables written so often.
@@ -354,10 +378,10 @@ fn a_breakpoint_is_moved_while_it_counts() {
     ordered.order(&format!("move w {there}"));
     ordered.write(1, 1);
     // What cannot be is said, and changes nothing.
-    ordered.order("move page-faults 0x1000");
-    ordered.order("move w 0x1001");
-    ordered.order("period w 5");
-    ordered.order("move nobody 0x1000");
+    ordered.refused("move page-faults 0x1000");
+    ordered.refused("move w 0x1001");
+    ordered.refused("period w 5");
+    ordered.refused("move nobody 0x1000");
     let ran = ordered.end();
     let is_row = |line: &str| line.split_whitespace().take(2).eq(["7", "w"]);
     assert!(ran.stderr.lines().any(is_row), "{}", ran.stderr);
@@ -387,7 +411,7 @@ fn a_breakpoint_is_moved_while_it_samples() {
     let at = |address: &str| script.lines().filter(|line| line.contains(address)).count();
     assert_eq!((at(&a), at(&b)), (3, 4), "{script}");
     let mut ordered = Ordered::start(folder.path(), None, &["record", "-o", &file], "mem:&a/8:w:u,name=w");
-    ordered.order("move w 0x1000");
+    ordered.refused("move w 0x1000");
     ordered.end().says(&["its samples do not say their address: record with -d"]);
 }
 
@@ -403,15 +427,15 @@ fn the_rate_of_a_running_recording_is_changed() {
     let events = "page-faults:u,cpu-clock,minor-faults/period=9/";
     let mut ordered =
         Ordered::start(folder.path(), strace, &["record", "-i", "-P", "-F", "99", "-o", &file], events);
+    ordered.order("freq page-faults:u 999");
     for order in [
-        "freq page-faults:u 999",
         "freq page-faults:u 1000000000",
         "period page-faults:u 99",
         "freq cpu-clock 99",
         "period minor-faults/period=9/ 99",
         "freq nobody 9",
     ] {
-        ordered.order(order);
+        ordered.refused(order);
     }
     ordered.end().says(&[
         "`freq page-faults:u 1000000000`: the kernel refuses it: Invalid argument",
@@ -426,6 +450,46 @@ fn the_rate_of_a_running_recording_is_changed() {
     assert!(changes.iter().all(|call| call.contains("[999]") || call.contains("[1000000000]")), "{calls}");
     let record = ["record", "-P", "-F", "99", "-o", &file];
     let mut ordered = Ordered::start(folder.path(), None, &record, "page-faults:u");
-    ordered.order("freq page-faults:u 999");
+    ordered.refused("freq page-faults:u 999");
     ordered.end().says(&["`freq page-faults:u 999`: children inherit it", "record with -i, or -a"]);
+}
+
+/// What FreeBSD's `pmc_allocate(3)` refuses with EINVAL: logs of what samples, call chains of what counts.
+#[test]
+fn flags_that_do_not_fit_the_mode_are_refused() {
+    if !ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.data").display().to_string();
+    let einval = "opening page-faults: Invalid argument (EINVAL)";
+    let ran = kit::run(&["record", "-o", &file, "-e", "page-faults,log-cswitch", "--", "true"]).expect(1);
+    ran.says(&[einval, "log-cswitch logs counts", "pmc stat record -e page-faults,log-cswitch"]);
+    let ran = kit::run(&["stat", "-e", "page-faults,callchain", "--", "echo", "ran"]).expect(1);
+    let ran = ran.says(&[einval, "only samples have call chains", "pmc record"]);
+    assert_eq!(ran.stdout, "", "the command does not start");
+    // perf's term is perf's: it concerns samples, where there are some.
+    kit::run(&["stat", "-e", "page-faults/call-graph=fp/", "--", "true"]).expect(0);
+}
+
+#[test]
+fn refused_orders_are_answered_so() {
+    if !ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut orders = Orders::through(folder.path());
+    let mut stat = kit::pmc();
+    stat.args(["stat", "--control", &orders.control, "-e", "page-faults", "--", "sleep", "1000"]);
+    let mut stat = stat.stderr(Stdio::piped()).spawn().unwrap();
+    for (order, answer) in [
+        ("enable nosuch", "refused: no event has that name"),
+        ("disable nosuch", "refused: no event has that name"),
+        ("period page-faults 5", "refused: it counts, and takes no samples"),
+        ("ping", "ack"),
+        ("stop", "ack"),
+    ] {
+        orders.give(order, answer);
+    }
+    stat.wait().unwrap();
 }

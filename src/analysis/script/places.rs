@@ -70,6 +70,7 @@ fn place(base: &Place, frame: &Frame, into: u64, symbols: &Symbols, raw_names: b
     Place {
         symbol: Some(if raw_names { &function.raw } else { &function.name }.clone()),
         into,
+        size: function.size,
         source: frame.source.map(|source| (names.file(source.file).clone(), source.line)),
         inlined: frame.inlined,
         ..base.clone()

@@ -48,30 +48,21 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
         Parser::new(host).parse(event)?;
         events.push((PROFILE.to_owned(), event.to_owned()));
     }
-    for (name, event) in events {
-        let definition = Definition {
-            pages: (name != PROFILE).then_some(1),
-            counts_only: name != PROFILE,
-            filter: None,
-            name,
-            event,
-            mode: RingMode::Overwrite,
-            cpus: None,
-            pids: Vec::new(),
-            call_graph: false,
-            share: Share::Nothing,
-        };
-        match ask_or_start(&directory, &Request::Add(definition)) {
-            Ok((Answer::Held(entry), _)) if entry.user_only => {
-                say::warn(&Warning::UserModeOnly { doing: "counting" });
-            }
-            Ok(_) => {}
-            Err(error) => {
-                // Half of what was asked for helps nobody.
-                end(&directory, &started(&directory))?;
-                return Err(error);
-            }
-        }
+    let definition = |(name, event): (String, String)| Definition {
+        pages: (name != PROFILE).then_some(1),
+        counts_only: name != PROFILE,
+        filter: None,
+        name,
+        event,
+        mode: RingMode::Overwrite,
+        cpus: None,
+        pids: Vec::new(),
+        call_graph: false,
+        share: Share::Nothing,
+    };
+    let together = Request::AddTogether(events.into_iter().map(definition).collect());
+    if let (Answer::Started { user_only: true }, _) = ask_or_start(&directory, &together)? {
+        say::warn(&Warning::UserModeOnly { doing: "counting" });
     }
     Ok(())
 }

@@ -90,7 +90,16 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
         interval_ns: Some(plan.interval_ns),
         interval_count: None,
     };
-    let table = Table { host, plan, of_counter, out, columns: Vec::new(), before: Vec::new(), lines: None };
+    let table = Table {
+        host,
+        plan,
+        of_counter,
+        out,
+        columns: Vec::new(),
+        scales: Vec::new(),
+        before: Vec::new(),
+        lines: None,
+    };
     Ok((counted, table))
 }
 
@@ -102,6 +111,8 @@ struct Table<'a> {
     out: File,
     /// Counter and, for whole CPUs, the CPU.
     columns: Vec<(usize, Option<u32>)>,
+    /// Of each event, what one of its counts is worth, and whether it takes a counter of the hardware.
+    scales: Vec<(f64, bool)>,
     /// What each column showed the last time, in all.
     before: Vec<u64>,
     /// Lines since the header, once there is one.
@@ -110,13 +121,32 @@ struct Table<'a> {
 
 impl Observer for Table<'_> {
     fn opened(&mut self, set: &CounterSet, _: &[Thread]) -> Result<()> {
+        self.scales = set.specs().map(|spec| (spec.scale, spec.takes_counter())).collect();
+        let doing = |of: usize| {
+            let Column { spec, system, .. } = &self.plan.counters[of];
+            let mode = if *system { "system" } else { "process" };
+            format!("ERROR: Cannot allocate {mode}-mode pmc with specification \"{spec}\"")
+        };
         let refused = set.refusals().zip(&self.of_counter).find_map(|(refusal, of)| Some((refusal?, *of)));
-        let Some((refusal, of)) = refused else { return Ok(()) };
-        let Column { spec, system, .. } = &self.plan.counters[of];
-        let mode = if *system { "system" } else { "process" };
-        let doing = format!("ERROR: Cannot allocate {mode}-mode pmc with specification \"{spec}\"");
-        let why = refusal.clone().isolate().explain(&Facts::own(self.host));
-        Err(why.into_error(doing).exit(Exit::Command(OS_ERROR)))
+        if let Some((refusal, of)) = refused {
+            let why = refusal.clone().isolate().explain(&Facts::own(self.host));
+            return Err(why.into_error(doing(of)).exit(Exit::Command(OS_ERROR)));
+        }
+        // Its 0 would not be a count.
+        let seen = set.specs().zip(set.sees_kernel()).zip(set.user_only()).zip(&self.of_counter);
+        let mut unseen = seen.filter(|(((spec, sees), _), _)| !sees && spec.is_of_kernel());
+        match unseen.next() {
+            None => Ok(()),
+            Some(((_, by_privilege), of)) => {
+                let error = Error::new(doing(*of)).exit(Exit::Command(OS_ERROR));
+                let error = error.why("only the kernel does this, and the kernel is left out of the count");
+                Err(match by_privilege {
+                    true => error
+                        .try_this("sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON: pmc info says more"),
+                    false => error.try_this("leave out usr"),
+                })
+            }
+        }
     }
 
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()> {
@@ -139,10 +169,15 @@ impl Observer for Table<'_> {
         line.push(' ');
         for (&column, before) in self.columns.iter().zip(&mut self.before) {
             let own = interval.readings.iter().filter(|reading| place(&self.of_counter, reading) == column);
-            let total = own.filter_map(|reading| reading.count).map(|count| count.value).sum::<u64>();
-            let shown = if self.plan.counters[column.0].cumulative { total } else { total - *before };
-            *before = total;
+            let total = total(&self.scales, own);
+            let shown = match self.plan.counters[column.0].cumulative {
+                true => total,
+                false => total.map(|total| total.saturating_sub(*before)),
+            };
+            *before = total.unwrap_or(*before);
             let width = name(&self.plan.counters, column).len().max(WIDTH);
+            // What was not counted is no 0.
+            let shown = shown.map_or_else(|| "-".to_owned(), |shown| shown.to_string());
             line.push_str(&format!(" {shown:>width$}"));
         }
         line.push('\n');
@@ -160,6 +195,19 @@ impl Table<'_> {
 fn name(counters: &[Column], (counter, cpu): (usize, Option<u32>)) -> String {
     let spec = &counters[counter].spec;
     cpu.map_or_else(|| format!("p/{spec}"), |cpu| format!("s/{cpu:02}/{spec}"))
+}
+
+/// What these have counted, in the unit of their event: whole ticks of a clock. Events that took turns on the
+/// hardware's counters are scaled; `None` where none of it was counted.
+fn total<'a>(scales: &[(f64, bool)], readings: impl Iterator<Item = &'a Reading>) -> Option<u64> {
+    let counted = readings.filter_map(|reading| {
+        let (scale, takes_counter) = scales[reading.event];
+        let count = reading.count?;
+        let value = if takes_counter { count.scaled()? } else { count.value as f64 };
+        Some(value * scale)
+    });
+    // A float holds 2^53 events exactly.
+    counted.reduce(|a, b| a + b).map(|value| (value + 1e-6).floor() as u64)
 }
 
 /// Which column a reading belongs to.

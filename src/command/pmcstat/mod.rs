@@ -8,6 +8,7 @@ mod plan;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
@@ -16,7 +17,8 @@ pub(super) use self::plan::Columns;
 use self::plan::{Answer, Output, Step};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
-use crate::sys::standard_output;
+use crate::sys::{signal, standard_output};
+use crate::view::pmcstat::Form;
 
 const NAME: &str = "pmcstat";
 
@@ -54,15 +56,35 @@ fn failed(error: &Error) -> Exit {
     status(error.exit_status())
 }
 
-/// Has the commands carried out, as far as they come to an end; how the last of them ends here.
-pub(super) fn carry_out(steps: Vec<Step>, mut command: impl FnMut(Vec<OsString>) -> Exit) -> Exit {
+/// Carries out the steps until one fails; returns how the last of them ended. `command` carries out a command
+/// of pmc's, `print` prints a log in one of pmcstat's forms.
+pub(super) fn carry_out(
+    steps: Vec<Step>,
+    mut command: impl FnMut(Vec<OsString>) -> Exit,
+    print: impl Fn(Vec<OsString>, Form, &mut dyn Write) -> Result<Exit>,
+) -> Exit {
     let mut exit = Exit::Done;
-    for step in steps {
-        advice::speak(step.written_by);
-        if let Err(error) = send_output(&step.output) {
-            return failed(&error);
-        }
-        exit = status(command(std::iter::once("pmc".into()).chain(step.words).collect()));
+    // A file that several steps write to has the output of all of them.
+    let mut begun = Vec::new();
+    for Step { words, output, written_by, form, log: _log } in steps {
+        advice::speak(written_by);
+        let done = match (form, output) {
+            (Some(form), Output::Error) => {
+                signal::release();
+                print(words, form, &mut BufWriter::new(std::io::stderr()))
+            }
+            (form, output) => send_output(&output, &mut begun).and_then(|()| match form {
+                None => Ok(command(std::iter::once("pmc".into()).chain(words).collect())),
+                Some(form) => {
+                    signal::release();
+                    print(words, form, &mut BufWriter::new(std::io::stdout()))
+                }
+            }),
+        };
+        exit = match done {
+            Ok(exit) => status(exit),
+            Err(error) => failed(&error),
+        };
         if exit != Exit::Done {
             break;
         }
@@ -71,14 +93,18 @@ pub(super) fn carry_out(steps: Vec<Step>, mut command: impl FnMut(Vec<OsString>)
 }
 
 /// Puts a file or a connection in the place of standard output.
-fn send_output(output: &Output) -> Result<()> {
+fn send_output(output: &Output, begun: &mut Vec<String>) -> Result<()> {
     let cannot = |what: &str, error| {
         Error::io(format!("ERROR: Cannot open \"{what}\" for writing"), error).exit(Exit::NotCreated)
     };
     match output {
-        Output::Standard => Ok(()),
+        Output::Standard | Output::Error => Ok(()),
         Output::File(path) => {
-            let file = File::create(path).and_then(|file| standard_output::replace(file, path));
+            let again = begun.contains(path);
+            let mut options = File::options();
+            options.write(true).create(true).append(again).truncate(!again);
+            let file = options.open(path).and_then(|file| standard_output::replace(file, path));
+            begun.push(path.clone());
             file.map_err(|error| cannot(path, error))
         }
         Output::Socket(to) => {
@@ -93,18 +119,14 @@ const USAGE: u8 = 64;
 const NO_TARGETS: u8 = 65;
 const UNAVAILABLE: u8 = 69;
 const OS_ERROR: u8 = 71;
-const CANNOT_CREATE: u8 = 73;
 
 /// How pmcstat ends where pmc ends so: by sysexits(3), and without the command's own status.
 pub(super) fn status(exit: Exit) -> Exit {
     match exit {
         Exit::Usage => Exit::Command(USAGE),
-        Exit::Failure => Exit::Command(OS_ERROR),
-        Exit::NotCreated => Exit::Command(CANNOT_CREATE),
+        Exit::Failure | Exit::NotCreated => Exit::Command(OS_ERROR),
         Exit::NotExecutable | Exit::NotFound => Exit::Command(UNAVAILABLE),
-        Exit::Command(status @ (USAGE | NO_TARGETS | UNAVAILABLE | OS_ERROR | CANNOT_CREATE)) => {
-            Exit::Command(status)
-        }
+        Exit::Command(status @ (USAGE | NO_TARGETS | UNAVAILABLE | OS_ERROR)) => Exit::Command(status),
         Exit::Done | Exit::Command(_) | Exit::Signal(_) | Exit::Interrupted(_) => Exit::Done,
     }
 }

@@ -5,10 +5,12 @@
 //! was typed is passed over in silence.
 
 use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 
-use super::NO_TARGETS;
+use super::{NO_TARGETS, OS_ERROR};
 use crate::analysis::request::Pattern;
-use crate::cli::pmcstat::{Counter, Pmcstat};
+use crate::cli::pmcstat::{Counter, Pmcstat, USAGE};
 use crate::error::{Error, Exit, Result};
 use crate::event::Parser;
 use crate::host::{CpuList, Host};
@@ -16,6 +18,7 @@ use crate::recording::launch;
 use crate::recording::plan::Scope;
 use crate::sort;
 use crate::units::S;
+use crate::view::pmcstat::{DEPTH, Form, LeafName};
 
 /// What is done.
 pub(super) enum Answer {
@@ -31,12 +34,44 @@ pub(in crate::command) struct Step {
     pub(super) output: Output,
     /// The letter that pmcstat has for `-o`.
     pub(super) written_by: char,
+    /// The words are those of `pmc script`, and what it reads is printed in this form of pmcstat's.
+    pub(super) form: Option<Form>,
+    /// What is removed behind it.
+    pub(super) log: Option<TemporaryLog>,
+}
+
+/// A log that nobody has named, in a folder of its own, until it has been printed.
+pub(in crate::command) struct TemporaryLog(PathBuf);
+
+impl TemporaryLog {
+    fn new() -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("pmcstat-{}", std::process::id()));
+        // One that a process of this number left, or somebody made for us, is not used.
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(|error| {
+            let doing = format!("ERROR: Cannot open \"{}\" for writing", folder.display());
+            Error::io(doing, error).exit(Exit::NotCreated).try_this("-O FILE, or another folder in TMPDIR")
+        })?;
+        Ok(Self(folder))
+    }
+
+    fn path(&self) -> String {
+        self.0.join("log").display().to_string()
+    }
+}
+
+impl Drop for TemporaryLog {
+    fn drop(&mut self) {
+        // What cannot be removed harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// In the place of standard output.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::command) enum Output {
     Standard,
+    Error,
     File(String),
     Socket(String),
 }
@@ -68,7 +103,15 @@ pub(super) struct Column {
 /// # Errors
 /// Options that break the rules or are not to be had (64); no process of `-t` (65).
 pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<Answer> {
-    let typed = &Pmcstat::parse(words).map_err(|why| Error::usage(format!("ERROR: {why}")))?;
+    let typed = Pmcstat::parse(words).map_err(|why| {
+        let error = Error::usage(format!("ERROR: {why}"));
+        if why.starts_with("illegal option") || why.starts_with("at least") {
+            error.detail(USAGE)
+        } else {
+            error
+        }
+    });
+    let typed = &mut typed?;
     if typed.has('L') {
         return Ok(Answer::Steps(vec![Step::new(["list"], Output::Standard, 'o')], None));
     }
@@ -85,6 +128,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     }
     let pids = targets(typed, host)?;
     check(typed, &pids, host)?;
+    let typed = &*typed;
     let samples = typed.counters.iter().any(|one| one.samples);
     let logs = |one: &Counter| !one.system && (one.log_exit || one.log_cswitch);
     let recorded: Vec<&Counter> = typed.counters.iter().filter(|one| one.samples || logs(one)).collect();
@@ -97,10 +141,11 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         return Err(Error::usage("ERROR: -T shows processes or CPUs")
             .try_this("-O FILE in place of -T; or pmcstat -T -S …"));
     }
-    // What is logged has a table of its own at the end, which takes no second counter.
+    // What is logged has a table of its own at the end, which takes no second counter. Without a log, -o is
+    // for its text.
     let has_columns = counted.iter().any(|one| !logs(one))
         || typed.interval.is_some()
-        || typed.has('o')
+        || typed.has('o') && typed.has('O')
         || counted.iter().any(|one| one.cumulative);
     let columns = (has_columns && !counted.is_empty()).then(|| Columns {
         counters: counted.into_iter().map(column).collect(),
@@ -116,17 +161,39 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             return Err(Error::usage("ERROR: -T shows samples, and no counters beside them")
                 .try_this("-O FILE in place of -T; or pmcstat -p … & pmcstat -T …"));
         }
-        columns => Answer::Steps(vec![record(typed, &recorded, &pids, samples)?], columns),
+        columns if typed.has('T') || typed.has('O') => {
+            Answer::Steps(vec![record(typed, &recorded, &pids, samples, typed.value('O'))?], columns)
+        }
+        columns => {
+            let log = TemporaryLog::new()?;
+            let path = log.path();
+            let mut recording = record(typed, &recorded, &pids, samples, Some(&path))?;
+            // The text says it all.
+            recording.words.splice(1..1, ["-q".into()]);
+            if !samples {
+                recording.words.swap(1, 2);
+            }
+            let output = typed.value('o').filter(|file| *file != "-").map(str::to_owned);
+            let output = output.map_or(Output::Error, Output::File);
+            let text = Step { log: Some(log), ..printed(Form::Records, &path, output, 'o') };
+            Answer::Steps(vec![recording, text], columns)
+        }
     })
 }
 
-/// Checks the texts of the counters as they were typed, before anything is put behind them.
-fn check(typed: &Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
+/// Checks the texts of the counters as they were typed, before anything is put behind them, and finds the
+/// rate of those that have none: FreeBSD's is its tables', else 65536. A clock is sampled at each tick.
+fn check(typed: &mut Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
     let scope = if pids.is_empty() { Scope::Command } else { Scope::Processes(pids.to_vec()) };
     let mut parser = Parser::new(host).measuring(launch::subject(&scope, &typed.command));
-    for counter in &typed.counters {
+    for counter in &mut typed.counters {
         let letter = counter.letter();
-        parser.parse_single(&counter.spec, &format!("-{letter} once for each event"))?;
+        let groups = parser.parse_single(&counter.spec, &format!("-{letter} once for each event"));
+        // pmc_allocate(3) refuses it there.
+        let groups = groups.map_err(|error| Error::from(error).exit(Exit::Command(OS_ERROR)))?;
+        let spec = groups.iter().flat_map(|group| &group.events).next();
+        let of_event = spec.and_then(|spec| spec.tick_ns.map(|_| 1).or(spec.recommended_period));
+        counter.rate = counter.rate.or(of_event);
         if let Some(Err(why)) = counter.cpus.as_ref().map(|cpus| cpus.parse::<CpuList>()) {
             let cpus = counter.cpus.as_deref().unwrap_or_default();
             return Err(Error::usage(format!("ERROR: -c {cpus}: {why}")).try_this("a list such as 0,2, or *"));
@@ -176,16 +243,31 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
             .why("it says which of gprof's files is of which program")
             .try_this("-g -M FILE"));
     }
-    let to = |path: &str| match path {
-        "-" => Output::Standard,
-        path => Output::File(path.to_owned()),
+    // `-` is where -o says.
+    let text = typed.value('o').unwrap_or("-");
+    let to = |path: &str| match (path, text) {
+        ("-", "-") => Output::Standard,
+        ("-", path) | (path, _) => Output::File(path.to_owned()),
+    };
+    let leaf = match (typed.has('A'), typed.has('I')) {
+        (true, _) => LeafName::Address,
+        (false, true) => LeafName::WithOffset,
+        (false, false) => LeafName::Symbol,
     };
     let mut steps = Vec::new();
     if let Some(out) = typed.value('F') {
+        let out = if out == "-" { text } else { out };
         steps.push(Step::new(["export", "--format", "callgrind", "-o", out], Output::Standard, 'F'));
     }
     if let Some(out) = typed.value('G') {
-        steps.push(Step::new(["report", "--stdio", "-g", "caller"], to(out), 'G'));
+        let depth = typed.value('z').map_or(Ok(DEPTH), str::parse).ok().filter(|depth| *depth > 0);
+        let depth = depth.ok_or_else(|| {
+            Error::usage(format!(
+                "ERROR: Illegal callchain depth \"{}\".",
+                typed.value('z').unwrap_or_default()
+            ))
+        })?;
+        steps.push(printed(Form::Callers(leaf, depth), file, to(out), 'G'));
     }
     if typed.has('g') {
         let words = ["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")];
@@ -194,26 +276,17 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
         step.words.extend(typed.value('M').is_none().then(|| "-q".into()));
         steps.push(step);
     }
-    for letter in ['m', 'a'] {
-        let Some(out) = typed.value(letter) else { continue };
-        // -A wants addresses alone, -I where in the function they are.
-        let named = match (typed.has('A'), typed.has('I')) {
-            (true, _) => "",
-            (false, true) => ",sym,symoff",
-            (false, false) => ",sym",
-        };
-        let mut step =
-            Step::new(["script", "-F", &format!("comm,tid,time,event,ip{named},dso")], to(out), letter);
-        step.words.extend((letter == 'm').then(|| "--hide-call-graph".into()));
-        steps.push(step);
+    for (letter, form) in [('m', Form::Functions(leaf)), ('a', Form::Lines)] {
+        steps.extend(typed.value(letter).map(|out| printed(form, file, to(out), letter)));
     }
     let out = typed.value('o');
     if typed.has('T') {
         let mut step = Step::new(["report"], out.map_or(Output::Standard, to), 'o');
         step.words.extend(threshold(typed)?);
         steps.push(step);
-    } else if steps.is_empty() || out.is_some() {
-        steps.push(Step::new(["script"], out.map_or(Output::Standard, to), 'o'));
+    } else if steps.is_empty() || out.is_some_and(|_| !"FGMma".chars().any(|of| typed.value(of) == Some("-")))
+    {
+        steps.push(printed(Form::Records, file, out.map_or(Output::Standard, to), 'o'));
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: several outputs of a log on standard input")
@@ -221,11 +294,14 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
             .try_this("-R FILE"));
     }
     for step in &mut steps {
-        step.words.extend(["-i".into(), file.into()]);
+        if step.form.is_none() {
+            step.words.extend(["-i".into(), file.into()]);
+        }
         for (letter, option) in [('z', "--max-stack"), ('r', "--symfs"), ('i', "--tid")] {
             step.words
                 .extend(typed.value(letter).into_iter().flat_map(|value| [option.into(), value.into()]));
         }
+        step.words.extend(typed.cpus.iter().flat_map(|cpus| ["--cpu".into(), cpus.into()]));
     }
     // Standard output is given away to files, and does not come back.
     sort::by_key(&mut steps, |step| step.output != Output::Standard);
@@ -234,8 +310,20 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
 
 impl Step {
     fn new<'a>(words: impl IntoIterator<Item = &'a str>, output: Output, written_by: char) -> Self {
-        Self { words: words.into_iter().map(OsString::from).collect(), output, written_by }
+        let words = words.into_iter().map(OsString::from).collect();
+        Self { words, output, written_by, form: None, log: None }
     }
+}
+
+/// A log in one of pmcstat's forms.
+fn printed(form: Form, file: &str, output: Output, written_by: char) -> Step {
+    let fields = match form {
+        Form::Lines => "comm,tid,time,event,ip,sym,srcline",
+        Form::Records => "comm,tid,time,period,event,ip",
+        Form::Functions(_) | Form::Callers(..) => "comm,tid,time,event,ip,sym,dso",
+    };
+    let words = ["-F", fields, "--no-inline", "-i", file];
+    Step { form: Some(form), ..Step::new(words, output, written_by) }
 }
 
 /// `-f`, as the tables have it.
@@ -253,8 +341,13 @@ fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
 }
 
 /// Sampling, and logs of counts: a recording, or top.
-fn record(typed: &Pmcstat, counters: &[&Counter], pids: &[u32], samples: bool) -> Result<Step> {
-    let log = typed.value('O');
+fn record(
+    typed: &Pmcstat,
+    counters: &[&Counter],
+    pids: &[u32],
+    samples: bool,
+    log: Option<&str>,
+) -> Result<Step> {
     if typed.has('T') && log.is_some() {
         return Err(Error::usage("ERROR: -T shows samples, and -O keeps them")
             .try_this("-O FILE, then: pmcstat -R FILE -T"));
@@ -265,11 +358,7 @@ fn record(typed: &Pmcstat, counters: &[&Counter], pids: &[u32], samples: bool) -
         (false, true) => vec!["record".to_owned()],
         (false, false) => vec!["stat".to_owned(), "record".to_owned()],
     };
-    if !typed.has('T') {
-        let Some(log) = log else {
-            return Err(Error::usage("ERROR: the log has no file")
-                .try_this("-O FILE, which -R FILE reads (with -G, -F, -m or -a); or -T"));
-        };
+    if let Some(log) = log.filter(|_| !typed.has('T')) {
         words.extend(["-o".to_owned(), if socket.is_some() { "-".to_owned() } else { log.to_owned() }]);
     }
     for counter in counters {
@@ -317,7 +406,7 @@ fn text(counter: &Counter) -> String {
     }
     // Beside what is of processes; where all is of CPUs, -a says it too.
     add(counter.system, "system");
-    add(counter.samples, &format!("period={}", counter.rate));
+    add(counter.samples, &format!("period={}", counter.rate.unwrap_or(65536)));
     add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });
     // -c is of whole CPUs: what counts processes after it goes with them.
     if let Some(cpus) = counter.cpus.as_ref().filter(|_| counter.system) {
@@ -372,8 +461,8 @@ mod tests {
         assert_eq!(
             words("-R log -m map -a - -z 3"),
             [
-                "script -F comm,tid,time,event,ip,sym,dso -i log --max-stack 3",
-                "script -F comm,tid,time,event,ip,sym,dso --hide-call-graph -i log --max-stack 3",
+                "-F comm,tid,time,event,ip,sym,srcline --no-inline -i log --max-stack 3",
+                "-F comm,tid,time,event,ip,sym,dso --no-inline -i log --max-stack 3",
             ]
         );
     }

@@ -90,7 +90,8 @@ fn flag(name: &str, is_set: bool) -> Option<OsString> {
 
 /// What these words would mean to a command.
 fn typed<A: Args>(words: impl IntoIterator<Item = Option<OsString>>) -> Result<A> {
-    cli::typed(words.into_iter().flatten()).map_err(|complaint| usage::error(&complaint, &[], |_| false))
+    cli::typed(words.into_iter().flatten())
+        .map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))
 }
 
 /// The variables that ask the command's runtime for names. Says what is asked, and what cannot be.

@@ -3,6 +3,7 @@
 mod dump;
 mod plan;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -13,9 +14,11 @@ use crate::analysis::script::{ScriptLine, Transcript};
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
+use crate::record::kind;
 use crate::session::Session;
 use crate::symbol::source_text;
 use crate::view;
+use crate::view::pmcstat::LoggedKind;
 use crate::view::script::Writer;
 use crate::view::script::counts::CountLine;
 pub(super) use plan::Plan;
@@ -62,6 +65,52 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     writer.finish(&mut out).and_then(|()| out.finish()).map_err(written)?;
     quality::warn(&session);
     Ok(Exit::Done)
+}
+
+/// Prints a recording in one of pmcstat's forms.
+///
+/// # Errors
+/// When the recording cannot be read, or the output not be written.
+pub(super) fn print_for_pmcstat(
+    mut plan: Plan,
+    form: view::pmcstat::Form,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
+    if form == view::pmcstat::Form::Records {
+        plan.request.records.extend([kind::MMAP, kind::MMAP2, kind::COMM, kind::FORK, kind::EXIT]);
+        plan.request.records.extend([kind::LOST, kind::LOST_SAMPLES]);
+    }
+    let holds_slices = counts::holds_slices(&session);
+    let events = session.reader.events().iter().map(|event| view::pmcstat::LoggedEvent {
+        name: event.name(),
+        kind: match event.attr.period() {
+            0 => LoggedKind::Counted,
+            _ if holds_slices && counts::leads_slices(&event.attr) => LoggedKind::Switches,
+            _ => LoggedKind::Sampled,
+        },
+    });
+    let events = events.collect();
+    let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
+    let mut exits: BTreeMap<i32, BTreeMap<usize, u64>> = BTreeMap::new();
+    for of in counts::at_exits(&session).into_iter().filter(|_| !holds_slices) {
+        let process = exits.entry(of.thread.pid).or_default();
+        of.counts.into_iter().for_each(|(event, count)| *process.entry(event).or_default() += count.value);
+    }
+    let written = |error| Error::output("the log", error);
+    let mut writer = view::pmcstat::Writer::new(form, events, script.places(), exits);
+    writer.begin(out).map_err(written)?;
+    script.entries(&mut |line| {
+        let done = match line {
+            ScriptLine::Sample(entry) => writer.sample(out, entry),
+            ScriptLine::Record(entry, kind, record) => writer.record(out, entry, kind, record),
+            ScriptLine::Dumped(_) | ScriptLine::Torn { .. } => Ok(()),
+        };
+        done.map_err(written)
+    })?;
+    writer.finish(out).and_then(|()| out.flush()).map_err(written)?;
+    quality::warn(&session);
+    Ok(())
 }
 
 /// The counts of `stat record`, round by round.

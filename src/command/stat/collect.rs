@@ -9,13 +9,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::parts;
 use crate::abi::attr::{Flag, kind};
-use crate::abi::generic;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Explanation, Refusal};
 use crate::counter::reservation::LockFile;
 use crate::counter::target::TargetSlot;
-use crate::event::{EventSpec, Hook, Source, Tool};
+use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::cpu::{self, Topology};
 use crate::host::process::Thread;
@@ -190,7 +189,7 @@ impl Shown {
             refused: events.iter().map(|event| event.refused.clone()).collect(),
             blind: events
                 .iter()
-                .map(|event| !event.sees_kernel && is_of_kernel(&event.spec) && !aggregation.is_parted())
+                .map(|event| !event.sees_kernel && event.spec.is_of_kernel() && !aggregation.is_parted())
                 .collect(),
             waits: wait_for_counters(events),
             specs: Vec::new(),
@@ -386,14 +385,6 @@ fn reason(why: Explanation) -> Reason {
     Reason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
 }
 
-/// Whether the kernel raises it for itself alone: in user mode it never happens.
-fn is_of_kernel(spec: &EventSpec) -> bool {
-    const OF_KERNEL: [u64; 3] =
-        [generic::CONTEXT_SWITCHES, generic::CPU_MIGRATIONS, generic::CGROUP_SWITCHES];
-    spec.hook() == Some(Hook::Kernel)
-        || spec.attr().is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
-}
-
 /// Which of these events may wait for a counter of the hardware: not software events among themselves. When
 /// those were off (a cgroup that did not run), there was nothing for them to count.
 fn wait_for_counters(events: &[Column<'_>]) -> Vec<bool> {
@@ -526,7 +517,7 @@ mod tests {
         let zen = Host::rooted(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sysfs/amd-zen"));
         let is_of_kernel = |text: &str| {
             let groups = parse(text, &zen).unwrap();
-            groups.iter().flat_map(|group| &group.events).map(is_of_kernel).collect::<Vec<_>>()
+            groups.iter().flat_map(|group| &group.events).map(EventSpec::is_of_kernel).collect::<Vec<_>>()
         };
         let probes = "kprobe:vfs_read:u,kretprobe:vfs_read:u,uprobe/config=0/u";
         assert_eq!(is_of_kernel(probes), [true, true, false]);
@@ -539,6 +530,6 @@ mod tests {
         let text = "sched:sched_switch:u,page_fault.write,usr,syscalls:sys_enter_read:u";
         let groups = parse(text, &host).unwrap();
         let events = groups.iter().flat_map(|group| &group.events);
-        assert_eq!(events.map(is_of_kernel).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(events.map(EventSpec::is_of_kernel).collect::<Vec<_>>(), [true, true, false]);
     }
 }

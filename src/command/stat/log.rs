@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::collect::{self, Column, Machine, Shown, Span};
 use super::events::Wanted;
-use super::plan::Plan;
+use super::plan::{Plan, To};
 use super::print::Printer;
 use crate::abi::attr::Flag;
 use crate::analysis::counts;
@@ -48,6 +48,13 @@ pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
         return Err(Error::usage(format!("counts are not logged with {option}"))
             .why("a log is of one run, and of the threads of a command or of processes")
             .try_this("pmc stat --log-exit -- COMMAND, or -p PID"));
+    }
+    if let (None, To::File(file)) = (&plan.recording, &plan.output.to)
+        && file.as_os_str() != "-"
+    {
+        return Err(Error::usage("counts are not logged with -o: it names the file of the table")
+            .why("the log would go into perf.data, and move a recording that lies there to perf.data.old")
+            .try_this(format!("pmc stat record -o {} …, whose -o names the log", file.display())));
     }
     let no_hardware = wanted.no_hardware.is_some();
     wanted.groups.retain(|(group, _)| !(no_hardware && group.events.iter().any(EventSpec::takes_counter)));

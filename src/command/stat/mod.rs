@@ -32,6 +32,7 @@ use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
 use crate::counter::refusal::Refusal;
 use crate::counter::reservation::Watcher;
+use crate::counter::{Flags, Mode, allocate};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
@@ -63,6 +64,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
     targets::settle(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
+    check_flags(&wanted, &host)?;
     let is_logged = log::settle(&plan, &mut wanted)?;
     let machine = Machine::new(&host);
     if plan.output.takes_stderr() && plan.verbose == 0 {
@@ -98,6 +100,15 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         machine: &machine,
     };
     if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus() }
+}
+
+/// Refuses call chains of events that only count, as `pmc_allocate(3)` does.
+fn check_flags(wanted: &Wanted, host: &Host) -> Result<()> {
+    let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
+    let Some(spec) = events().find(|spec| spec.qualifiers.callchain) else { return Ok(()) };
+    let flags = Flags { callchain: true, ..Flags::default() };
+    let refused = allocate(spec, Mode::TaskCounting, flags, None).err();
+    refused.map_or(Ok(()), |refusal| Err(targets::explain(*refusal, host)))
 }
 
 /// Two hardware events fit on any PMU; beyond that, where there is a PMU, the kernel is asked.

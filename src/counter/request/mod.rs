@@ -143,7 +143,7 @@ pub fn allocate(
     match (mode.is_system(), cpu) {
         (true, None) => return bad("counting a whole CPU needs the CPU's number", ""),
         (false, Some(_)) => return bad("a counter of a task follows it to any CPU, and takes no number", ""),
-        _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", ""),
+        _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", "pmc record"),
         _ if spec.qualifiers.most_samples.is_some() && spec.qualifiers.inherit == Some(true) => {
             return bad("the kernel stops no event that children inherit", "leave out nr=, or inherit");
         }

@@ -266,6 +266,10 @@ impl EventSwitch for Recorder<'_> {
         self.sources.requests()
     }
 
+    fn takes_counters(&self) -> bool {
+        self.sources.takes_counters()
+    }
+
     fn yielding(&mut self, is_yielding: bool) {
         if is_yielding {
             say::warn(&Warning::CountersLeftAlone);
@@ -544,11 +548,8 @@ impl Recorder<'_> {
             return Ok(());
         }
         let mut record = Encoder::new(0);
-        let command = self.command.map(|pid| (i64::from(pid), launch::comm(&self.plan.course.command)));
-        let mut roots: Vec<(i64, String)> =
-            self.roots.keys().map(|&tid| (i64::from(tid), String::new())).chain(command).collect();
-        roots.truncate(MOST_THREADS);
-        record.thread_map(roots.iter().map(|(tid, comm)| (*tid, comm.as_str())));
+        // The sums are of all threads, each of which has rows of its own: no thread's.
+        record.thread_map([(-1, "")].into_iter());
         record.cpu_map(&[]);
         record.stat_config(&self.file.stat_config);
         let events = self.sources.events();

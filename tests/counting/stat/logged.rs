@@ -229,6 +229,8 @@ fn what_cannot_be_logged_is_said() {
         (&["--log-exit", "-r", "2"], "not logged with -r"),
         (&["-e", "page-faults,log-exit", "-I", "100"], "not logged with -I"),
         (&["--log-exit", "-e", "duration_time"], "no event is left"),
+        (&["--log-exit", "-o", "/no/such/file"], "pmc stat record -o /no/such/file"),
+        (&["-e", "page-faults,log-exit", "-o", "/no/such/file"], "not logged with -o"),
     ] {
         let all = [&["stat"], options, &tree[..]].concat();
         kit::run(&all).expect(2).says(&[words]);

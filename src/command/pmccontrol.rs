@@ -1,0 +1,71 @@
+//! The `pmccontrol` personality: pmc called by that name lists what FreeBSD's pmccontrol(8) lists, and says
+//! what Linux has in the place of the rest. Statuses are those of sysexits(3).
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use crate::cli::getopt::{self, Order, Wrong};
+use crate::error::{Error, Exit, say};
+
+// sysexits(3)
+const USAGE: u8 = 64;
+const UNAVAILABLE: u8 = 69;
+
+const NAME: &str = "pmccontrol";
+/// The letters; those with a colon take a value.
+const LETTERS: &str = "c:d:e:lLs";
+
+/// The command of pmc's, in words, that this process carries out if `pmccontrol` is the name by which it was
+/// started; `None` otherwise.
+pub(super) fn if_named() -> Option<Result<Vec<OsString>, Exit>> {
+    let mut words = std::env::args_os();
+    let program = words.next()?;
+    if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
+        return None;
+    }
+    Some(in_words(words).map_err(|error| {
+        say::error(&error);
+        error.exit_status()
+    }))
+}
+
+fn in_words(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, Error> {
+    let usage = |why: String| {
+        let instead = "pmccontrol -l (counters), -L (events); docs/coming-from-pmcstat.md";
+        Error::usage(format!("ERROR: {why}")).try_this(instead).exit(Exit::Command(USAGE))
+    };
+    let wrong = |wrong| match wrong {
+        Wrong::Unknown(letter) => usage(format!("illegal option -- {letter}")),
+        Wrong::NoValue(letter) => usage(format!("option requires an argument -- {letter}")),
+    };
+    let mut typed = Vec::new();
+    let operands = getopt::read(words, LETTERS, Order::OptionsFirst, wrong, |letter, _| {
+        typed.push(letter);
+        Ok(())
+    })?;
+    if let Some(operand) = operands.first() {
+        return Err(usage(format!("unexpected operand `{}`", operand.to_string_lossy())));
+    }
+    let unavailable = |letter: char, why: &str, instead: &str| {
+        let error = Error::usage(format!("ERROR: option -{letter} is not available on Linux"));
+        Err(error.why(why).try_this(instead).exit(Exit::Command(UNAVAILABLE)))
+    };
+    match typed[..] {
+        ['l'] => Ok(["pmc", "info", "--counters"].map(OsString::from).into()),
+        ['L'] => Ok(["pmc", "list"].map(OsString::from).into()),
+        ['s'] => unavailable(
+            's',
+            "the kernel keeps no such statistics of the whole machine, only of each recording",
+            "pmc report --stats -i FILE: what was lost and throttled",
+        ),
+        [letter @ ('c' | 'd' | 'e'), ..] if typed.iter().all(|letter| "cde".contains(*letter)) => {
+            unavailable(
+                letter,
+                "Linux has no switch of a single counter: events take turns on all of them",
+                "pmc reserve COMMAND, which has PCP's agent release its counters; pmc info shows who holds some",
+            )
+        }
+        [] => Err(usage("one of -l, -L, -s, -c, -d and -e is required".to_owned())),
+        _ => Err(usage("-l, -L and -s cannot be combined with other options".to_owned())),
+    }
+}

@@ -1,0 +1,386 @@
+//! What `pmcstat` prints of a log, in FreeBSD's forms: its records one by one (`-R` alone), the sampled
+//! functions (`-m`), lines of source (`-a`), and callers (`-G`).
+//!
+//! ```text
+//! records     callchain 4711 0x0 1 2 u        -m   0x401136 leaf 0x401126 0x401150
+//!             ...       0x401136              -a   0x401136 leaf /src/a.c:12
+//!             ...       0x401170                   0x401170 main /src/a.c:20
+//!             exitval   0x1 4711 88                --
+//!
+//! -G          @ clock.hard [40 samples]
+//!
+//!             75.00%  [30]       leaf @ /bin/program
+//!              100.0%  [30]        main
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use crate::profile::script::{Entry, Place, Places};
+use crate::record::{Record, kind};
+use crate::text::clean;
+
+/// Callers shown of a function where nothing is said: pmcstat's default.
+pub const DEPTH: usize = 16;
+/// The greatest depth: callers are printed by a function that calls itself.
+const GREATEST_DEPTH: usize = 1024;
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The log's records.
+    Records,
+    /// Sampled addresses with the function and its bounds.
+    Functions(LeafName),
+    /// Each address of each call chain with function and line.
+    Lines,
+    /// Callers of each function, down to this depth.
+    Callers(LeafName, usize),
+}
+
+/// How a sampled function is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeafName {
+    /// By its symbol.
+    Symbol,
+    /// With the offset in it (`-I`).
+    WithOffset,
+    /// By the sampled address (`-A`).
+    Address,
+}
+
+/// An event of the log.
+#[derive(Debug, Clone)]
+pub struct LoggedEvent {
+    /// Its name; untrusted text.
+    pub name: String,
+    /// What its samples are.
+    pub kind: LoggedKind,
+}
+
+/// What the samples of an event are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggedKind {
+    /// Samples.
+    Sampled,
+    /// Counts of a thread from one context switch to the next (`-W`).
+    Counted,
+    /// The context switches at which those are read.
+    Switches,
+}
+
+/// Writes a log.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    form: Form,
+    events: Vec<LoggedEvent>,
+    places: &'a Places,
+    /// Counts of processes at their ends, by event.
+    exits: BTreeMap<i32, BTreeMap<usize, u64>>,
+    /// Callers by event.
+    callers: Vec<CallerNode>,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of this form. `exits`: what each process had counted when it ended, by event.
+    pub fn new(
+        form: Form,
+        events: Vec<LoggedEvent>,
+        places: &'a Places,
+        exits: BTreeMap<i32, BTreeMap<usize, u64>>,
+    ) -> Self {
+        let callers = events.iter().map(|_| CallerNode::default()).collect();
+        Self { form, events, places, exits, callers }
+    }
+
+    /// Writes what stands before the first record.
+    ///
+    /// # Errors
+    /// Those of writing; so below.
+    pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+        let events = self.events.iter().enumerate().filter(|_| self.form == Form::Records);
+        let mut events = events.filter(|(_, event)| event.kind != LoggedKind::Switches);
+        events.try_for_each(|(number, event)| {
+            writeln!(out, "{:<9} {number:#x} \"{}\"", "allocate", clean(&event.name))
+        })
+    }
+
+    /// Writes, or adds up, a sample.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn sample(&mut self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+        let Some(event) = self.events.get(entry.event).filter(|event| event.kind != LoggedKind::Switches)
+        else {
+            return Ok(());
+        };
+        let is_counted = event.kind == LoggedKind::Counted;
+        match self.form {
+            Form::Records if is_counted => self.count(out, "cswval", entry),
+            Form::Records => self.record_of_sample(out, entry),
+            _ if is_counted => Ok(()),
+            Form::Functions(name) => {
+                let Some(place) = self.frames(entry).next() else { return Ok(()) };
+                let (address, start) = (place.address, place.address.wrapping_sub(place.into));
+                match &place.symbol {
+                    None => writeln!(out, "{address:#x} <unknown> 0x0 0x0"),
+                    Some(_) => {
+                        let end = start.wrapping_add(place.size);
+                        writeln!(out, "{address:#x} {} {start:#x} {end:#x}", leaf_name(place, name))
+                    }
+                }
+            }
+            Form::Lines => {
+                for place in self.frames(entry) {
+                    let address = place.address;
+                    let (file, line) =
+                        place.source.as_ref().map_or(("??", 0), |(file, line)| (&**file, *line));
+                    match &place.symbol {
+                        None => writeln!(out, "{address:#x} <unknown> ??:0"),
+                        Some(symbol) => {
+                            writeln!(out, "{address:#x} {} {}:{line}", clean(symbol), clean(file))
+                        }
+                    }?;
+                }
+                writeln!(out, "--")
+            }
+            Form::Callers(name, depth) => {
+                let places = self.places;
+                let frames = entry.places.iter().filter_map(|number| places.at(*number).last());
+                let mut node = &mut self.callers[entry.event];
+                node.samples += 1;
+                for (level, place) in frames.take(depth.min(GREATEST_DEPTH)).enumerate() {
+                    let name = if level == 0 { name } else { LeafName::Symbol };
+                    node = node.callers.entry(CallerKey::of(place, name)).or_default();
+                    node.samples += 1;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a record that is no sample.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn record(
+        &mut self,
+        out: &mut dyn Write,
+        entry: &Entry<'_>,
+        number: u32,
+        record: &Record<'_>,
+    ) -> io::Result<()> {
+        if self.form != Form::Records {
+            return Ok(());
+        }
+        let text = |bytes: &[u8]| clean(&String::from_utf8_lossy(bytes)).into_owned();
+        match record {
+            Record::Mmap(map) => {
+                writeln!(out, "{:<9} {} {:#x} \"{}\"", "map-in", map.thread.pid, map.addr, text(map.name))
+            }
+            Record::Mmap2(mapped) => {
+                let map = &mapped.map;
+                writeln!(out, "{:<9} {} {:#x} \"{}\"", "map-in", map.thread.pid, map.addr, text(map.name))
+            }
+            Record::Comm(comm) if comm.is_exec => {
+                writeln!(out, "{:<9} {} \"{}\"", "exec", comm.thread.pid, text(comm.comm))
+            }
+            Record::Fork(task) if task.thread.pid != task.parent.pid => {
+                writeln!(out, "{:<9} {} {}", "fork", task.parent.pid, task.thread.pid)
+            }
+            Record::Exit(task) if task.thread.pid == task.thread.tid => {
+                self.exit(out, task.thread.pid)?;
+                writeln!(out, "{:<9} {}", "exit", task.thread.pid)
+            }
+            Record::Lost(lost) => writeln!(out, "{:<9} {}", "drop", lost.lost),
+            Record::LostSamples(lost) => writeln!(out, "{:<9} {lost}", "drop"),
+            Record::Read(_) if number == kind::READ => self.count(out, "cswval", entry),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what can only be said at the end.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match self.form {
+            Form::Records => {
+                while let Some(pid) = self.exits.keys().next().copied() {
+                    self.exit(out, pid)?;
+                }
+                writeln!(out, "closelog")
+            }
+            Form::Callers(..) => {
+                for (event, root) in
+                    self.events.iter().zip(&self.callers).filter(|(_, root)| root.samples > 0)
+                {
+                    writeln!(out, "@ {} [{} samples]\n", clean(&event.name), root.samples)?;
+                    for (key, node) in root.sorted() {
+                        let mut dso = None;
+                        node.write(out, key, 0, root.samples, &mut dso)?;
+                        writeln!(out)?;
+                    }
+                }
+                Ok(())
+            }
+            Form::Functions(_) | Form::Lines => Ok(()),
+        }
+    }
+
+    fn record_of_sample(&self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+        let (event, pid) = (entry.event, entry.pid.unwrap_or(-1));
+        let is_user = self.frames(entry).next().is_none_or(|place| !place.in_kernel);
+        let level = if is_user { 'u' } else { 's' };
+        if !entry.has_chain {
+            let address = self.frames(entry).next().map_or(0, |place| place.address);
+            return writeln!(out, "{:<9} {event:#x} {pid} {address:#x} {level}", "sample");
+        }
+        let cpu = entry.cpu.map_or(-1, i64::from);
+        let count = self.frames(entry).count();
+        writeln!(out, "{:<9} {pid} {event:#x} {cpu} {count} {level}", "callchain")?;
+        let mut frames = self.frames(entry);
+        frames.try_for_each(|place| writeln!(out, "{:<9} {:#x}", "...", place.address))
+    }
+
+    fn count(&self, out: &mut dyn Write, word: &str, entry: &Entry<'_>) -> io::Result<()> {
+        let (pid, value) = (entry.pid.unwrap_or(-1), entry.period.unwrap_or(0));
+        writeln!(out, "{word:<9} {:#x} {pid} {value}", entry.event)
+    }
+
+    fn exit(&mut self, out: &mut dyn Write, pid: i32) -> io::Result<()> {
+        let counts = self.exits.remove(&pid).unwrap_or_default();
+        counts
+            .into_iter()
+            .try_for_each(|(event, value)| writeln!(out, "{:<9} {event:#x} {pid} {value}", "exitval"))
+    }
+
+    /// What stands at each address, without what was inlined there.
+    fn frames(&self, entry: &Entry<'_>) -> impl Iterator<Item = &'a Place> {
+        let (places, numbers) = (self.places, entry.places.to_vec());
+        numbers.into_iter().filter_map(move |number| places.at(number).last())
+    }
+}
+
+fn leaf_name(place: &Place, name: LeafName) -> String {
+    match (&place.symbol, name) {
+        (Some(symbol), LeafName::Symbol) => clean(symbol).into_owned(),
+        (Some(symbol), LeafName::WithOffset) => format!("{}+{:#x}", clean(symbol), place.into),
+        _ => format!("{:#x}", place.address),
+    }
+}
+
+/// A function among the callers of another.
+#[derive(Debug, Default)]
+struct CallerNode {
+    samples: u64,
+    callers: HashMap<CallerKey, CallerNode>,
+}
+
+/// Which function: its name, or the address, and the file that it is in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct CallerKey {
+    name: String,
+    dso: Option<Arc<str>>,
+}
+
+impl CallerKey {
+    fn of(place: &Place, name: LeafName) -> Self {
+        Self { name: leaf_name(place, name), dso: place.dso.clone() }
+    }
+}
+
+impl CallerNode {
+    /// The callers, those with most samples first.
+    fn sorted(&self) -> Vec<(&CallerKey, &Self)> {
+        let mut all: Vec<(&CallerKey, &Self)> = self.callers.iter().collect();
+        all.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.samples.cmp(&of_a.samples).then_with(|| a.cmp(b)));
+        all
+    }
+
+    /// `dso`: the file that was named last.
+    fn write<'k>(
+        &'k self,
+        out: &mut dyn Write,
+        key: &'k CallerKey,
+        depth: usize,
+        total: u64,
+        dso: &mut Option<&'k Arc<str>>,
+    ) -> io::Result<()> {
+        let share = match self.samples == total {
+            true => "100.0%".to_owned(),
+            false => format!("{:05.2}%", 100.0 * self.samples as f64 / total as f64),
+        };
+        let samples = format!(" [{}] ", self.samples);
+        write!(out, "{:depth$}{share} {samples:<12}{:depth$}{}", "", "", key.name)?;
+        match key.dso.as_ref().filter(|own| *dso != Some(*own)) {
+            Some(own) => writeln!(out, " @ {}", clean(own))?,
+            None => writeln!(out)?,
+        }
+        *dso = key.dso.as_ref().or(*dso);
+        self.sorted()
+            .into_iter()
+            .try_for_each(|(key, node)| node.write(out, key, depth + 1, self.samples, dso))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(symbol: &str, address: u64, into: u64) -> Place {
+        let (symbol, dso) = (Some(Arc::from(symbol)), Some(Arc::from("/bin/program")));
+        Place { symbol, dso, address, into, size: 0x2a, ..Place::default() }
+    }
+
+    fn written(form: Form, places: &Places, entries: &[Entry<'_>]) -> String {
+        let event = LoggedEvent { name: "clock.hard".to_owned(), kind: LoggedKind::Sampled };
+        let exits = BTreeMap::from([(7, BTreeMap::from([(0, 88)]))]);
+        let mut writer = Writer::new(form, vec![event], places, exits);
+        let mut out = Vec::new();
+        writer.begin(&mut out).unwrap();
+        entries.iter().for_each(|entry| writer.sample(&mut out, entry).unwrap());
+        writer.finish(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn each_form_is_freebsds() {
+        let mut places = Places::default();
+        places.push([place("leaf", 0x401136, 0x10)]);
+        places.push([Place { source: Some((Arc::from("/src/a.c"), 20)), ..place("main", 0x401170, 4) }]);
+        places.push([Place { address: 0xdead, ..Place::default() }]);
+        let entry = |places: &'static [u32]| Entry {
+            pid: Some(7),
+            cpu: Some(1),
+            places,
+            has_chain: true,
+            ..Entry::default()
+        };
+        let entries = [entry(&[0, 1]), entry(&[0, 1]), entry(&[0]), entry(&[2])];
+        let of = |form| written(form, &places, &entries);
+        let records = of(Form::Records);
+        let lines: Vec<&str> = records.lines().collect();
+        assert_eq!(lines[0], "allocate  0x0 \"clock.hard\"");
+        assert_eq!(lines[1..4], ["callchain 7 0x0 1 2 u", "...       0x401136", "...       0x401170"]);
+        assert_eq!(lines[lines.len() - 2..], ["exitval   0x0 7 88", "closelog"]);
+        let name = LeafName::Symbol;
+        let functions = of(Form::Functions(name));
+        assert_eq!(functions.lines().next(), Some("0x401136 leaf 0x401126 0x401150"));
+        assert!(functions.ends_with("0xdead <unknown> 0x0 0x0\n"), "{functions}");
+        let offset = of(Form::Functions(LeafName::WithOffset));
+        assert!(offset.starts_with("0x401136 leaf+0x10 "), "{offset}");
+        let lines = of(Form::Lines);
+        assert!(lines.starts_with("0x401136 leaf ??:0\n0x401170 main /src/a.c:20\n--\n"), "{lines}");
+        let callers = of(Form::Callers(name, DEPTH));
+        assert!(
+            callers.starts_with(
+                "@ clock.hard [4 samples]\n\n75.00%  [3]        leaf @ /bin/program\n 66.67%  [2]         main\n\n"
+            ),
+            "{callers}"
+        );
+        let leaf = of(Form::Callers(name, 1));
+        assert!(!leaf.contains("main") && leaf.contains("25.00%  [1]        0xdead\n"), "{leaf}");
+    }
+}
