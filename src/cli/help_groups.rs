@@ -342,9 +342,7 @@ const HELPS: &[Help] = &[
                     "column-widths",
                     "ns",
                     "raw-trace",
-                    "verbose",
                     "quiet",
-                    "force",
                 ],
             ),
         ],
@@ -501,7 +499,7 @@ const HELPS: &[Help] = &[
         usual: &[
             "input",
             "symbol",
-            "dso",
+            "dsos",
             "comms",
             "pid",
             "cpu",
@@ -521,7 +519,7 @@ const HELPS: &[Help] = &[
             "json",
         ],
         groups: &[
-            ("Functions", &["symbol", "dso", "dsos", "functions", "skip-missing"]),
+            ("Functions", &["symbol", "dsos", "functions", "skip-missing"]),
             ("Filters", &["comms", "pid", "tid", "cpu", "time", "no-join"]),
             (
                 "Rows and columns",
@@ -547,7 +545,7 @@ const HELPS: &[Help] = &[
                 ],
             ),
             ("Files", &["symfs", "kallsyms", "vmlinux", "no-cache", "debuginfod", "no-debuginfod", "kcore"]),
-            ("Output", &["tui", "theme", "stdio", "stdio2", "color", "json", "verbose", "quiet"]),
+            ("Output", &["tui", "theme", "stdio", "stdio2", "color", "json", "quiet"]),
         ],
     },
 ];

@@ -12,7 +12,7 @@
 use std::io::{self, Write};
 
 use super::{Layout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
-use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict, tree::Node};
+use crate::profile::diff::{Comparison, Compute, Event, Line, Verdict, tree::Node};
 use crate::profile::sampled::{Cell, CodeKind, SortKey, Value};
 use crate::sort;
 use crate::terminal::theme::Role;
@@ -554,7 +554,7 @@ fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::diff::{File, tree::Tree};
+    use crate::profile::diff::{Change, File, tree::Tree};
     use crate::profile::statistics::proportions::Difference;
     use crate::view::report::Form;
 
