@@ -2092,7 +2092,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2178,7 +2178,15 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --warmup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --pre)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prepare)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2298,7 +2306,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat__subcmd__record)
-            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --no-pager --event --pfm-events --perfevent-conf --filter --cputype --pmu-filter --metric-no-group --metric-no-merge --no-inherit --children --user-kernel --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --warmup --sync --table --null --prepare --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --show-output --log-exit --log-cswitch --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --metric-no-threshold --openmetrics --affinity --hybrid-merge --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2384,7 +2392,15 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --warmup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --pre)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prepare)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2970,9 +2986,25 @@ _pmc_value() {
     return 0
 }
 
+# Completes what stands behind `--`: a program, then what its own completion offers (or files).
+_pmc_command() {
+    local line=${COMP_LINE:0:COMP_POINT} word at
+    [[ $line == *" -- "* ]] || return 1
+    word=${line##*[[:blank:]]}
+    if [[ ${line#*" -- "} == "$word" ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$word" | sort -u)
+    elif declare -F _command_offset >/dev/null; then
+        for ((at = 1; at < COMP_CWORD; at++)); do
+            [[ ${COMP_WORDS[at]} != -- ]] || break
+        done
+        _command_offset $((at + 1))
+    fi
+    return 0
+}
+
 _pmc_with_values() {
     COMPREPLY=()
-    _pmc_value || _pmc "$@"
+    _pmc_command || _pmc_value || _pmc "$@"
 }
 
 complete -F _pmc_with_values -o nosort -o bashdefault -o default pmc

@@ -87,7 +87,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count ever
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pre -d 'Run this shell command before each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l warmup -d 'With -r or --vs: run the command N times without counting first' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pre -l prepare -d 'Run this shell command before each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l post -d 'Run this shell command after each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-count -d 'With -I: end after this many intervals' -r
@@ -127,7 +128,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'Show what the commands write in every run of -r, --vs and --exact, not only in the first'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-exit -d 'Record what each thread has counted when it ends (into perf.data, or with `stat record` into -o FILE)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-cswitch -d 'Record what each thread counts from one context switch to the next, and until it ends'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
@@ -170,7 +171,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s C -l cpu -d 'Cou
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pre -d 'Run this shell command before each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l warmup -d 'With -r or --vs: run the command N times without counting first' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pre -l prepare -d 'Run this shell command before each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l post -d 'Run this shell command after each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-count -d 'With -I: end after this many intervals' -r
@@ -210,7 +212,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'Show what the commands write in every run of -r, --vs and --exact, not only in the first'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-exit -d 'Record what each thread has counted when it ends (into perf.data, or with `stat record` into -o FILE)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-cswitch -d 'Record what each thread counts from one context switch to the next, and until it ends'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
@@ -641,7 +643,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'What is computed: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text where all recordings have it, else delta-abs]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the base (0) or by the change of the first, second … recording after it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Leave out rows below this percentage in all recordings' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, how many of the hottest call chains of each recording [default: 10]' -r
@@ -1070,6 +1072,16 @@ function __pmc_numbers
         and printf '%s%s\t%s\n' "$head" (string replace -r -- '.*/' '' $folder) "$name"
     end
 end
+
+# The candidates for what stands behind `--`, as if it stood alone.
+function __pmc_command
+    set -l words (commandline -opc)
+    set -l at (contains -i -- -- $words)
+    or return
+    set -e words[1..$at]
+    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
+end
+complete -c pmc -n 'contains -- -- (commandline -opc)' -f -a '(__pmc_command)'
 
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'

@@ -13,6 +13,7 @@ use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::diff::{self, Comparison, Compute, Event, streams};
+use crate::profile::sampled::trust;
 use crate::profile::sampled::{self, Cell, Order, Query, SortKey, StackProfile, StringId, StringTable};
 use crate::session::Session;
 use crate::symbol::Depth;
@@ -35,8 +36,8 @@ pub struct DiffRequest {
     pub tree: bool,
     /// Whole call chains instead of rows: so many of the hottest of each recording.
     pub streams: Option<usize>,
-    /// What a difference is.
-    pub compute: Compute,
+    /// What a difference is; `None`: of times where all recordings have them, else of shares.
+    pub compute: Option<Compute>,
     /// What rows are sorted by: the base (0), or the difference of the first, second … recording after it.
     pub order: usize,
 }
@@ -101,6 +102,8 @@ fn read(
     let is_deep = has_tree || by_stream || asked.needs_deep_names();
     let depth = if is_deep { Depth::Inlines } else { Depth::Names };
     let mut named = analysis.name(depth, std::mem::take(texts), progress);
+    analysis.assess(&mut named, false);
+    let quality = named.quality();
     let query = Query {
         keys: asked.keys.clone(),
         // A branch that is too small in one recording may be large in the other: none is left out here.
@@ -119,7 +122,12 @@ fn read(
     let path = path.display().to_string();
     Ok(DiffSide {
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
-        file: diff::File { path, samples: analysis.sample_count(), lost: quality::lost(&session) },
+        file: diff::File {
+            path,
+            samples: analysis.sample_count(),
+            lost: quality::lost(&session),
+            trust: trust::statement(&quality.trust, &quality.modules).summary,
+        },
         events,
     })
 }
@@ -159,6 +167,15 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
             .why("events are matched by name")
             .try_this("record both with the same -e"));
     }
+    let are_times = names.iter().all(|name| sampled::is_clock(name));
+    let compute = match request.compute {
+        None if are_times => Compute::Time,
+        Some(Compute::Time) if !are_times => {
+            return Err(Error::usage(format!("-c time: {} counts no time", clean(&names.join(", "))))
+                .try_this("-c delta-abs, or record both with -e cpu-clock"));
+        }
+        typed => typed.unwrap_or_default(),
+    };
     for side in &sides {
         for event in
             side.events.iter().filter(|event| !names.contains(&event.name) && event.total.samples > 0)
@@ -184,9 +201,9 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
             rows.push(row);
             trees.push(tree);
         }
-        let mut event = diff::compare(&name, &rows, request.compute, request.order, &texts);
+        let mut event = diff::compare(&name, &rows, compute, request.order, &texts);
         if trees.iter().filter(|tree| tree.is_some()).count() > 1 && trees[0].is_some() {
-            event.tree = Some(diff::tree::overlay(&trees, &event.totals, request.compute));
+            event.tree = Some(diff::tree::overlay(&trees, &event.totals, compute));
         }
         match request.streams {
             Some(most) => streams::keep_hottest(&mut event, most),
@@ -199,7 +216,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         keys: request.analysis.keys.clone(),
         by_stream: request.streams.is_some(),
         files,
-        compute: request.compute,
+        compute,
         events,
         notes,
     })

@@ -3,11 +3,13 @@
 //!
 //! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
 
+use super::has_chains;
 use super::symbols::Symbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::error::{Warning, say};
-use crate::profile::sampled::quality::{Ends, StackCounts};
+use crate::profile::sampled::quality::{Ends, StackCounts, Unsampled};
 use crate::profile::sampled::{self, ModuleQuality};
+use crate::record::kind;
 use crate::session::{Samples, Session};
 use crate::sort;
 
@@ -19,7 +21,9 @@ const REMEDY_FROM: u64 = 200;
 
 /// What was lost, in samples, or else in records of any kind.
 pub fn lost(session: &Session) -> u64 {
-    session.facts.lost_samples.max(session.facts.lost_records)
+    // The same losses told in two ways: by records, and by the counters themselves.
+    let facts = &session.facts;
+    facts.lost_samples.max(facts.lost_by_events).max(facts.lost_records)
 }
 
 /// What is worth knowing about the file.
@@ -109,6 +113,21 @@ fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
     (mode, mode.is_some() && bytes.parse() == Ok(LARGEST_STACK_COPY))
 }
 
+/// What the command counted beside what its samples stand for. Where some were left out it is not known.
+fn unsampled(session: &Session, samples: &Samples) -> Option<Unsampled> {
+    let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
+    if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {
+        return None;
+    }
+    let meta = session.reader.features().meta_info.as_ref()?;
+    session.reader.events().iter().enumerate().zip(&samples.totals).find_map(|((at, event), total)| {
+        let is_time = sampled::is_clock(&event.name());
+        let is_of_cpu = is_time || event.name().starts_with("cycles");
+        let counted = meta.counted(at).filter(|_| is_of_cpu)?;
+        Some(Unsampled { counted, sampled: total.period, is_time })
+    })
+}
+
 /// The facts of the trust line.
 pub(super) fn trust(
     session: &Session,
@@ -139,6 +158,8 @@ pub(super) fn trust(
             .lost_samples
             .max(session.facts.lost_by_events.saturating_add(samples.lost)),
         lost_records: session.facts.lost_records,
+        chains_unread: !has_stacks && has_chains(&session.reader),
+        unsampled: unsampled(session, samples),
         throttled: session.facts.throttled,
         yielded_ns: session.facts.yielded_ns,
         unknown: session.index.unknown_samples,

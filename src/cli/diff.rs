@@ -28,9 +28,10 @@ pub struct Diff {
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
-    /// What is computed: delta, delta-abs, ratio, or wdiff:W1,W2
-    #[arg(short, long, value_name = "HOW", default_value = "delta-abs")]
-    pub compute: String,
+    /// What is computed: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text where all
+    /// recordings have it, else delta-abs]
+    #[arg(short, long, value_name = "HOW")]
+    pub compute: Option<String>,
 
     /// Sort by the base (0) or by the change of the first, second … recording after it
     #[arg(short, long, value_name = "N", default_value_t = 1)]

@@ -13,6 +13,7 @@ pub mod evlist;
 pub mod export;
 pub(crate) mod getopt;
 pub mod help;
+pub mod help_groups;
 pub mod info;
 pub mod inject;
 pub mod kallsyms;
@@ -115,7 +116,7 @@ macro_rules! commands {
 /// A command with its options, perf's too, once it is needed; what the list of commands says about it stays.
 fn filled<A: Args>(command: clap::Command) -> clap::Command {
     let about = command.get_about().cloned();
-    let filled = perf_options::add(A::augment_args(command));
+    let filled = help_groups::grouped(perf_options::add(A::augment_args(command)));
     match about {
         Some(about) => filled.about(about).long_about(None::<&str>),
         None => filled,

@@ -16,7 +16,8 @@ Examples:
   pmc profile -- ./program              record it, then look at it on the screen
   pmc profile -p firefox --duration 5s  what runs under that name, for five seconds
   pmc profile -a --duration 10s         the whole machine
-  pmc profile -- make | less            in a pipe: a page of text
+  pmc profile -- gzip -c F >F.gz        the report goes to stderr: F.gz is gzip's
+  pmc profile -- make 2>&1 | less       the command's output, then the report
   pmc profile --html make.html -- make  a page for a colleague
 It is pmc record --call-graph auto,65528 -F 999, then pmc report or pmc export; these have more options."
 )]
@@ -76,6 +77,6 @@ pub struct Profile {
     pub quiet: bool,
 
     /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

@@ -272,6 +272,6 @@ pub struct Record {
     pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
 
     /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<std::ffi::OsString>,
 }

@@ -153,6 +153,10 @@ pub struct Report {
     #[arg(skip)]
     pub is_page: bool,
 
+    /// Text goes to standard error: standard output is the profiled command's.
+    #[arg(skip)]
+    pub to_stderr: bool,
+
     /// Paths of source files in full
     #[arg(long)]
     pub full_source_path: bool,

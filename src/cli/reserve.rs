@@ -57,6 +57,6 @@ pub struct Reserve {
     pub version: (),
 
     /// What to run while the counters are reserved
-    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

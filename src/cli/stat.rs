@@ -306,6 +306,16 @@ pub struct Counted {
     #[arg(short = 'r', long = "repeat", value_name = "N")]
     pub repeat: Option<u32>,
 
+    /// With -r or --vs: run the command N times without counting first
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true,
+        conflicts_with = "interval"
+    )]
+    pub warmup: u32,
+
     /// Have the kernel write everything to disk before each run, as sync(1) does
     #[arg(short = 'S', long)]
     pub sync: bool,
@@ -319,7 +329,7 @@ pub struct Counted {
     pub null: bool,
 
     /// Run this shell command before each run
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, visible_alias = "prepare", value_name = "COMMAND")]
     pub pre: Option<String>,
 
     /// Run this shell command after each run
@@ -355,8 +365,7 @@ pub struct Counted {
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub vs: Vec<String>,
 
-    /// At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the
-    /// first
+    /// Show what the commands write in every run of -r, --vs and --exact, not only in the first
     #[arg(long)]
     pub show_output: bool,
 
@@ -381,6 +390,6 @@ pub struct Counted {
     pub reserve: String,
 
     /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<std::ffi::OsString>,
 }

@@ -244,6 +244,6 @@ pub struct Top {
 
     /// Start this command, with its arguments, and sample it until it ends; what it would write on the screen
     /// is thrown away
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write, stdout};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -20,8 +21,8 @@ pub(super) struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// Has something written there; only its owner can read the new file, whoever could read a former one.
-    /// What is no file (a pipe, a terminal) is written to.
+    /// Has something written there, into a new file: with the permissions that the umask leaves, or those of
+    /// the file that it replaces. What is no file (a pipe, a terminal) is written to.
     ///
     /// # Errors
     /// What `write` says, and when it cannot be written; what was there before is then still there.
@@ -33,6 +34,7 @@ impl Destination<'_> {
         let refused = |error| Error::create(option, path, error);
         let failed = |error| Error::output(path.display(), error);
         let there = fs::metadata(path);
+        let mode = there.as_ref().map_or(0o666, |former| former.mode() & 0o777);
         if keeps && (there.is_ok() || path.is_symlink()) {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
             return Err(error.try_this("-f, which writes over it"));
@@ -43,7 +45,7 @@ impl Destination<'_> {
         }
         // Through a link its target is replaced, not the link.
         let new = Replacement::new(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        all(new.create(0o600).map_err(refused)?, write, failed)?;
+        all(new.create(mode).map_err(refused)?, write, failed)?;
         new.put().map_err(failed)
     }
 

@@ -46,6 +46,7 @@ use std::io::Write;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
 
+use crate::cli::help_groups::brief;
 use crate::cli::perf_only::{FREEBSD_ONLY, PERF_ONLY};
 use crate::cli::perf_options::{self, Answer};
 use crate::cli::persist::PersistCommand;
@@ -98,8 +99,14 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
+    let brief = brief_help(&words);
     let (mut cli, matches) = match parse(words) {
         Ok(typed) => typed,
+        Err(answer) if answer.kind() == ErrorKind::DisplayHelp => {
+            return brief
+                .and_then(|mut brief| brief.print_help().ok())
+                .map_or_else(|| show(&answer), |()| Exit::Done);
+        }
         Err(answer) => return show(&answer),
     };
     let ran = answer_perf_options(&matches)
@@ -114,10 +121,26 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
     }
 }
 
+/// The help of `-h`, where a command is asked for it: the options that most people use.
+fn brief_help(words: &[OsString]) -> Option<clap::Command> {
+    let own = words.split(|word| word == "--").next()?;
+    if !own.iter().any(|word| word == "-h") {
+        return None;
+    }
+    let mut parser = Cli::command();
+    let name = own.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
+    parser.build();
+    brief(parser.find_subcommand(name)?.clone())
+}
+
 /// What the parser has to say instead of a command.
 fn show(answer: &clap::Error) -> Exit {
     // Help, and the version, are no errors; the list of commands stands for want of one.
-    if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand {
+    let wants_command = matches!(
+        answer.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if !answer.use_stderr() || wants_command {
         let _ = answer.print();
         return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
     }

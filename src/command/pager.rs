@@ -1,10 +1,11 @@
-//! Results on standard output, through a pager where a person would see only the last screen of them.
+//! Results on standard output, or on standard error, through a pager where a person would see only the last
+//! screen of them.
 //!
 //! Receives what views write, and what was said about paging. Text that fits the terminal, and all that goes
 //! elsewhere, is printed as it is; pages are left to the pager, which is perf's: `PERF_PAGER`, `PAGER`, then
 //! `pager` and `less`, with `LESS=FRSX`.
 
-use std::io::{self, BufWriter, ErrorKind, Stdout, Write, stdout};
+use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +25,7 @@ pub(super) struct Output(To);
 
 enum To {
     /// No terminal, no pager, or one that did not start.
-    Plain(BufWriter<Stdout>),
+    Plain(BufWriter<Box<dyn Write>>),
     /// So far it fits the terminal, where so many lines are left.
     Held {
         text: Vec<u8>,
@@ -35,6 +36,15 @@ enum To {
 }
 
 impl Output {
+    /// Standard output, paged if it is a terminal; or standard error, which is never paged: a pager writes to
+    /// standard output.
+    pub(super) fn to(stream: Stream) -> Self {
+        match stream {
+            Stream::Error => Self(plain(stderr())),
+            Stream::Input | Stream::Output => Self::new(),
+        }
+    }
+
     /// Standard output, paged if it is a terminal.
     pub(super) fn new() -> Self {
         let is_paged = ALLOWED.load(Ordering::Relaxed)
@@ -44,7 +54,7 @@ impl Output {
         let lines = Stream::Output.size().map_or(24, |(_, lines)| lines).saturating_sub(1);
         Self(match is_paged {
             true => To::Held { text: Vec::new(), left: lines.into() },
-            false => To::Plain(BufWriter::with_capacity(1 << 16, stdout())),
+            false => plain(stdout()),
         })
     }
 
@@ -83,7 +93,7 @@ impl Write for Output {
                     return Ok(bytes.len());
                 }
                 let text = std::mem::take(text);
-                self.0 = Pager::start().map_or_else(|_| To::Plain(BufWriter::new(stdout())), To::Paged);
+                self.0 = Pager::start().map_or_else(|_| plain(stdout()), To::Paged);
                 self.write_all(&text).map(|()| bytes.len())
             }
             To::Finished => Err(ErrorKind::BrokenPipe.into()),
@@ -104,6 +114,10 @@ impl Drop for Output {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+fn plain(to: impl Write + 'static) -> To {
+    To::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
 }
 
 /// The keys that are the pager's while it runs.

@@ -3,7 +3,6 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::error::{Error, Exit, Result};
@@ -68,8 +67,7 @@ pub(in crate::command) fn show(
     }
 }
 
-/// Writes what the screen shows (stacks of this event, or the answer of a table) to a new file that only its
-/// owner can read.
+/// Writes what the screen shows (stacks of this event, or the answer of a table) to a new file.
 ///
 /// # Errors
 /// When the file is there already or cannot be written.
@@ -91,7 +89,7 @@ pub(in crate::command) fn export(
         before: None,
     };
     let doing = || format!("writing {}", path.display());
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
     let mut out = BufWriter::new(file.map_err(|error| Error::io(doing(), error))?);
     view::export::write(&mut out, format, &contents)
         .and_then(|()| out.flush())

@@ -415,7 +415,8 @@ features! {
     34 CLN_SIZE cache_line: Raw;
     /// simpleperf's symbols of the device's files; see [`DeviceFile`].
     128 FILE device_files: Raw;
-    /// What simpleperf says of itself, the device and its events (`FEAT_META_INFO`).
+    /// What simpleperf says of itself, the device and its events (`FEAT_META_INFO`); in pmc's recordings,
+    /// what events counted.
     129 META_INFO meta_info: MetaInfo;
     /// The device's files again, in the form of newer simpleperfs.
     132 FILE2 device_files2: Raw;

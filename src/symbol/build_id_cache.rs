@@ -81,14 +81,41 @@ impl BuildIdCache {
         }
         let Some((path, file, is_ours)) = open_of_build(module, id) else { return Ok(false) };
         let name = if is_ours { &path } else { locate::strip_deleted(&module.path) };
+        self.keep_open(name, id, &file, is_ours.then_some(&path), |found| {
+            locate::complete(module, options, found)
+        })
+    }
+
+    /// Keeps a copy of an open file that has this build-id, unless it is kept already; whether it was not.
+    /// `name`: its path, as the process sees it that mapped it.
+    ///
+    /// # Errors
+    /// As [`BuildIdCache::keep`].
+    pub fn keep_copy(&self, name: &Path, id: BuildId, file: &File) -> Result<bool> {
+        if self.0 == Path::new("/dev/null") || self.holds(id) {
+            return Ok(false);
+        }
+        self.keep_open(name, id, file, None, |_| ())
+    }
+
+    /// `ours`: where we see the file, so that it can be linked; `complete` looks for its debug file.
+    fn keep_open(
+        &self,
+        name: &Path,
+        id: BuildId,
+        file: &File,
+        ours: Option<&PathBuf>,
+        complete: impl FnOnce(&mut locate::ModuleFiles),
+    ) -> Result<bool> {
         if name.components().any(|part| part == Component::ParentDir) {
             return Ok(false);
         }
         let folder = self.entry_folder(name, id)?;
-        self.put(&folder.join("elf"), |to| link_or_copy(is_ours.then_some(&path), &file, to))?;
-        let binary = FileMap::of(&file).ok().map(|map| Image::mapped(&path, map));
+        self.put(&folder.join("elf"), |to| link_or_copy(ours, file, to))?;
+        let binary =
+            FileMap::of(file).ok().map(|map| Image::mapped(ours.map_or(name, PathBuf::as_path), map));
         let mut found = locate::ModuleFiles { binary, ..Default::default() };
-        locate::complete(module, options, &mut found);
+        complete(&mut found);
         if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
             let real = fs::canonicalize(&debug).unwrap_or(debug);
             // Whoever analyses here finds it where it is: it is worth no copy.

@@ -1,10 +1,12 @@
 //! The build-id of what a record says was mapped, found where it lies: for records that do not tell it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{BuildId, Image, elf, kernel};
+use crate::sys::file_map::FileMap;
 
 /// Whether a mapping's name is the path of a file.
 pub fn is_path(name: &[u8]) -> bool {
@@ -27,5 +29,11 @@ fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
     let path = Path::new(OsStr::from_bytes(name));
     let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
     let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
+    elf::build_id(&image.elf().ok()?)
+}
+
+/// The build-id of an open file.
+pub fn of_open(file: &File) -> Option<BuildId> {
+    let image = Image::mapped(Path::new(""), FileMap::of(file).ok()?);
     elf::build_id(&image.elf().ok()?)
 }

@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 
 pub use cut::{cut, left, padded, right, shifted};
 pub use display_name::DisplayName;
-pub use names::{folded, nearest};
+pub use names::nearest;
 pub use wrap::{wrap, wrap_remark};
 
 /// The text without anything that a terminal would act on: control characters (C0, DEL, C1) and the

@@ -10,7 +10,7 @@ use crate::sort;
 ///
 /// What stands between angle brackets without a name before them stays (`<T as Trait>::call`), and so do
 /// operators.
-pub fn folded(name: &str, most: usize) -> Cow<'_, str> {
+pub(super) fn folded(name: &str, most: usize) -> Cow<'_, str> {
     if name.len() <= most || !name.contains('<') || width(name) <= most {
         return Cow::Borrowed(name);
     }

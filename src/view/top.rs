@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::report::{self, Layout};
+use crate::profile::sampled::trust::losses;
 use crate::profile::sampled::{LiveHeader, Profile};
 use crate::text::{clean, clean_json};
 use crate::units::{bytes, thousands};
@@ -56,13 +57,7 @@ pub fn write(out: &mut dyn Write, head: &LiveHeader, profile: &Profile, layout: 
         thousands(head.rate.round() as u64),
         events.join(", ")
     )?;
-    match head.lost {
-        0 => write!(out, "none lost")?,
-        lost => {
-            let share = 100.0 * lost as f64 / (lost + head.samples).max(1) as f64;
-            write!(out, "{} lost ({share:.1}%)", thousands(lost))?;
-        }
-    }
+    write!(out, "{}", losses(head.samples, head.lost))?;
     if head.throttled > 0 {
         write!(out, ", throttled {} times", thousands(head.throttled))?;
     }

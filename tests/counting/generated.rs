@@ -246,6 +246,8 @@ fn offers_what_it_should(offers: impl Fn(&str) -> Vec<String>) {
     has(&format!("pmc stat -p {}", &own[..1]), &own);
     has(&format!("pmc stat --pid 1,{}", &own[..1]), &format!("1,{own}"));
     has(&format!("pmc stat -t {}", &own[..1]), &own);
+    has("pmc profile -- tru", "true");
+    has("pmc record -e task-clock -- tru", "true");
 }
 
 #[test]

@@ -42,6 +42,35 @@ fn help_and_version_are_commands_too() {
 }
 
 #[test]
+fn short_help_shows_what_most_people_use() {
+    for command in ["record", "stat", "report", "top", "script", "annotate"] {
+        let [short, long] = ["-h", "--help"].map(|help| kit::run(&[command, help]).expect(0).stdout);
+        let options = |text: &str| text.lines().filter(|line| line.trim_start().starts_with('-')).count();
+        assert!((15..=24).contains(&options(&short)), "{short}");
+        assert!(options(&long) > 2 * options(&short), "{long}");
+        assert!(short.contains(&format!("All options: pmc help {command}")), "{short}");
+        // Both are grouped, and nothing is only in the short one.
+        let headings = |text: &str| -> Vec<String> {
+            text.lines()
+                .filter(|line| line.ends_with(':') && !line.starts_with(' '))
+                .map(str::to_owned)
+                .collect()
+        };
+        assert!(headings(&short).len() > 3, "{short}");
+        assert!(headings(&short).iter().all(|heading| headings(&long).contains(heading)), "{long}");
+    }
+    // A command to run has its own -h.
+    kit::run(&["reserve", "-h"]).expect(0).prints(&["Usage: pmc reserve"]);
+}
+
+#[test]
+fn without_a_word_the_commands_are_listed() {
+    let run =
+        kit::run(&[]).expect(2).says(&["Usage: pmc", "Commands:", "profile", "record", "annotate", "help"]);
+    assert!(run.stdout.is_empty() && !run.stderr.contains("try:"), "{}", run.stderr);
+}
+
+#[test]
 fn functions_of_the_kernel_lie_where_perf_says() {
     if !kit::need_program("perf") || !kit::need_root() {
         return;

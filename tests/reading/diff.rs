@@ -100,19 +100,24 @@ fn known_changes_are_found_with_their_size() {
     let text = diff(&[&old, &new], &[]).expect(0);
     let text = text.prints(&[
         "Base",
-        "Delta",
+        "Time",
+        " ms ±",
         "[.] first",
         "less",
         "new",
         "±",
         "rows differ by more than sampling noise",
-        "own total",
+        "Times are compared",
+        "Trust: ",
     ]);
     assert!(!text.stdout.contains('\u{1b}'));
+    let shares = diff(&[&old, &new], &["-c", "delta"]).expect(0);
+    shares.prints(&["Delta", "own total", "Trust: "]);
     let base_only = diff(&[&old, &new], &["-b"]).expect(0);
     assert!(!base_only.stdout.contains("[.] fourth") && base_only.stdout.contains("[.] first"));
-    let only =
-        diff(&[&old, &new], &["-S", "first", "-p", "-F"]).expect(0).prints(&["Base period", "* 100 /"]);
+    let only = diff(&[&old, &new], &["-S", "first", "-p", "-F", "-c", "delta-abs"])
+        .expect(0)
+        .prints(&["Base period", "* 100 /"]);
     assert!(!only.stdout.contains("[.] second"));
     let csv = diff(&[&old, &new], &["--csv", "-s", "sym"]).expect(0);
     assert!(

@@ -148,14 +148,17 @@ fn where_it_goes() {
         let pmc = kit::pmc().get_program().to_owned();
         Command::new("sh").args(["-c", &line]).current_dir(folder).env("PMC", pmc).output().unwrap().into()
     };
-    // A name of its own, and the file that was there is replaced whole, by one that is its owner's alone.
-    run("pmc flamegraph perf.data && pmc export perf.data --format folded").expect(0);
-    assert!(lab.path("flamegraph.svg").exists() && lab.path("perf.folded").exists());
+    // A name of its own with the permissions that the umask leaves. The file that was there is replaced whole, and
+    // keeps its permissions.
+    let mode = |name: &str| std::fs::metadata(lab.path(name)).unwrap().permissions().mode() & 0o777;
+    run("umask 027; pmc flamegraph perf.data && pmc export perf.data --format folded").expect(0);
+    assert_eq!((mode("flamegraph.svg"), mode("perf.folded")), (0o640, 0o640));
     std::fs::write(lab.path("old.svg"), "old").unwrap();
+    std::fs::set_permissions(lab.path("old.svg"), std::fs::Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink("old.svg", lab.path("link.svg")).unwrap();
     run("pmc export perf.data -o link.svg").expect(0);
     assert!(std::fs::read_to_string(lab.path("old.svg")).unwrap().contains("<svg"));
-    assert_eq!(std::fs::metadata(lab.path("old.svg")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(mode("old.svg"), 0o600);
     assert!(lab.path("link.svg").is_symlink());
     // Nothing is left of what failed, and what was there stays.
     run("pmc export t.c -o old.svg").expect(1);
@@ -546,10 +549,22 @@ fn a_page_is_searched_and_zoomed_and_asks_nobody() {
         const part = sums.all;
         show('functions');
         const rows = [...document.querySelectorAll('#functions tbody tr')].map((row) => row.textContent);
+        show('tree');
+        const lines = () => [...document.querySelectorAll('#tree tbody tr')].map((row) => row.children[3].textContent);
+        const tree = lines();
+        document.querySelector('#tree tbody tr').click();
+        const closed = lines();
+        // A long name is short where there is little room, and whole in its title.
+        const long = 'std::vector<int, std::allocator<int> >::push_back(int const&)', first_fn = table[0].fn;
+        [data.names[first_fn], data.brief[first_fn]] = [long, 'std::vector<…>::push_back'];
+        show('functions');
+        const named = [...document.querySelectorAll('#functions td.name')].find((cell) => cell.title === long).textContent;
+        const middle = [shortened('abcdefghijklmnop', 9), shortened('abc', 9)];
         show('code');
         const code = $('listing').textContent;
+        const wraps = [...document.querySelectorAll('#listed b')].map((name) => getComputedStyle(name).whiteSpace);
         show('recording');
-        const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code,
+        const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code, tree, closed, named, middle, wraps,
             facts: $('recording').textContent, about: $('about').textContent, span: $('span').textContent,
             requests: performance.getEntriesByType('resource').length };
     ";
@@ -567,6 +582,12 @@ fn a_page_is_searched_and_zoomed_and_asks_nobody() {
     let worker = comms.iter().find(|row| row["comm"] == "a worker").unwrap();
     assert_eq!(results["part"], worker["self"]["samples"], "{results}");
     assert!(results["rows"].as_array().unwrap()[0].as_str().unwrap().ends_with("twicewalk"), "{results}");
+    let [tree, closed] = ["tree", "closed"].map(|name| results[name].as_array().unwrap());
+    assert!(tree.len() > closed.len() && closed[0].as_str().unwrap().starts_with('▸'), "{results}");
+    assert!(tree.iter().any(|line| line.as_str().unwrap().ends_with("twice")), "{results}");
+    assert_eq!(text("named"), "std::vector<…>::push_back");
+    assert_eq!(results["middle"], serde_json::json!(["abcd…mnop", "abc"]));
+    assert!(results["wraps"].as_array().unwrap().iter().all(|of| of == "nowrap"), "{results}");
     assert!(text("code").contains("leaf") && text("code").contains("imul"), "{results}");
     assert!(text("facts").contains("Trust: ") && text("facts").contains("hostname"), "{results}");
     assert!(text("about").contains("samples of cpu-clock"), "{results}");

@@ -171,3 +171,75 @@ fn an_archive_holds_what_another_machine_needs() {
     // Libraries are still here; the program is named as missing.
     gone.pmc(&["archive"]).says(&["/spin"]);
 }
+
+/// A static program, so that a root needs nothing else.
+const STATIC: &[&str] = &["-static", "-Wl,--build-id=sha1"];
+/// Spins until the file `go` is in its folder.
+const WAITING: &str = "#include <unistd.h>
+    int spin(void) { for (volatile long i = 0; i < 10000000; i++); return 0; }
+    int main(void) { while (access(\"go\", F_OK)) spin(); return spin(); }";
+
+/// Records a command; what it waits for is `let_go` once a file of this name is kept.
+#[track_caller]
+fn record_until_kept(cache: &Cache<'_>, options: &[&str], name: &str, let_go: impl FnOnce()) {
+    let mut pmc = kit::pmc();
+    pmc.env_remove("PERF_BUILDID_DIR")
+        .current_dir(cache.lab.path(""))
+        .arg("--buildid-dir")
+        .arg(&cache.folder);
+    pmc.args(["record", "-e", "cpu-clock:u"]).args(options).stderr(std::process::Stdio::piped());
+    let running = pmc.spawn().unwrap();
+    kit::wait_for("a copy of the program", || cache.list().lines().any(|line| line.ends_with(name)));
+    let_go();
+    Ran::from(running.wait_with_output().unwrap()).expect(0);
+}
+
+/// That a report of `perf.data` has the names of [`WAITING`], once its program is gone; pmc's and perf's.
+#[track_caller]
+fn names_are_kept(cache: &Cache<'_>, program: &str) {
+    cache.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["] spin", program]);
+    let theirs = cache.perf(&["report", "--stdio", "-s", "dso,sym"]);
+    assert!(theirs.stdout.contains("] spin"), "{theirs:?}");
+}
+
+#[test]
+fn files_of_a_chroot_are_kept() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_root() || !kit::need_program("chroot") {
+        return;
+    }
+    for options in [&[][..], &["--call-graph", "dwarf"]] {
+        // Also where the name is another program's for us.
+        for name in ["/pmc-in-a-chroot", "/bin/true"] {
+            let cache = Cache::new(&lab, "cache");
+            let (root, program) = (lab.path("root"), lab.build("spin", WAITING, STATIC));
+            std::fs::create_dir_all(root.join("bin")).unwrap();
+            std::fs::rename(&program, root.join(&name[1..])).unwrap();
+            let command = [options, &["--", "chroot", "root", name]].concat();
+            record_until_kept(&cache, &command, name, || std::fs::write(root.join("go"), "").unwrap());
+            std::fs::remove_dir_all(&root).unwrap();
+            names_are_kept(&cache, name.rsplit('/').next().unwrap());
+            std::fs::remove_dir_all(&cache.folder).unwrap();
+        }
+    }
+}
+
+#[test]
+fn files_of_a_mount_namespace_are_kept() {
+    let Some(lab) = Lab::new() else { return };
+    let works = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
+    if !kit::need_root()
+        || !kit::need_program("unshare")
+        || !kit::need("mount_namespaces", works(), "this machine lets nobody make a mount namespace")
+    {
+        return;
+    }
+    let cache = Cache::new(&lab, "cache");
+    lab.build("spin", WAITING, STATIC);
+    std::fs::create_dir(lab.path("inner")).unwrap();
+    let script = "mount -t tmpfs none inner && cp spin inner/hidden && rm spin && inner/hidden; exit $?";
+    let command = ["--", "unshare", "-m", "sh", "-c", script];
+    record_until_kept(&cache, &command, "/hidden", || std::fs::write(lab.path("go"), "").unwrap());
+    assert!(!lab.path("inner/hidden").exists(), "we see it too");
+    names_are_kept(&cache, "hidden");
+}

@@ -48,9 +48,9 @@ fn a_command_is_recorded_and_shown_in_one_step() {
     let run =
         folder.profile(&["-e", "cpu-clock:u", "--", &program]).expect(7).says(&["perf.data:", "none lost"]);
     let row =
-        run.stdout.lines().find(|line| line.ends_with(" busy")).unwrap_or_else(|| panic!("{}", run.stdout));
+        run.stderr.lines().find(|line| line.ends_with(" busy")).unwrap_or_else(|| panic!("{}", run.stderr));
     let share: f64 = row.trim().split('%').next().and_then(|n| n.parse().ok()).expect("a share");
-    assert!(share > 80.0 && run.stdout.lines().count() < 40, "{}", run.stdout);
+    assert!(share > 80.0 && run.stderr.lines().count() < 40 && run.stdout.is_empty(), "{}", run.stderr);
     // The recording has all callers.
     let file = folder.0.path().join("perf.data");
     let tree = kit::run(&["report", "--stdio", "-i", file.to_str().expect("UTF-8")]).expect(0);
@@ -69,11 +69,11 @@ fn whoever_has_seen_enough_has_the_commands_status() {
     pmc.args(["profile", "--stdio", "-e", "page-faults", "--", "sh", "-c", "exit 3"]);
     let mut running = pmc
         .current_dir(folder.0.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("pmc starts");
-    drop(running.stdout.take());
+    drop(running.stderr.take());
     assert_eq!(running.wait().expect("it ends").code(), Some(3));
 }
 
@@ -187,7 +187,7 @@ fn a_program_of_erlangs_has_its_functions_names() {
     let built = Command::new("erlc").arg("fib.erl").current_dir(folder.0.path()).status();
     assert!(built.expect("erlc starts").success());
     let run = folder.profile(&["-e", "cpu-clock:u", "--", "erl", "-noshell", "-s", "fib", "main"]).expect(0);
-    assert!(run.stdout.lines().any(|line| line.contains("fib:fib/1")), "{}", run.stdout);
+    assert!(run.stderr.lines().any(|line| line.contains("fib:fib/1")), "{}", run.stderr);
     run.says(&["BEAM is asked to name its code: ERL_AFLAGS=+JPperf true"]);
 }
 
@@ -206,5 +206,89 @@ fn a_program_of_nodes_has_its_functions_names() {
     let source = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }\nconsole.log(fib(34));\n";
     std::fs::write(&script, source).expect("a script");
     let run = folder.profile(&["-e", "cpu-clock:u", "--", "node", script.to_str().expect("UTF-8")]).expect(0);
-    assert!(run.stdout.lines().any(|line| line.contains("fib")), "{}", run.stdout);
+    assert!(run.stderr.lines().any(|line| line.contains("fib")), "{}", run.stderr);
+}
+
+#[test]
+fn what_a_command_prints_stays_its_own() {
+    let folder = Folder::new();
+    if !kit::need_program("gzip") || !kit::need_perf_events() {
+        return;
+    }
+    let text: String = (0..200_000).map(|number| format!("{number}\n")).collect();
+    std::fs::write(folder.0.path().join("F"), &text).expect("a text");
+    for options in [&[][..], &["--stdio"]] {
+        let packed = std::fs::File::create(folder.0.path().join("F.gz")).expect("a file");
+        let mut pmc = kit::pmc();
+        pmc.arg("profile").args(options).args(["-e", "cpu-clock", "--", "gzip", "-9", "-c", "F"]);
+        let run = pmc.current_dir(folder.0.path()).stdout(packed).output().expect("pmc starts");
+        kit::Ran::from(run).expect(0).says(&["gzip", "Trust: "]);
+        let mut unpack = Command::new("gzip");
+        let unpacked =
+            unpack.args(["-dc", "F.gz"]).current_dir(folder.0.path()).output().expect("gzip starts");
+        assert!(unpacked.status.success() && unpacked.stdout == text.as_bytes());
+    }
+    // Where there is no command, standard output has the report.
+    let own = std::process::id().to_string();
+    let run = folder.profile(&["-e", "page-faults", "-p", &own, "--duration", "100ms"]).expect(0);
+    assert!(run.stdout.contains("Trust: ") && !run.stderr.contains("Trust: "), "{}", run.stdout);
+}
+
+/// The statement about the data's quality, in a text, without what stands before and behind it.
+#[track_caller]
+fn trust(text: &str) -> String {
+    let line = text.lines().find_map(|line| line.split_once("Trust: "));
+    line.unwrap_or_else(|| panic!("{text}")).1.trim_end_matches('.').to_owned()
+}
+
+#[test]
+fn each_command_says_the_same_of_the_data() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("spin", SPIN, &[]) else { return };
+    if !kit::need_perf_events() {
+        return;
+    }
+    let profiled = trust(&folder.profile(&["-e", "cpu-clock:u", "--", &program]).expect(7).stderr);
+    assert!(profiled.contains("of the stacks reach a root") && profiled.contains("symbol"), "{profiled}");
+    let file = folder.0.path().join("perf.data");
+    let file = file.to_str().expect("UTF-8");
+    for shows in [&["report", "--stdio", "-i", file][..], &["report", "--stdio", "-g", "caller", "-i", file]]
+    {
+        assert_eq!(trust(&kit::run(shows).expect(0).stdout), profiled);
+    }
+    // Where callers are not looked at, nothing is claimed of them.
+    let flat = kit::run(&["report", "--stdio", "-g", "none", "--no-children", "-i", file]).expect(0).stdout;
+    assert!(trust(&flat).ends_with("call chains not read") && !trust(&flat).contains("root"), "{flat}");
+    let compared = kit::run(&["diff", file, file]).expect(0).stdout;
+    assert_eq!(trust(&compared), format!("{file}: {}", trust(&flat)));
+    // Of no samples, nothing is said of names.
+    let idle = folder.profile(&["-e", "cpu-clock:u", "-F", "1", "--", "true"]).expect(0);
+    assert_eq!(trust(&idle.stderr), "0 samples, none lost");
+}
+
+#[test]
+fn time_of_processes_that_no_sample_met_is_told() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("spin", SPIN, &[]) else { return };
+    if !kit::need_perf_events() {
+        return;
+    }
+    const SHORT: &str = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done";
+    let in_no_sample = "of the command's CPU time (";
+    for event in ["cpu-clock", "cpu-clock:u"] {
+        let run = folder.profile(&["-e", event, "--", "sh", "-c", SHORT]).expect(0);
+        run.says(&[in_no_sample, "in no sample", "try: a higher rate (-F), or pmc stat --children"]);
+        let file = folder.0.path().join("perf.data");
+        let file = file.to_str().expect("UTF-8");
+        kit::run(&["report", "--stdio", "-i", file]).expect(0).prints(&[in_no_sample]);
+        // Of a part of the samples it is not known.
+        let part = kit::run(&["report", "--stdio", "-i", file, "--time", "0%-1%"]).expect(0);
+        assert!(!part.stdout.contains(in_no_sample), "{}", part.stdout);
+        let json = kit::run(&["report", "--json", "-i", file]).expect(0).stdout;
+        let trust = &serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["trust"];
+        let [counted, sampled] = ["counted", "sampled"].map(|key| trust[key].as_u64().expect("a number"));
+        assert!(sampled * 2 < counted, "{trust}");
+    }
+    let run = folder.profile(&["-e", "cpu-clock", "--", &program]).expect(7);
+    assert!(!run.stderr.contains(in_no_sample), "{}", run.stderr);
 }

@@ -136,7 +136,7 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
         }
         Command::Diff(diff) => {
             if let Some(how) = config.get("diff.compute").filter(|_| !typed("compute")) {
-                diff.compute = how.to_owned();
+                diff.compute = Some(how.to_owned());
             }
             let order = config.read("diff.order", "a number", |text| text.parse().ok())?;
             if let Some(order) = order.filter(|_| !typed("order")) {

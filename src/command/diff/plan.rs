@@ -106,7 +106,12 @@ impl Plan {
                 },
                 tree: typed.tree,
                 streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
-                compute: compute(&typed.compute)?,
+                compute: match (&typed.compute, &layout.form) {
+                    (Some(how), _) => Some(compute(how)?),
+                    // Programs read shares, as they always did.
+                    (None, Form::Text) if !typed.stream => None,
+                    (None, _) => Some(Compute::default()),
+                },
                 order: typed.order,
             },
             names_both: typed.files.len() > 1,
@@ -117,7 +122,8 @@ impl Plan {
 
 fn compute(text: &str) -> Result<Compute> {
     let bad = |text: &str| {
-        Error::usage(format!("-c does not know {text:?}")).try_this("delta, delta-abs, ratio, or wdiff:W1,W2")
+        Error::usage(format!("-c does not know {text:?}"))
+            .try_this("delta, delta-abs, time, ratio, or wdiff:W1,W2")
     };
     match text.split_once(':') {
         Some(("wdiff", weights)) => {
@@ -131,6 +137,7 @@ fn compute(text: &str) -> Result<Compute> {
         None => match text {
             "delta" => Ok(Compute::Delta),
             "delta-abs" => Ok(Compute::DeltaAbs),
+            "time" => Ok(Compute::Time),
             "ratio" => Ok(Compute::Ratio),
             "wdiff" => Err(Error::usage("wdiff needs two weights").try_this("-c wdiff:1,2")),
             "cycles" => Err(Error::usage("-c cycles: pmc compares no cycles between branches")

@@ -16,6 +16,7 @@ use crate::cli::report::Report;
 use crate::command::{screen, usage};
 use crate::error::{Error, Result, Warning, say};
 use crate::recording::runtime::{self, Found};
+use crate::terminal::Stream;
 
 /// What `pmc profile` shall do, one after the other.
 #[derive(Debug)]
@@ -74,6 +75,8 @@ impl Plan {
             flag("quiet", asked.quiet),
         ])?;
         report.is_page = is_page;
+        // In a pipe or a file, what the command prints must stay as it is.
+        report.to_stderr = !record.command.is_empty() && !Stream::Output.is_terminal();
         Ok(Self { record, answer: Answer::Report(Box::new(report)) })
     }
 }

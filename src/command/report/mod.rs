@@ -27,7 +27,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if plan.browses && screen::is_there() {
         return recording_screen::run(plan.screen(), reader);
     }
-    let mut out = Output::new();
+    let mut out = Output::to(plan.stream);
     let written = |error| Error::output("the report", error);
     if plan.header != HeaderChoice::No {
         view::header::write(&mut out, &header::of(&reader)).map_err(written)?;

@@ -21,6 +21,8 @@ use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
+    /// Where text goes.
+    pub(super) stream: Stream,
     pub(super) header: HeaderChoice,
     /// This is shown, and no profile.
     pub(super) listing: Option<ListKind>,
@@ -78,7 +80,8 @@ impl Plan {
         let parseable = !matches!(form, Form::Text);
         let usual = Layout::default();
         let colour = plan::colour(&typed.stdio_color);
-        let is_piped = !Stream::Output.is_terminal() && !typed.is_page && colour != Some(true);
+        let stream = if typed.to_stderr { Stream::Error } else { Stream::Output };
+        let is_piped = !stream.is_terminal() && !typed.is_page && colour != Some(true);
         let background = plan::background(typed.screen.theme.as_deref())?;
         let layout = Layout {
             form,
@@ -108,12 +111,8 @@ impl Plan {
             full_names: typed.full_names,
             nanoseconds: typed.ns,
             sort_member: typed.group_sort_idx.unwrap_or(0),
-            width: (!is_piped).then(|| terminal::columns(Stream::Output)),
-            paint: if is_piped {
-                Paint::default()
-            } else {
-                terminal::paint(Stream::Output, colour, background)
-            },
+            width: (!is_piped).then(|| terminal::columns(stream)),
+            paint: if is_piped { Paint::default() } else { terminal::paint(stream, colour, background) },
             tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(plan::TREE_LINES),
             is_piped,
         };
@@ -139,7 +138,8 @@ impl Plan {
                 _ => Measure::BranchesIfRecorded,
             },
             latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
-            callers: tree.is_some() || children || stack_changes.changes_any(),
+            // The page of `pmc profile` shows no callers, and says how many stacks are whole.
+            callers: tree.is_some() || children || stack_changes.changes_any() || typed.is_page,
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
             stitches: typed.stacks.stitch_lbr,
@@ -165,6 +165,7 @@ impl Plan {
         };
         Ok(Self {
             input: plan::input(typed.input.as_ref().or(typed.file.as_ref())),
+            stream,
             header: match (typed.header_only, typed.header) {
                 (true, _) => HeaderChoice::Only,
                 (_, true) => HeaderChoice::First,

@@ -10,6 +10,7 @@ use crate::perfdata::Reader;
 use crate::perfdata::feature::ClockData;
 use crate::record::kind;
 use crate::symbol::Options;
+use crate::terminal::Stream;
 use crate::view::script::{Clock, Layout};
 
 /// What `pmc script` does.
@@ -67,6 +68,8 @@ impl Plan {
             full_paths: typed.full_source_path,
             stop_at: typed.stop_bt.clone(),
             json: typed.json,
+            // Programs that read perf's text count its lines.
+            joins_unknown: Stream::Output.is_terminal() && !typed.per_event_dump,
             ..Layout::default()
         };
         Ok(Self {

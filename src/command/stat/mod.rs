@@ -23,6 +23,7 @@ use std::io::{Write, stdout};
 
 use self::collect::{Machine, Shown, Span};
 use self::events::Wanted;
+use self::plan::Repeat;
 pub(super) use self::plan::{Plan, ReportPlan};
 use self::print::{Printer, subject};
 pub(super) use self::report::run as report;
@@ -153,6 +154,7 @@ impl Session<'_> {
         let mut exit = Exit::Done;
         let mut open: Vec<CounterSet> = Vec::new();
         let forever = self.plan.repeat.runs == 0;
+        self.warm_up(&self.plan.command)?;
         let progress = self.progress(self.plan.repeat.runs);
         for number in 1.. {
             let ran = self.run_passes(&self.plan.command, number)?;
@@ -209,6 +211,7 @@ impl Session<'_> {
         let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
         let mut runs: Vec<Vec<Counts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut exit = Exit::Done;
+        commands.iter().try_for_each(|command| self.warm_up(command))?;
         let progress = self.progress(rounds.saturating_mul(commands.len() as u32));
         'rounds: for round in 1..=rounds {
             for (command, runs) in commands.iter().zip(&mut runs) {
@@ -239,6 +242,26 @@ impl Session<'_> {
         }
         self.printer.comparison(&comparison)?;
         Ok(exit)
+    }
+
+    /// Runs a command without counting and without being heard, `--pre` and `--post` included.
+    fn warm_up(&self, command: &[OsString]) -> Result<()> {
+        let Repeat { warm_ups, pre, post, .. } = &self.plan.repeat;
+        for _ in 0..*warm_ups {
+            hook("--pre", pre.as_deref())?;
+            let output = OutputPipe::open(None).map_err(|error| Error::io("making a pipe", error))?;
+            let held = Held::start_with(command, &[], output.streams());
+            let held = held.map_err(|error| Error::io("--warmup: starting the command", error))?;
+            let ended = launch::release(held, command)?.wait();
+            output.close();
+            let ended = ended.map_err(|error| Error::io("--warmup: waiting for the command", error))?.ended;
+            if ended == Ended::Killed(signal::INT) {
+                let error = Error::new("--warmup: the command was ended by the keyboard");
+                return Err(error.exit(Exit::Interrupted(signal::INT)));
+            }
+            hook("--post", post.as_deref())?;
+        }
+        Ok(())
     }
 
     /// A bar while so many runs go on, where the commands leave the terminal alone.

@@ -125,6 +125,8 @@ pub(super) struct Repeat {
     pub(super) versus: Vec<String>,
     /// The commands' output is shown in the first run only.
     pub(super) hushes: bool,
+    /// Runs before the first that is counted.
+    pub(super) warm_ups: u32,
     /// `sync(2)` before each run.
     pub(super) sync: bool,
     pub(super) pre: Option<String>,
@@ -298,6 +300,9 @@ impl Plan {
             let option = if typed.exact { "--exact" } else { "-r" };
             return Err(Error::usage(format!("{option} runs a command again, but there is none")));
         }
+        if typed.warmup > 0 && typed.repeat.is_none() && typed.vs.is_empty() {
+            return Err(Error::usage("--warmup comes before the runs of -r or --vs").try_this("add -r N"));
+        }
         if typed.table && typed.repeat.is_none() {
             return Err(Error::usage("--table shows the runs of -r").try_this("add -r N"));
         }
@@ -348,7 +353,8 @@ impl Plan {
                 asked: typed.repeat.is_some(),
                 exact: typed.exact,
                 versus: typed.vs,
-                hushes: !typed.show_output && Stream::Output.is_terminal() && Stream::Error.is_terminal(),
+                hushes: !typed.show_output,
+                warm_ups: typed.warmup,
                 sync: typed.sync,
                 pre: typed.pre,
                 post: typed.post,

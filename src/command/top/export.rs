@@ -1,4 +1,4 @@
-//! The current view, written to a file that only its owner can read.
+//! The current view, written to a new file.
 
 use std::path::Path;
 

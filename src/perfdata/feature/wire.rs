@@ -200,11 +200,26 @@ impl Wire for EventDesc {
     }
 }
 
-/// simpleperf's `META_INFO`: keys and values, each ended by a NUL.
+/// simpleperf's `META_INFO`: keys and values, each ended by a NUL. pmc writes one as well.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MetaInfo(pub Vec<(String, String)>);
 
+/// Key of what each event counted over the whole recording: numbers with commas between them.
+const COUNTED: &str = "pmc_counted";
+
 impl MetaInfo {
+    /// Says what each event counted.
+    pub fn of_counts(counts: &[u64]) -> Self {
+        let words: Vec<String> = counts.iter().map(u64::to_string).collect();
+        Self(vec![(COUNTED.to_owned(), words.join(","))])
+    }
+
+    /// What an event counted, if pmc wrote it.
+    pub fn counted(&self, event: usize) -> Option<u64> {
+        let (_, words) = self.0.iter().find(|(key, _)| key == COUNTED)?;
+        words.split(',').nth(event)?.parse().ok()
+    }
+
     /// The name of an event. Lines of `event_type_info` are `NAME,TYPE,CONFIG`.
     pub fn event_name(&self, attr: &Attr) -> Option<&str> {
         let (_, lines) = self.0.iter().find(|(key, _)| key == "event_type_info")?;
@@ -265,5 +280,12 @@ mod tests {
         let mut out = Vec::new();
         meta.write(&mut out);
         assert_eq!(out, bytes);
+    }
+
+    #[test]
+    fn counts_of_events_are_kept() {
+        let meta = MetaInfo::of_counts(&[7, 0, u64::MAX]);
+        assert_eq!([0, 1, 2, 3].map(|event| meta.counted(event)), [Some(7), Some(0), Some(u64::MAX), None]);
+        assert_eq!(MetaInfo::default().counted(0), None);
     }
 }

@@ -36,6 +36,8 @@ pub enum Compute {
     /// The same, by size.
     #[default]
     DeltaAbs,
+    /// Difference of the periods, which are nanoseconds, by size.
+    Time,
     /// New period by old period.
     Ratio,
     /// New period times the second weight, less old period times the first.
@@ -70,6 +72,8 @@ pub struct File {
     pub samples: u64,
     /// Samples or records that were lost.
     pub lost: u64,
+    /// What its data are worth, in words; foreign text.
+    pub trust: String,
 }
 
 /// One event in all recordings.
@@ -198,7 +202,11 @@ fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) 
         Compute::Ratio => {
             ((old > 0.0).then_some(0.0), (0.0, f64::INFINITY), test(apart(1.0, 1.0)), new > old)
         }
-        Compute::Weighted(w1, w2) => {
+        Compute::Time | Compute::Weighted(..) => {
+            let (w1, w2) = match compute {
+                Compute::Weighted(w1, w2) => (w1, w2),
+                _ => (1.0, 1.0),
+            };
             let (value, error) = apart(w1, w2);
             (Some(value), (value - Z * error, value + Z * error), test((value, error)), value > 0.0)
         }

@@ -54,7 +54,7 @@ fn weight(compute: Compute, change: Option<&Change>) -> f64 {
     let value = |change: &Change| match (compute, change.value) {
         // The ratios of a few samples are the largest and mean nothing.
         (Compute::Ratio, _) if change.verdict == Verdict::Noise => -1.0,
-        (Compute::DeltaAbs, Some(value)) => value.abs(),
+        (Compute::DeltaAbs | Compute::Time, Some(value)) => value.abs(),
         (_, Some(value)) => value,
         // A ratio to nothing.
         (_, None) => f64::INFINITY,

@@ -7,7 +7,7 @@
 //! ```text
 //!   rows (event, stack, name, attributes) --+--> table: own and total per sort key
 //!   Code: location -> calls ------------+--> tree:  caller or callee order
-//!                                       '--> trust: roots reached, frames without names
+//!                                       '--> quality: roots reached, frames without names; trust: in words
 //! ```
 
 pub mod boilerplate;
@@ -24,6 +24,7 @@ pub mod stacks;
 pub mod strings;
 pub mod table;
 pub mod tree;
+pub mod trust;
 
 pub use crate::session::Value;
 pub use code::{Call, Code, CodeKind};

@@ -37,6 +37,10 @@ pub struct DataQuality {
     pub broken: Vec<(String, u64)>,
     /// Why copied stacks end.
     pub ends: Ends,
+    /// There are call chains, and nobody asked for callers: what they are worth is not known.
+    pub chains_unread: bool,
+    /// What the recorded command counted, and what of it lies in samples; `None` where that is not known.
+    pub unsampled: Option<Unsampled>,
     /// Stacks were copied and unwound while recording, in this way (`dwarf` or `auto`): why they end was said
     /// there.
     pub unwound_live: Option<&'static str>,
@@ -44,6 +48,17 @@ pub struct DataQuality {
     pub largest_copies: bool,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
+}
+
+/// An event of a recorded command, counted and sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsampled {
+    /// What it counted.
+    pub counted: u64,
+    /// Sum of the periods of its samples.
+    pub sampled: u64,
+    /// Whether both are nanoseconds of CPU time.
+    pub is_time: bool,
 }
 
 /// How the unwinding of copied stacks ended, in samples.

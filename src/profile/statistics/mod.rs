@@ -66,6 +66,20 @@ impl Summary {
         })
     }
 
+    /// The same of values in another unit, one of which is `factor` of this.
+    #[must_use]
+    pub fn in_unit(&self, factor: f64) -> Self {
+        Self {
+            mean: self.mean * factor,
+            median: self.median * factor,
+            min: self.min * factor,
+            max: self.max * factor,
+            stdev: self.stdev * factor,
+            interval: self.interval.map(|(low, high)| (low * factor, high * factor)),
+            ..self.clone()
+        }
+    }
+
     /// Standard error: the standard deviation of the mean (perf's `+-`).
     pub fn error_of_mean(&self) -> f64 {
         self.stdev / (self.count as f64).sqrt()

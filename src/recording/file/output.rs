@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 
+use super::other_roots::OtherRoots;
 use super::{features, rotation};
 use crate::abi::{aux_flag, sample_type};
 use crate::counter::rings::TracePiece;
 use crate::error::{Error, Result};
+use crate::perfdata::feature::MetaInfo;
 use crate::perfdata::{self, Features, Options, RecordTally, RecordedEvent, Writer};
 use crate::record::encode::Encoder;
 use crate::record::layouts::twin_id;
@@ -93,6 +95,9 @@ pub(crate) struct Output<'a> {
     known_ids: features::KnownIds,
     /// Files that are to be kept.
     pub(crate) identified: FxHashSet<features::Identified>,
+    other_roots: OtherRoots,
+    /// What each event counted; empty where that is not known.
+    pub(crate) counted: Vec<u64>,
 }
 
 /// When build-ids are noted for the first time.
@@ -184,6 +189,8 @@ impl<'a> Output<'a> {
             noted: 0,
             known_ids: features::KnownIds::default(),
             identified: FxHashSet::default(),
+            other_roots: OtherRoots::new(plan.keeps_files),
+            counted: Vec::new(),
         };
         output.writer = Some(output.begin(true)?);
         Ok(output)
@@ -230,7 +237,7 @@ impl<'a> Output<'a> {
     pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
-            let Self { taken, joint, left_out, truncated, cut, .. } = self;
+            let Self { taken, joint, left_out, truncated, cut, other_roots, .. } = self;
             let out = unwinding.round();
             out.reserve(slices.iter().map(|slice| slice.len()).sum());
             walk(slices, joint, |record| match taken.sample(record) {
@@ -241,21 +248,32 @@ impl<'a> Output<'a> {
                 None => {
                     note_cut(record, ring, truncated, cut);
                     out.extend_from_slice(record.bytes);
+                    other_roots.note(record, out);
                 }
             });
             return Ok(());
         }
         let before = self.tally.strangers;
-        let Self { tally, layouts, joint, writer, truncated, cut, .. } = self;
+        let mut by_id = Vec::new();
+        let Self { tally, layouts, joint, truncated, cut, other_roots, .. } = self;
         walk(slices, joint, |record| {
             note_cut(record, ring, truncated, cut);
             tally.note(record, layouts);
+            other_roots.note(record, &mut by_id);
         });
-        let Some(writer) = writer else { return Ok(()) };
         let strangers = tally.strangers - before;
         if strangers == 0 {
-            return writer.append(slices);
+            self.writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))?;
+        } else {
+            self.write_mended(owner, slices)?;
         }
+        if by_id.is_empty() { Ok(()) } else { self.take(&[&by_id]) }
+    }
+
+    /// Writes what a ring holds, with strangers' samples given to its owner.
+    fn write_mended(&mut self, owner: Option<u64>, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+        let Self { tally, layouts, joint, writer, .. } = self;
+        let Some(writer) = writer else { return Ok(()) };
         let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
         walk(slices, joint, |record| {
             if !misattributed_samples::is_one(record, layouts) {
@@ -363,6 +381,7 @@ impl<'a> Output<'a> {
 
     /// All rings were read.
     pub(crate) fn end_round(&mut self) -> Result<()> {
+        self.other_roots.end_round();
         match &mut self.unwinding {
             Some(unwinding) => unwinding.end_round(),
             None => self.write_round()?,
@@ -449,6 +468,7 @@ impl<'a> Output<'a> {
     pub(crate) fn finish(&mut self) -> Result<()> {
         // Where writing has failed, the file is ended all the same.
         let settled = self.settle(true);
+        self.other_roots.finish();
         settled.and(self.finish_file())
     }
 
@@ -462,6 +482,9 @@ impl<'a> Output<'a> {
         }
         let identified = features::identified(&self.tally, self.plan.build_ids, &mut self.known_ids);
         features::at_the_end(&mut features, &self.tally, &identified);
+        if !self.counted.is_empty() {
+            features.meta_info = Some(MetaInfo::of_counts(&self.counted));
+        }
         if self.plan.keeps_files {
             self.identified.extend(identified);
         }

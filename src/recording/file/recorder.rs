@@ -14,8 +14,10 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::counted;
 use super::features::Identified;
 use super::output::{Output, Totals};
+use super::pace::DrainPace;
 use super::rotation::Schedule;
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, read_format, sample_type};
@@ -48,10 +50,6 @@ use crate::units::{Count, PerfTime};
 
 /// So long is waited at most for what the kernel has written and not published.
 const MOST_WAIT: Duration = Duration::from_secs(1);
-/// Rings are drained at least so often, so that a killed recorder has written everything but the last moment.
-const DRAIN_NS: u64 = 400_000_000;
-/// The same where some records wait for another round before they are unwound and written.
-const DRAIN_UNWINDING_NS: u64 = 200_000_000;
 
 /// Who is told how it goes while recording.
 pub(crate) trait StatusLine {
@@ -162,7 +160,7 @@ impl Recording<'_> {
             pids: synthesize::pids(&threads),
             roots: threads.iter().map(|thread| (thread.tid, thread.pid)).collect(),
             command: held.as_ref().map(Held::pid),
-            drain_ns: if output.descriptor().is_some() { DRAIN_UNWINDING_NS } else { DRAIN_NS },
+            pace: DrainPace::new(output.descriptor().is_some()),
             output,
             status,
             next_drain: 0,
@@ -230,7 +228,7 @@ struct Recorder<'a> {
     command: Option<u32>,
     output: Output<'a>,
     status: &'a mut dyn StatusLine,
-    drain_ns: u64,
+    pace: DrainPace,
     next_drain: u64,
     schedule: Schedule,
     readings: Vec<Reading>,
@@ -304,7 +302,7 @@ impl Driven for Recorder<'_> {
             self.failed = self.output.take_place().err().map(Error::from);
         }
         measurement.ending.stopped = self.failed.is_some();
-        self.next_drain = measurement.start + self.sources.pace(self.drain_ns);
+        self.next_drain = measurement.start + self.sources.pace(self.pace.advance());
         self.schedule.begin(measurement.start);
         Ok(())
     }
@@ -337,7 +335,7 @@ impl Driven for Recorder<'_> {
             return Ok(());
         }
         let now = measurement.now;
-        self.next_drain = now + self.sources.pace(self.drain_ns);
+        self.next_drain = now + self.sources.pace(self.pace.advance());
         self.heed_triggers();
         self.failed = self.drain().and_then(|()| self.rotate_if_due(now)).err();
         self.heed_gone();
@@ -370,6 +368,12 @@ impl Driven for Recorder<'_> {
             // Of children the kernel adds to it only the time that they had on this instance's CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
+        }
+        let is_whole = !(self.is_detached || self.failed.is_some() || self.is_full);
+        if let Some(outcome) = measurement.ending.outcome.filter(|_| is_whole)
+            && counted::samples_all(self.plan, self.file, self.sources.rings())
+        {
+            self.output.counted = counted::by_command(&self.sources.events(), &self.readings, outcome);
         }
         if self.failed.is_none() {
             let elapsed_ns = measurement.now - measurement.start;

@@ -5,10 +5,10 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{detail, nothing, put};
-use crate::profile::sampled::Profile;
+use crate::profile::sampled::trust::{Remark, Statement, losses, statement};
+use crate::profile::sampled::{DataQuality, Profile};
 use crate::text;
 use crate::tui::layout::Areas;
-use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 use crate::units::thousands;
@@ -54,64 +54,24 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     detail(buffer, areas.detail, words, theme);
 }
 
-/// What is known about the quality, the worst first.
+/// What the data are worth: of a recording the statement that `report` prints.
 fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style)> {
-    let trust = &profile.trust;
     let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
-    let part = |part: u64, of: u64| numbers::percent(part as f64 / of.max(1) as f64).trim().to_owned();
-    if trust.lost_samples > 0 || trust.lost_records > 0 {
-        let words = format!(
-            "lost: {} samples, {} records",
-            thousands(trust.lost_samples),
-            thousands(trust.lost_records)
-        );
-        lines.push((words, theme.warning()));
+    let style = |lost: u64| if lost == 0 { theme.plain() } else { theme.warning() };
+    let status = &state.status;
+    if status.is_live || profile.trust == DataQuality::default() {
+        let samples = profile.events.iter().map(|event| event.total.samples).sum();
+        let words = format!("{} samples, {}", thousands(samples), losses(samples, status.lost));
+        lines.push((words, style(status.lost)));
+        lines.extend(status.notes.iter().map(|note| (note.clone(), theme.plain())));
+        return lines;
     }
-    if trust.throttled > 0 {
-        lines.push((
-            format!("throttled {} times: samples came too fast", thousands(trust.throttled)),
-            theme.warning(),
-        ));
-    }
-    if trust.stacks > 0 {
-        let words = format!(
-            "{} of {} stacks reach their root",
-            part(trust.rooted, trust.stacks),
-            thousands(trust.stacks)
-        );
-        lines.push((words, theme.plain()));
-    }
-    if trust.cut_off > 0 {
-        let words = format!(
-            "{} led to addresses where nothing was mapped; these are cut off",
-            part(trust.cut_off, trust.stacks)
-        );
-        lines.push((words, theme.plain()));
-    }
-    if trust.frames > 0 {
-        lines
-            .push((format!("{} of frames have no symbol", part(trust.unnamed, trust.frames)), theme.plain()));
-    }
-    if trust.frames == 0 && profile.modules.is_empty() && lines.len() == 1 {
-        // Nobody counted frames: a live view.
-        let lost = state.status.lost;
-        let words = if lost == 0 {
-            "nothing was lost".to_owned()
-        } else {
-            format!("lost: {} samples", thousands(lost))
-        };
-        lines.push((words, if lost == 0 { theme.plain() } else { theme.warning() }));
-    }
-    lines.extend(state.status.notes.iter().chain(&trust.notes).map(|note| (note.clone(), theme.plain())));
-    for module in profile.modules.iter().filter(|module| module.unnamed > 0).take(8) {
-        let missing = module.missing.first().map(|why| format!(": {why}")).unwrap_or_default();
-        let remedy = module.remedy.as_ref().map(|remedy| format!("; try {remedy}")).unwrap_or_default();
-        let words = format!(
-            "{} has {} frames without symbols{missing}{remedy}",
-            module.name,
-            thousands(module.unnamed)
-        );
-        lines.push((words, theme.plain()));
-    }
+    let trust = &profile.trust;
+    let Statement { summary, remarks } = statement(trust, &profile.modules);
+    lines.push((summary, style(trust.lost_samples.max(trust.lost_records).max(trust.throttled))));
+    lines.extend(remarks.into_iter().map(|Remark { text, remedy }| {
+        let remedy = remedy.map(|remedy| format!("; try: {remedy}")).unwrap_or_default();
+        (format!("{text}{remedy}"), theme.plain())
+    }));
     lines
 }

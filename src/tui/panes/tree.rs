@@ -21,7 +21,7 @@ pub(super) fn why_none(state: &State) -> &'static str {
     } else if profile.has_totals {
         "the filters leave no samples: Esc takes the last one back"
     } else {
-        "no call chains were recorded: pmc record -g records them"
+        state.how_to_get_chains()
     }
 }
 

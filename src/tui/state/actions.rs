@@ -345,6 +345,14 @@ impl State {
         self.event().is_none_or(|(profile, _)| profile.has_totals || profile.trust.stacks > 0)
     }
 
+    /// What to do where there are no call chains.
+    pub fn how_to_get_chains(&self) -> &'static str {
+        match self.status.is_live {
+            true => "no call chains are taken: pmc top -g takes them",
+            false => "no call chains were recorded: pmc record -g records them",
+        }
+    }
+
     /// The tree of the chosen function alone.
     fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
         let Some(function) = self.function() else {
@@ -352,7 +360,7 @@ impl State {
             return;
         };
         if !self.has_chains() {
-            self.said = Some("no call chains were recorded: pmc record -g records them".to_owned());
+            self.said = Some(self.how_to_get_chains().to_owned());
             return;
         }
         self.leave_crumb();

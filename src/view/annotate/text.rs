@@ -17,6 +17,7 @@ use std::ops::Range;
 
 use super::{Facts, Layout, all_arrows, file_name, operands, source_line};
 use crate::profile::annotate::{Event, Kind, Line, Listing, Row, Skid, Value};
+use crate::profile::sampled::trust::losses;
 use crate::sort;
 use crate::text::{clean, hex, width};
 use crate::units::thousands;
@@ -376,10 +377,7 @@ pub(super) fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
             thousands(facts.left_out as u64)
         )?;
     }
-    let lost = match facts.lost {
-        0 => "none lost".to_owned(),
-        lost => format!("{} lost", thousands(lost)),
-    };
+    let lost = losses(facts.samples, facts.lost);
     writeln!(
         out,
         "Trust: {} samples, {lost}. ± is the 95% confidence interval of sampling.",

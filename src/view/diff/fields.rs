@@ -44,7 +44,7 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
         _ if !value.is_finite() => String::new(),
         Compute::Delta | Compute::DeltaAbs => format!("{:+.2}", value * 100.0),
         Compute::Ratio => format!("{value:.6}"),
-        Compute::Weighted(..) => format!("{value:.0}"),
+        Compute::Time | Compute::Weighted(..) => format!("{value:.0}"),
     };
     for (at, change) in line.changes.iter().enumerate() {
         match change {

@@ -14,11 +14,12 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
     let files: Json = comparison
         .files
         .iter()
-        .map(|file| json!({"path": file.path, "samples": file.samples, "lost": file.lost}))
+        .map(|file| json!({"path": file.path, "samples": file.samples, "lost": file.lost, "trust": file.trust}))
         .collect();
     let compute = match comparison.compute {
         Compute::Delta => json!("delta"),
         Compute::DeltaAbs => json!("delta-abs"),
+        Compute::Time => json!("time"),
         Compute::Ratio => json!("ratio"),
         Compute::Weighted(w1, w2) => json!(format!("wdiff:{w1},{w2}")),
     };

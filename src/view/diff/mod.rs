@@ -9,7 +9,9 @@ mod text;
 use std::io::{self, Write};
 
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict};
+use crate::profile::sampled::Value;
 use crate::terminal::Paint;
+use crate::units::duration;
 
 pub use crate::view::report::Form;
 
@@ -64,10 +66,36 @@ fn wanted<'a>(event: &'a Event, layout: &Layout) -> Vec<&'a Line> {
 fn value(compute: Compute, change: &Change) -> String {
     match (compute, change.value) {
         (Compute::Delta | Compute::DeltaAbs, Some(value)) => format!("{:+.1}", value * 100.0),
+        (Compute::Time, Some(value)) => format!("{}{}", if value < 0.0 { "" } else { "+" }, duration(value)),
         (Compute::Ratio, Some(value)) => format!("{value:.3}"),
         (Compute::Weighted(..), Some(value)) => format!("{value:+.0}"),
         (_, None) => "-".to_owned(),
     }
+}
+
+/// A recording's part of a line: its time where times are compared, else its share.
+fn part(comparison: &Comparison, event: &Event, values: &[Value], file: usize) -> String {
+    match (values[file].samples, comparison.compute) {
+        (0, _) => "-".to_owned(),
+        (_, Compute::Time) => duration(values[file].period as f64),
+        _ => format!("{:.1}%", event.part(file, &values[file]).share * 100.0),
+    }
+}
+
+/// In the tree it is the times that are compared, or else always the shares.
+fn delta(compute: Compute, change: Option<&Change>) -> String {
+    change.map_or_else(
+        || "-".to_owned(),
+        |change| match compute {
+            Compute::Time => format!("{} {}", value(compute, change), error(compute, change)),
+            _ => format!("{:+.1} ±{:.1}", change.share.value * 100.0, change.share.error() * 100.0),
+        },
+    )
+}
+
+/// Columns of a recording's part, and of a difference.
+fn tree_widths(comparison: &Comparison) -> (usize, usize) {
+    if comparison.compute == Compute::Time { (7, 17) } else { (6, 12) }
 }
 
 /// Half the width of its interval.
@@ -76,6 +104,7 @@ fn error(compute: Compute, change: &Change) -> String {
     match compute {
         _ if !half.is_finite() || change.value.is_none() => String::new(),
         Compute::Delta | Compute::DeltaAbs => format!("±{:.1}", half * 100.0),
+        Compute::Time => format!("±{}", duration(half)),
         Compute::Ratio => format!("±{half:.3}"),
         Compute::Weighted(..) => format!("±{half:.0}"),
     }
@@ -89,6 +118,7 @@ fn formula(compute: Compute, event: &Event, line: &Line, file: usize) -> String 
         Compute::Delta | Compute::DeltaAbs => {
             format!("({new} * 100 / {}) - ({old} * 100 / {})", total(file), total(0))
         }
+        Compute::Time => format!("{new} - {old}"),
         Compute::Ratio => format!("{new} / {old}"),
         Compute::Weighted(w1, w2) => format!("({new} * {w2}) - ({old} * {w1})"),
     }
@@ -98,6 +128,7 @@ fn formula(compute: Compute, event: &Event, line: &Line, file: usize) -> String 
 fn heading(compute: Compute) -> &'static str {
     match compute {
         Compute::Delta | Compute::DeltaAbs => "Delta",
+        Compute::Time => "Time",
         Compute::Ratio => "Ratio",
         Compute::Weighted(..) => "Weighted diff",
     }

@@ -11,8 +11,8 @@
 
 use std::io::{self, Write};
 
-use super::{Layout, error, formula, heading, is_noise, value, wanted};
-use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict, tree::Node};
+use super::{Layout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
+use crate::profile::diff::{Comparison, Compute, Event, Line, Verdict, tree::Node};
 use crate::profile::sampled::{Cell, CodeKind, SortKey, Value};
 use crate::sort;
 use crate::terminal::theme::Role;
@@ -321,7 +321,7 @@ fn word(comparison: &Comparison, cell: &Cell, layout: &Layout) -> String {
 
 /// Where there is little room, shares that follow from the base and the difference are left out.
 fn has_shares(comparison: &Comparison, is_tight: bool) -> bool {
-    !is_tight || !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs)
+    !is_tight || !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
 
 /// What stands over the numbers, and whether it stands to the right.
@@ -331,7 +331,8 @@ fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(Stri
     for number in 1..=others {
         let mark = if others > 1 { format!("[{number}]") } else { String::new() };
         if has_shares(comparison, is_tight) {
-            titles.push((if others > 1 { format!("{mark} share") } else { "New".into() }, true));
+            let what = if comparison.compute == Compute::Time { "time" } else { "share" };
+            titles.push((if others > 1 { format!("{mark} {what}") } else { "New".into() }, true));
         }
         titles.push((format!("{}{mark}", heading(comparison.compute)), true));
         titles.push(("Verdict".into(), false));
@@ -356,10 +357,7 @@ fn numbers(
     layout: &Layout,
     is_tight: bool,
 ) -> Vec<String> {
-    let share = |file: usize| match line.values[file].samples {
-        0 => "-".to_owned(),
-        _ => format!("{:.1}%", event.part(file, &line.values[file]).share * 100.0),
-    };
+    let share = |file: usize| part(comparison, event, &line.values, file);
     let mut cells = vec![share(0)];
     if layout.period {
         cells.push(thousands(line.values[0].period));
@@ -404,8 +402,10 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     let passes_on = |at: u32| {
         let node = &tree.nodes[at as usize];
         let above = node.parent.map(|parent| &tree.nodes[parent as usize]);
-        let is_same =
-            |above: &Node| differs(above) == differs(node) && amounts(event, above) == amounts(event, node);
+        let is_same = |above: &Node| {
+            differs(above) == differs(node)
+                && amounts(comparison, event, above) == amounts(comparison, event, node)
+        };
         layout.width.is_some() && above.is_some_and(is_same)
     };
     let mut leads = vec![false; tree.nodes.len()];
@@ -429,9 +429,11 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     let mut open = shown(&tree.roots);
     open.reverse();
     let others = comparison.files.len() - 1;
-    let mut title = format!("  {:>6}", "Base");
+    let (own, apart) = tree_widths(comparison);
+    let delta = if comparison.compute == Compute::Time { "Time" } else { "Delta" };
+    let mut title = format!("  {:>own$}", "Base");
     for number in 1..=others {
-        title.push_str(&format!("  {:>6}  {:>12}", format!("[{number}]"), "Delta"));
+        title.push_str(&format!("  {:>own$}  {delta:>apart$}", format!("[{number}]")));
     }
     writeln!(out, "{}", layout.paint.words(Role::Heading, &title))?;
     let mut hidden = 0usize;
@@ -442,7 +444,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
             continue;
         }
         let noise = !differs(node);
-        let numbers = amounts(event, node);
+        let numbers = amounts(comparison, event, node);
         let before = width(&numbers) + 2;
         // Deep branches leave half of the line to names.
         let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
@@ -491,11 +493,13 @@ fn size(node: &Node) -> f64 {
 }
 
 /// What stands before a branch.
-fn amounts(event: &Event, node: &Node) -> String {
-    let mut text = format!("  {:>6}", share(event, node, 0));
+fn amounts(comparison: &Comparison, event: &Event, node: &Node) -> String {
+    let (own, apart) = tree_widths(comparison);
+    let share = |file| part(comparison, event, &node.values, file);
+    let mut text = format!("  {:>own$}", share(0));
     for (number, change) in node.changes.iter().enumerate() {
-        let (share, delta) = (share(event, node, number + 1), delta(change.as_ref()));
-        text.push_str(&format!("  {share:>6}  {delta:>12}"));
+        let (share, delta) = (share(number + 1), delta(comparison.compute, change.as_ref()));
+        text.push_str(&format!("  {share:>own$}  {delta:>apart$}"));
     }
     text
 }
@@ -517,25 +521,14 @@ fn is_large(event: &Event, node: &Node, layout: &Layout) -> bool {
     shares.fold(0.0, f64::max) >= layout.limit
 }
 
-fn share(event: &Event, node: &Node, file: usize) -> String {
-    match node.values[file].samples {
-        0 => "-".to_owned(),
-        _ => format!("{:.1}%", event.part(file, &node.values[file]).share * 100.0),
-    }
-}
-
-/// In the tree it is always the shares that are compared.
-fn delta(change: Option<&Change>) -> String {
-    change.map_or_else(
-        || "-".to_owned(),
-        |change| format!("{:+.1} ±{:.1}", change.share.value * 100.0, change.share.error() * 100.0),
-    )
-}
-
 fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
     let said = match comparison.compute {
         Compute::Delta | Compute::DeltaAbs => {
             "Shares are parts of each recording's own total, so recordings of different length compare; delta is in points."
+        }
+        Compute::Time => {
+            "Times are compared as they are, since both recordings have them; of recordings that sampled for different lengths \
+             compare shares (-c delta-abs)."
         }
         Compute::Ratio => "Ratio is new period by old period: recordings of different length do not compare.",
         Compute::Weighted(..) => {
@@ -548,8 +541,8 @@ fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
         "± is the 95% confidence interval of sampling.\nWithin noise: sampling alone explains the difference (corrected \
          for the number of rows); what changes from run to run is not in it: compare several recordings for that."
     )?;
-    for file in comparison.files.iter().filter(|file| file.lost > 0) {
-        writeln!(out, "{}: {} samples or records were lost.", clean(&file.path), thousands(file.lost))?;
+    for file in &comparison.files {
+        writeln!(out, "Trust: {}: {}.", clean(&file.path), clean(&file.trust))?;
     }
     for note in &comparison.notes {
         writeln!(out, "{}.", clean(note))?;
@@ -561,7 +554,7 @@ fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::diff::{File, tree::Tree};
+    use crate::profile::diff::{Change, File, tree::Tree};
     use crate::profile::statistics::proportions::Difference;
     use crate::view::report::Form;
 
@@ -576,6 +569,21 @@ mod tests {
         "shop::warehouse::shelves::Basket<shop::warehouse::Article>::price_of_all_of_them(int) const",
     ];
 
+    #[test]
+    fn times_are_compared_as_they_are() {
+        let mut comparison = compared(2, &["prog"]);
+        comparison.compute = Compute::Time;
+        for line in &mut comparison.events[0].lines {
+            line.values = vec![Value { samples: 300, period: 30_000_000, ..Value::default() }; 2];
+            let share = line.changes[0].expect("a change").share;
+            let (value, interval) = (Some(1_500_000.0), (1_000_000.0, 2_000_000.0));
+            line.changes[0] = Some(Change { share, value, interval, adjusted: 0.0, verdict: Verdict::Noise });
+        }
+        let text = written(&comparison, None, None);
+        assert!(text.contains("30.0 ms  30.0 ms  +1.50 ms ±500 µs  within noise"), "{text}");
+        assert!(text.contains("Times are compared as they are") && !text.contains("own total"), "{text}");
+    }
+
     /// Two kinds of rows with long names in two or three recordings, and a call chain of 60 of them, of
     /// which six at a time say the same.
     fn compared(files: usize, programs: &[&str]) -> Comparison {
@@ -584,7 +592,7 @@ mod tests {
         let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
         for file in 0..files {
             let path = format!("/some/folder/{file}.data");
-            comparison.files.push(File { path, samples: 1000, lost: 0 });
+            comparison.files.push(File { path, samples: 1000, ..File::default() });
         }
         let mut tree = Tree { roots: vec![0], ..Tree::default() };
         let mut event = Event { name: "cycles".repeat(9), ..Event::default() };

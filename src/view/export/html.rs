@@ -25,15 +25,12 @@ use crate::profile::annotate::{Kind, Listing, Note, Row};
 use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::stacks::{Paths, StackRow};
 use crate::profile::sampled::{StackProfile, StringId};
-use crate::text::{clean, folded};
+use crate::text::{DisplayName, clean};
 use crate::view::{annotate, report};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
-
-/// Names wider than this have a brief form.
-const BRIEF: usize = 24;
 
 /// Writes it.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
@@ -106,11 +103,7 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
     let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
     write!(out, ",\"names\":{}", json!(names))?;
-    // Without template arguments, for places that are too narrow.
-    let brief: Vec<_> = names
-        .iter()
-        .map(|name| Some(folded(name, BRIEF)).filter(|brief| brief.as_ref() != name.as_str()))
-        .collect();
+    let brief: Vec<_> = names.iter().map(|name| brief(name)).collect();
     write!(out, ",\"brief\":{}", json!(brief))?;
     let mut modules: FxHashMap<StringId, u32> = FxHashMap::default();
     let mut words = Vec::new();
@@ -125,6 +118,12 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     list(out, "module", numbers.into_iter())?;
     list(out, "kind", calls().map(|call| CodeKind::of(call.level, stacks.texts.get(call.dso)) as u8))?;
     list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
+}
+
+/// A name as the screen has it, without template arguments and what a function returns; `None` where that is
+/// all of it.
+fn brief(name: &str) -> Option<String> {
+    Some(DisplayName::new(name).text()).filter(|brief| brief != name)
 }
 
 /// What ended where: event, thread, slice of time, node, samples and periods, in the order of nodes.
@@ -166,6 +165,7 @@ fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<
 #[derive(Serialize)]
 struct Code<'a> {
     name: Cow<'a, str>,
+    brief: Option<String>,
     module: Cow<'a, str>,
     /// What the function cost, by event.
     own: Vec<u64>,
@@ -180,6 +180,7 @@ struct Code<'a> {
 enum CodeRow<'a> {
     Function {
         f: Cow<'a, str>,
+        brief: Option<String>,
         depth: usize,
     },
     Source {
@@ -205,6 +206,7 @@ impl<'a> Code<'a> {
         };
         Self {
             name: clean(&listing.symbol),
+            brief: brief(&listing.symbol),
             module: clean(&listing.dso),
             own: listing.events.iter().map(|event| event.own.period).collect(),
             notes: listing.notes.iter().map(note).collect(),
@@ -217,7 +219,9 @@ impl<'a> CodeRow<'a> {
     fn of(listing: &'a Listing, row: &'a Row) -> Self {
         let cost = || (0..listing.events.len()).map(|event| row.value(event).period).collect();
         match &row.kind {
-            Kind::Function { name, depth } => Self::Function { f: clean(name), depth: *depth },
+            Kind::Function { name, depth } => {
+                Self::Function { f: clean(name), brief: brief(name), depth: *depth }
+            }
             Kind::Source { file, line, depth, has_code } => Self::Source {
                 s: *line,
                 text: listing.text(*file, *line).map(clean),
@@ -235,5 +239,18 @@ impl<'a> CodeRow<'a> {
                 Self::Instruction { i: format!("{address:x}"), text: String::new(), cost: cost() }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_have_a_brief_form() {
+        let long = "std::vector<int, std::allocator<int> >::push_back(int const&)";
+        let brief_name = brief(long).expect("it is shorter");
+        assert!(brief_name.contains("push_back") && !brief_name.contains("allocator"), "{brief_name}");
+        assert_eq!(brief("main"), None);
     }
 }

@@ -38,6 +38,8 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         "stacks": trust.stacks, "rooted": trust.rooted,
         "cut_off": trust.cut_off, "joined": trust.joined,
         "frames": trust.frames, "unnamed": trust.unnamed, "notes": trust.notes,
+        "chains_unread": trust.chains_unread,
+        "counted": trust.unsampled.map(|of| of.counted), "sampled": trust.unsampled.map(|of| of.sampled),
         "broken": broken, "ends": ends,
     });
     writeln!(out, "],\n\"trust\": {trust}\n}}")

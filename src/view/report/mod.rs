@@ -4,7 +4,6 @@
 //! its own beyond asking the profile for them.
 
 mod chains;
-mod ends;
 mod fields;
 mod hierarchy;
 mod json;

@@ -14,8 +14,8 @@ use super::{
     Column, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy, lines,
     percent, share_of, side_by_side, spread, tree,
 };
-use crate::profile::sampled::{Cell, CodeKind, Event, ModuleQuality, Profile, Row, SortKey, is_clock};
-use crate::sort;
+use crate::profile::sampled::trust::{self, Remark, Statement};
+use crate::profile::sampled::{Cell, CodeKind, Event, Profile, Row, SortKey, is_clock};
 use crate::terminal::theme::Role;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
@@ -23,6 +23,9 @@ use crate::view::remarks::Remarks;
 
 /// Text columns are cut at this width, except the last.
 const WIDEST: usize = 40;
+/// In a pipe shorter names are padded to this width at most: longer ones are whole, and push their own line
+/// only.
+const PADDED: usize = 80;
 /// What the last column keeps where numbers take all there is.
 const NARROWEST: usize = 16;
 
@@ -138,7 +141,12 @@ fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usi
         .map(|at| {
             let widest = lines.iter().map(|line| width(&line[at])).max().unwrap_or(0);
             let is_whole = layout.is_piped || layout.width().is_some() || is_number(columns[at]);
-            given(at).unwrap_or(widest.min(if is_whole { usize::MAX } else { WIDEST }))
+            let most = match (layout.is_piped, is_whole) {
+                (true, _) if !is_number(columns[at]) => PADDED,
+                (_, true) => usize::MAX,
+                (_, false) => WIDEST,
+            };
+            given(at).unwrap_or(widest.min(most))
         })
         .collect();
     let Some(most) = layout.width() else { return widths };
@@ -200,7 +208,9 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
                     0 => symbol(profile, shown[number - 1].cells, widths[at]),
                     callers => Words::new(Role::Quiet, format!("  {callers} callers")),
                 },
-                _ if at == last && !given && layout.width().is_none() => Words::new(Role::Plain, field),
+                _ if (at == last || layout.is_piped) && !given && layout.width().is_none() => {
+                    Words::new(Role::Plain, field)
+                }
                 _ => Words::new(Role::Plain, cut(field, widths[at])),
             };
             let blanks = " ".repeat(widths[at].saturating_sub(field.width()));
@@ -231,61 +241,16 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
 }
 
 pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
-    let trust = &profile.trust;
-    let lost = trust.lost_samples.max(trust.lost_records);
-    let mut parts = vec![format!("{} samples", thousands(trust.samples))];
-    parts.push(match lost {
-        0 => "none lost".to_owned(),
-        _ => {
-            let share = lost as f64 / (lost + trust.samples).max(1) as f64 * 100.0;
-            format!("{} lost ({share:.1}%)", thousands(lost))
-        }
-    });
-    match trust.throttled {
-        0 => {}
-        times => parts.push(format!("throttled {} times", thousands(times))),
-    }
-    if trust.yielded_ns > 0 {
-        let off = duration(trust.yielded_ns as f64);
-        parts.push(format!("hardware events off for {off}, while somebody else had reserved the counters"));
-    }
-    if trust.unknown > 0 {
-        parts.push(format!("{} of no known event", thousands(trust.unknown)));
-    }
-    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
-    if trust.stacks > 0 {
-        parts.push(format!("{:.1}% of the stacks reach a root", share(trust.rooted, trust.stacks)));
-    }
-    parts.push(match trust.unnamed {
-        0 => "all frames have symbols".to_owned(),
-        unnamed => format!("{:.1}% of the frames have no symbol", share(unnamed, trust.frames)),
-    });
-    writeln!(out, "Trust: {}.", parts.join(", "))?;
-    if trust.samples > 0 && !layout.is_piped {
+    let Statement { summary, remarks } = trust::statement(&profile.trust, &profile.modules);
+    writeln!(out, "Trust: {summary}.")?;
+    if profile.trust.samples > 0 && !layout.is_piped {
         writeln!(out, "       ± is the 95% confidence interval of sampling.")?;
     }
-    super::ends::write(out, trust)?;
-    for note in &trust.notes {
-        writeln!(out, "       {}.", clean(note))?;
-    }
-    let mut unnamed: Vec<&ModuleQuality> =
-        profile.modules.iter().filter(|module| module.unnamed > 0).collect();
-    sort::by_key(&mut unnamed, |module| std::cmp::Reverse(module.unnamed));
-    for module in unnamed.iter().take(5) {
-        let why = module.missing.first().map_or("its symbol tables do not cover them", String::as_str);
-        let name = clean(&module.path);
-        writeln!(
-            out,
-            "       {name}: {:.1}% of all frames without a symbol; {}",
-            share(module.unnamed, trust.frames),
-            clean(why)
-        )?;
-        if let Some(remedy) = &module.remedy {
-            writeln!(out, "         try: {}", clean(remedy))?;
+    for Remark { text, remedy } in remarks {
+        writeln!(out, "       {text}.")?;
+        if let Some(remedy) = remedy {
+            writeln!(out, "         try: {remedy}")?;
         }
-    }
-    if unnamed.len() > 5 {
-        writeln!(out, "       … and {} more modules", unnamed.len() - 5)?;
     }
     Ok(())
 }
@@ -327,6 +292,27 @@ mod tests {
         assert_eq!((rows.len(), &words[..]), (1, &["25.00%", "1234", &wide, "[.]", "main"][..]), "{text}");
         let comments = ["# Samples: 4936 of event 'cpu-clock'\n", "# Overhead", "\n# ....", "\n#\n# Trust: "];
         assert!(comments.iter().all(|comment| text.contains(comment)) && !text.contains('±'), "{text}");
+    }
+
+    #[test]
+    fn one_long_name_does_not_widen_all_lines_of_a_pipe() {
+        let mut profile = Profile { keys: vec![SortKey::Symbol, SortKey::Dso], ..Profile::default() };
+        let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
+        let mut event = Event { name: "cpu-clock".to_owned(), total: value(20), ..Event::default() };
+        let long = "T".repeat(1000);
+        for name in ["short", long.as_str()] {
+            let cells =
+                vec![Cell::Symbol('.', profile.texts.add(name)), Cell::Text(profile.texts.add("prog"))];
+            event.rows.push(Row { cells, own: value(10), total: value(10), by_mode: None });
+        }
+        profile.events.push(event);
+        let mut out = Vec::new();
+        table(&mut out, &profile, &[&profile.events[0]], &Layout { is_piped: true, ..Layout::default() })
+            .unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let (wide, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(&long));
+        assert!(wide.len() == 1 && wide[0].ends_with(&format!("[.] {long}  prog")), "{text}");
+        assert!(others.len() == 3 && others.iter().all(|line| line.len() < 120), "{text}");
     }
 
     #[test]

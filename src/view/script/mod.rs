@@ -66,6 +66,8 @@ pub struct Layout {
     pub stop_at: Vec<String>,
     /// One JSON object a line.
     pub json: bool,
+    /// For a person: of many frames below each other that nothing is known of, the first and their number.
+    pub joins_unknown: bool,
 }
 
 /// Lines are gathered up to this many bytes.

@@ -71,11 +71,19 @@ impl Writer<'_> {
         if entry.has_chain {
             self.out.push(b'\n');
             let choice = self.choices[entry.event];
-            for &number in entry.places {
+            let mut numbers = entry.places;
+            while let Some((&number, others)) = numbers.split_first() {
+                numbers = others;
                 let line = self.lines.of(self.places, number, choice);
                 self.out.extend_from_slice(line);
                 if self.lines.stops.get(number as usize).copied().unwrap_or(false) {
                     return;
+                }
+                let alike =
+                    if self.layout.joins_unknown { unknown_behind(self.places, number, others) } else { 0 };
+                if alike >= FEWEST_JOINED {
+                    let _ = writeln!(self.out, "\t                 … {alike} more frames of unknown code");
+                    numbers = &others[alike..];
                 }
             }
             return;
@@ -88,6 +96,19 @@ impl Writer<'_> {
             words(&mut self.out, place, fields, self.layout.full_paths);
         }
     }
+}
+
+/// Fewer frames that nothing is known of are printed one by one.
+const FEWEST_JOINED: usize = 3;
+
+/// How many frames behind this one lie, as it does, where nothing is known of the code.
+fn unknown_behind(places: &Places, number: u32, others: &[u32]) -> usize {
+    let is_unknown =
+        |number: &u32| places.at(*number).iter().all(|place| place.symbol.is_none() && place.dso.is_none());
+    if !is_unknown(&number) {
+        return 0;
+    }
+    others.iter().take_while(|number| is_unknown(number)).count()
 }
 
 /// What follows the address: function, module, line.
@@ -143,6 +164,15 @@ pub(super) fn dso(line: &mut Vec<u8>, place: Option<&Place>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unknown_frames_in_a_row_are_counted() {
+        let mut places = Places::default();
+        places.push([Place { symbol: Some("main".into()), ..Place::default() }]);
+        (0..3).for_each(|_| places.push([Place::default()]));
+        assert_eq!(unknown_behind(&places, 1, &[2, 3, 1, 0, 2]), 3);
+        assert_eq!((unknown_behind(&places, 0, &[1, 2]), unknown_behind(&places, 1, &[])), (0, 0));
+    }
 
     #[test]
     fn words_that_found_no_room_are_made_again() {

@@ -170,6 +170,29 @@ fn mean_digits(summary: &Summary, fractional: bool) -> usize {
     }
 }
 
+/// The unit of time in which the least of these means can be read, and what a value is multiplied with to be
+/// in it. `unit`: that of the means; `None` where it is no unit of time.
+fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'static str)> {
+    let seconds = match unit {
+        "s" => 1.0,
+        "msec" => 1e-3,
+        _ => return None,
+    };
+    let least = means.filter(|mean| *mean > 0.0).fold(f64::INFINITY, f64::min) * seconds;
+    let (size, name) = match least {
+        least if least >= 1.0 => (1.0, "s"),
+        least if least >= 1e-3 => (1e-3, "ms"),
+        _ => (1e-6, "µs"),
+    };
+    Some((seconds / size, name))
+}
+
+/// Runs that stand out among others, where there are enough to say so: of five runs one nearly always does.
+fn noted_outliers(summary: &Summary) -> &[usize] {
+    const FEWEST: usize = 10;
+    if summary.count < FEWEST { &[] } else { &summary.outliers }
+}
+
 /// A number of an event in its unit, without separators; `big_num` puts them in.
 fn quantity(value: f64, decimals: usize, big_num: bool) -> String {
     if big_num { units::thousands_f64(value, decimals) } else { format!("{value:.decimals$}") }

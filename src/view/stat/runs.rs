@@ -5,7 +5,9 @@
 
 use std::io::{self, Write};
 
-use super::{StatStyle, decimals, first_fitting, mean_digits, precision, quantity, safe};
+use super::{
+    StatStyle, decimals, first_fitting, fitting_unit, mean_digits, noted_outliers, precision, quantity, safe,
+};
 use crate::profile::counts::Counts;
 use crate::profile::statistics::Summary;
 use crate::view::table::{self, left, right};
@@ -57,18 +59,23 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
         times.unwrap_or_default()
     };
     let mut measures = vec![
-        ("elapsed s".to_owned(), true, elapsed(counts)),
-        ("user s".to_owned(), true, cpu(|c| c.user_ns)),
-        ("sys s".to_owned(), true, cpu(|c| c.system_ns)),
+        ("elapsed".to_owned(), "s", true, elapsed(counts)),
+        ("user".to_owned(), "s", true, cpu(|c| c.user_ns)),
+        ("sys".to_owned(), "s", true, cpu(|c| c.system_ns)),
     ];
     for (at, event) in counts.events.iter().enumerate() {
         let values = counts.value(0, at).runs().iter().map(|v| v * event.scale).collect();
-        let name = format!("{} {}", safe(&event.name), safe(&event.unit));
-        measures.push((name.trim_end().to_owned(), decimals(event) > 0, values));
+        measures.push((safe(&event.name).into_owned(), &event.unit, decimals(event) > 0, values));
     }
     let measures: Vec<_> = measures
         .into_iter()
-        .filter_map(|(name, fractional, v)| Some((name, fractional, Summary::of(&v)?, v)))
+        .filter_map(|(name, unit, fractional, mut values): (_, &str, _, Vec<f64>)| {
+            let mean = Summary::of(&values)?.mean;
+            let (factor, unit) = fitting_unit(unit, [mean].into_iter()).unwrap_or((1.0, unit));
+            values.iter_mut().for_each(|value| *value *= factor);
+            let name = format!("{name} {}", safe(unit)).trim_end().to_owned();
+            Some((name, fractional, Summary::of(&values)?, values))
+        })
         .collect();
     let mut outliers = Vec::new();
     let title = format!("Over {} runs:", counts.runs.len());
@@ -88,7 +95,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
             number(s.max, digits),
             s.interval.map(ends).unwrap_or_default(),
         ]);
-        for &run in &s.outliers {
+        for &run in noted_outliers(s) {
             outliers.push(format!("{name} in run {} ({})", run + 1, number(values[run], digits)));
         }
     }
@@ -112,6 +119,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
+    writeln!(out, " The percentages behind ± and +- above are standard errors of the mean.\n")?;
     if !outliers.is_empty() {
         let more = match outliers.len().saturating_sub(6) {
             0 => String::new(),

@@ -6,8 +6,8 @@
 //!   A  'sleep 0.1'
 //!   B  'sleep 0.2'
 //!
-//!  elapsed s            A         0.101204 ± 0.000312
-//!                       B         0.201300 ± 0.000200   +98.9%  p < 0.001  slower
+//!  elapsed ms           A          101.204 ± 0.312
+//!                       B          201.300 ± 0.200   +98.9%  p < 0.001  slower
 //! ```
 
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
-use super::{StatStyle, first_fitting, mean_digits, quantity, safe};
+use super::{StatStyle, first_fitting, fitting_unit, mean_digits, noted_outliers, quantity, safe};
 use crate::profile::statistics::{SIGNIFICANCE, Summary};
 use crate::profile::versus::{Comparison, Line, Side, Verdict};
 use crate::text as words;
@@ -38,10 +38,12 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
         writeln!(out, "   {}  '{}'", letter(at), safe(command))?;
     }
     writeln!(out)?;
+    // Of each measure all sides are in one unit.
+    let lines: Vec<Line> = comparison.lines.iter().map(in_fitting_unit).collect();
     let title = |line: &Line| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
     let usual = [left(1, 20), left(2, 0), right(2, 18), left(0, 18), right(1, 8), left(2, 9), left(2, 0)];
     let narrow = [left(1, 0), left(2, 0), right(2, 0), left(0, 0), right(2, 0), left(2, 0), left(2, 0)];
-    let rows = comparison.lines.iter().flat_map(|line| {
+    let rows = lines.iter().flat_map(|line| {
         line.sides.iter().enumerate().map(move |(at, side)| {
             let mut row = vec![if at == 0 { title(line) } else { String::new() }, letter(at)];
             row.extend(cells(line, side, style));
@@ -67,8 +69,27 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
+    let has_intervals = lines
+        .iter()
+        .flat_map(|line| &line.sides)
+        .filter_map(|side| side.summary.as_ref())
+        .any(|s| s.interval.is_some());
+    if has_intervals {
+        writeln!(out, " ± is half of the 95% confidence interval of the mean.")?;
+    }
     answer(out, comparison)?;
     writeln!(out)
+}
+
+/// A measure of time in a unit in which all its sides can be read; any other as it is.
+fn in_fitting_unit(line: &Line) -> Line {
+    let means = line.sides.iter().filter_map(|side| side.summary.as_ref()).map(|summary| summary.mean);
+    let Some((factor, unit)) = fitting_unit(&line.unit, means) else { return line.clone() };
+    let side = |side: &Side| Side {
+        summary: side.summary.as_ref().map(|summary| summary.in_unit(factor)),
+        ..side.clone()
+    };
+    Line { unit: unit.to_owned(), sides: line.sides.iter().map(side).collect(), ..line.clone() }
 }
 
 /// `A` to `Z`, then `A1` and so on.
@@ -152,7 +173,7 @@ fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     }
     for (at, side) in elapsed.sides.iter().enumerate() {
         let runs: Vec<String> =
-            side.summary.iter().flat_map(|s| &s.outliers).map(|run| (run + 1).to_string()).collect();
+            side.summary.iter().flat_map(noted_outliers).map(|run| (run + 1).to_string()).collect();
         if !runs.is_empty() {
             let (who, runs) = (letter(at), runs.join(", "));
             writeln!(

@@ -91,9 +91,25 @@ _pmc_value() {
     return 0
 }
 
+# Completes what stands behind `--`: a program, then what its own completion offers (or files).
+_pmc_command() {
+    local line=${COMP_LINE:0:COMP_POINT} word at
+    [[ $line == *" -- "* ]] || return 1
+    word=${line##*[[:blank:]]}
+    if [[ ${line#*" -- "} == "$word" ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$word" | sort -u)
+    elif declare -F _command_offset >/dev/null; then
+        for ((at = 1; at < COMP_CWORD; at++)); do
+            [[ ${COMP_WORDS[at]} != -- ]] || break
+        done
+        _command_offset $((at + 1))
+    fi
+    return 0
+}
+
 _pmc_with_values() {
     COMPREPLY=()
-    _pmc_value || _pmc "$@"
+    _pmc_command || _pmc_value || _pmc "$@"
 }
 
 complete -F _pmc_with_values -o nosort -o bashdefault -o default pmc

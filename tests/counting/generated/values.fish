@@ -49,3 +49,13 @@ function __pmc_numbers
     end
 end
 
+# The candidates for what stands behind `--`, as if it stood alone.
+function __pmc_command
+    set -l words (commandline -opc)
+    set -l at (contains -i -- -- $words)
+    or return
+    set -e words[1..$at]
+    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
+end
+complete -c pmc -n 'contains -- -- (commandline -opc)' -f -a '(__pmc_command)'
+

@@ -117,6 +117,7 @@ fn hooks_run_around_each_run() {
         "echo pre",
         "--post",
         "echo post",
+        "--show-output",
         "-r",
         "2",
         "-e",
@@ -183,9 +184,9 @@ fn commands_are_compared() {
     ran.says(&["ended with status 4"]);
 }
 
-/// At a terminal a command is heard once, whatever kind of run repeats it; elsewhere always, as with perf.
+/// A command is heard once, whatever kind of run repeats it, at a terminal and in a pipe.
 #[test]
-fn a_repeated_command_is_heard_once_at_a_terminal() {
+fn a_repeated_command_is_heard_once() {
     if !kit::need_perf_events() || !kit::need_program("script") {
         return;
     }
@@ -206,8 +207,39 @@ fn a_repeated_command_is_heard_once_at_a_terminal() {
     // A bar where it takes a while.
     let text = at_a_terminal("-r 3 -- sleep 0.4");
     assert!(text.contains("runs [") && text.contains("left"), "{text}");
-    let piped = kit::run(&["stat", "-e", "page-faults", "-r", "3", "--", "echo", "spoken"]).expect(0);
-    assert_eq!(piped.stdout, "spoken\n".repeat(3));
+    for (option, times) in [("-e", 1), ("--show-output", 3)] {
+        let option = if option == "-e" { &["-e", "page-faults"][..] } else { &["--show-output"] };
+        let piped = kit::run(&[&["stat", "-r", "3"], option, &["--", "echo", "spoken"]].concat()).expect(0);
+        assert_eq!(piped.stdout, "spoken\n".repeat(times));
+        let sides = ["--vs", "echo one", "--vs", "echo two"];
+        let piped = kit::run(&[&["stat", "-r", "3"], option, &sides].concat()).expect(0);
+        assert_eq!(piped.stdout, "one\ntwo\n".repeat(times));
+    }
+}
+
+/// Warm-up runs are neither heard nor counted, and `--prepare` comes before each run.
+#[test]
+fn a_command_is_warmed_up() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let stat = |options: &[&str]| -> (kit::Ran, String) {
+        let mut pmc = kit::pmc();
+        pmc.args(["stat", "-e", "page-faults", "--prepare", "echo before >>log"]).args(options);
+        let ran = kit::Ran::from(pmc.current_dir(folder.path()).output().expect("pmc starts"));
+        let log = folder.path().join("log");
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let _ = std::fs::remove_file(&log);
+        (ran, text)
+    };
+    let (ran, log) = stat(&["--warmup", "2", "-r", "3", "--", "sh", "-c", "echo run >>log; echo spoken"]);
+    assert_eq!(ran.expect(0).says(&["(3 runs)"]).stdout, "spoken\n");
+    assert_eq!(log, "before\nrun\n".repeat(5));
+    let (ran, log) = stat(&["--warmup", "1", "-r", "2", "--vs", "echo a >>log", "--vs", "echo b >>log"]);
+    ran.expect(0).says(&["2 runs each", "± is half of the 95% confidence interval of the mean"]);
+    assert_eq!(log, "before\na\nbefore\nb\n".repeat(3));
+    stat(&["--warmup", "1", "--", "true"]).0.expect(2).says(&["try: add -r N"]);
 }
 
 #[test]

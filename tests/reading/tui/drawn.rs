@@ -93,6 +93,27 @@ fn the_flame_graph_says_what_is_below_and_what_is_zoomed() {
 }
 
 #[test]
+fn a_live_view_without_call_chains_says_how_to_take_them() {
+    use pmc::profile::sampled::{Answer, DataQuality, Query};
+    use pmc::tui::{Poll, Status};
+    fn flat(query: &Query) -> Answer {
+        let mut answer = super::fixture::answer(query);
+        answer.profile.has_totals = false;
+        answer.profile.trust = DataQuality::default();
+        answer.profile.events.iter_mut().for_each(|event| event.tree = None);
+        answer
+    }
+    for (is_live, said) in [(true, "pmc top -g takes them"), (false, "pmc record -g records them")] {
+        for key in ["2", "3"] {
+            let mut desk = Desk::with(flat, 100, 30);
+            desk.take(Poll { status: Some(Status { is_live, ..Status::default() }), ..Poll::default() });
+            let screen = desk.press(key).screen();
+            assert!(screen.contains(said), "{key}: {screen}");
+        }
+    }
+}
+
+#[test]
 fn nothing_to_show_is_said() {
     use pmc::profile::sampled::Query;
     use pmc::tui::state::State;

@@ -66,6 +66,7 @@ pub(crate) fn answer(query: &Query) -> Answer {
             ..DataQuality::default()
         },
         modules: vec![ModuleQuality {
+            path: "/usr/lib/libdb.so".to_owned(),
             name: "libdb.so".to_owned(),
             frames: 150,
             unnamed: 25,

@@ -97,6 +97,15 @@ function time(ns) {
 }
 const amount = (period) => data.events[chosen.event].clock ? time(period) : grouped(period);
 const colour = (kind) => `hsl(var(--${KINDS[kind][0]}))`;
+/** A function's name as one reads it; `data.names` has all of it. */
+const shown = (fn) => data.brief[fn] ?? data.names[fn];
+/** At most so many letters, the middle left out: the ends tell names apart. */
+function shortened(words, most) {
+  if (words.length <= most) return words;
+  if (most < 7) return words.slice(0, Math.max(most - 1, 1)) + "…";
+  const tail = Math.floor((most - 1) / 2);
+  return words.slice(0, most - 1 - tail) + "…" + words.slice(-tail);
+}
 const fact = (label) => (data.facts.find(([name]) => name === label) || [])[1];
 
 /** A function that decides whether a name is meant: a regular expression, or the words as they stand. */
@@ -218,9 +227,9 @@ function drawGraph() {
     if (place.width < 28) continue;
     const fits = Math.floor((place.width - 8) / letter);
     const name = data.names[block.fn];
-    const words = isRoot ? `all: ${grouped(sums.all)} samples` : name.length > fits ? data.brief[block.fn] ?? name : name;
+    const words = isRoot ? `all: ${grouped(sums.all)} samples` : name.length > fits ? shown(block.fn) : name;
     context.fillStyle = isRoot ? text : isFound ? "#fff" : ink;
-    context.fillText(words.length > fits ? words.slice(0, Math.max(fits - 1, 1)) + "…" : words, x + 4, depth * ROW + ROW / 2, place.width - 6);
+    context.fillText(shortened(words, fits), x + 4, depth * ROW + ROW / 2, place.width - 6);
   }
   if (hovered) {
     const place = drawn.find((place) => place.block === hovered);
@@ -237,10 +246,10 @@ function hash(text) {
 
 function crumbs(way) {
   const last = way.at(-1);
-  const go = (depth) => element("button", { onclick: () => zoom(chosen.zoom.slice(0, depth)) }, depth ? data.brief[way[depth].fn] ?? data.names[way[depth].fn] : "all");
+  const go = (depth) => element("button", { onclick: () => zoom(chosen.zoom.slice(0, depth)) }, depth ? shown(way[depth].fn) : "all");
   const parts = [];
   for (let depth = Math.max(0, way.length - 4); depth < way.length - 1; depth++) parts.push(go(depth), " › ");
-  const words = last.fn < 0 ? "Click a function to zoom in." : `${data.names[last.fn]}: ${percent(last.total, sums.whole)} of all`;
+  const words = last.fn < 0 ? "Click a function to zoom in." : `${shown(last.fn)}: ${percent(last.total, sums.whole)} of all`;
   $("crumbs").replaceChildren(...(way.length > 4 ? [go(0), " › … › "] : []), ...parts, words);
 }
 
@@ -275,6 +284,53 @@ function zoom(way) {
   $("tip").hidden = true;
   drawGraph();
   remember();
+}
+
+// ---- Call tree --------------------------------------------------------------------------------------------------------
+
+/** Lines that are open, by the functions that lead there; `null`: the costliest way is still to be opened. */
+let opened = null;
+const MOST_LINES = 2000, LEAST_SHARE = 0.0005;
+
+function openCostliest() {
+  opened = new Set();
+  let way = "", block = root;
+  for (let depth = 0; depth < 60; depth++) {
+    const next = block.children()[0];
+    if (!next || next.total < sums.whole / 10) break;
+    way += "." + next.fn;
+    opened.add(way);
+    block = next;
+  }
+}
+
+function drawTree() {
+  if (chosen.view !== "tree") return;
+  if (!opened) openCostliest();
+  const rows = [];
+  let left = 0;
+  const toggle = (way) => { if (!opened.delete(way)) opened.add(way); drawTree(); };
+  const add = (above, before, depth) => {
+    for (const block of above.children()) {
+      if (block.total < sums.whole * LEAST_SHARE) break; // The rest is smaller still.
+      if (rows.length >= MOST_LINES) { left++; continue; }
+      const way = before + "." + block.fn, isOpen = opened.has(way), hasMore = block.children().length > 0;
+      const isFound = found && found[block.fn] ? " found" : "";
+      rows.push(element("tr", { class: "link", tabindex: 0, onclick: () => toggle(way), onkeydown: (event) => { if (event.key === "Enter") toggle(way); } },
+        element("td", { class: "number", title: amount(block.total) }, percent(block.total, sums.whole)),
+        element("td", { class: "share" }, element("i", { style: `width:${(100 * block.total) / (sums.whole || 1)}%;background:${colour(data.kind[block.fn])}` })),
+        element("td", { class: "number", title: amount(block.own) }, percent(block.own, sums.whole)),
+        element("td", { class: "name" + isFound, title: data.names[block.fn], style: `padding-left:${10 + Math.min(depth, 40) * 14}px` },
+          element("span", { class: "sign" }, hasMore ? (isOpen ? "▾" : "▸") : ""), shown(block.fn)),
+        element("td", { class: "dim module", title: data.modules[data.module[block.fn]] }, data.modules[data.module[block.fn]])));
+      if (isOpen) add(block, way, depth + 1);
+    }
+  };
+  add(root, "", 0);
+  const heads = [["Total", "number"], ["", ""], ["Self", "number"], [chosen.inverted ? "Function, its callers below" : "Function, what it calls below", ""], ["Module", ""]];
+  document.querySelector("#tree thead").replaceChildren(element("tr", {}, ...heads.map(([title, of]) => element("th", of ? { class: of } : {}, title))));
+  document.querySelector("#tree tbody").replaceChildren(...rows);
+  document.querySelector("#tree .more").textContent = left ? `${grouped(left)} more lines: close some` : "";
 }
 
 // ---- Search -----------------------------------------------------------------------------------------------------------
@@ -336,7 +392,7 @@ function drawTable() {
     element("td", { class: "share" }, element("i", { style: `width:${(100 * row.own) / most}%;background:${colour(data.kind[row.fn])}` })),
     element("td", { class: "number", title: amount(row.total) }, percent(row.total, sums.whole)),
     element("td", { class: "number" }, grouped(row.samples)),
-    element("td", {}, data.names[row.fn]),
+    element("td", { class: "name", title: data.names[row.fn] }, shown(row.fn)),
     element("td", { class: "dim module", title: data.modules[data.module[row.fn]] }, data.modules[data.module[row.fn]])));
   document.querySelector("#functions thead").replaceChildren(element("tr", {}, ...heads));
   document.querySelector("#functions tbody").replaceChildren(...lines);
@@ -411,7 +467,7 @@ function drawCode() {
   if (chosen.view !== "code") return;
   const whole = data.events[chosen.event].period;
   $("listed").replaceChildren(...data.code.map((of, at) => element("button",
-    { "aria-selected": at === listed, onclick: () => { listed = at; drawCode(); } }, of.name, element("span", { class: "dim" }, percent(of.own[chosen.event] || 0, whole)))));
+    { "aria-selected": at === listed, title: of.name, onclick: () => { listed = at; drawCode(); } }, element("b", {}, of.brief ?? of.name), element("span", { class: "dim" }, percent(of.own[chosen.event] || 0, whole)))));
   const of = data.code[listed];
   if (!of) { $("listing").replaceChildren(element("p", { class: "dim" }, "No code: this recording was written without it, or no function is known.")); return; }
   const own = of.own[chosen.event] || 0, hasText = of.rows.some((row) => row.text && row.s);
@@ -421,7 +477,7 @@ function drawCode() {
     const cost = row.cost ? row.cost[chosen.event] || 0 : 0, share = own ? cost / own : 0;
     const bar = element("td", { class: "number", style: share ? `background:linear-gradient(to left, hsl(var(--program)) ${Math.min(100 * share, 100)}%, transparent 0)` : "" }, cost ? percent(cost, own) : "");
     const space = "  ".repeat(row.depth || 0);
-    if (row.f) rows.push(element("tr", { class: "f" }, element("td"), element("td"), element("td", {}, space + row.f)));
+    if (row.f) rows.push(element("tr", { class: "f" }, element("td"), element("td"), element("td", { title: row.f }, space + (row.brief ?? row.f))));
     else if (row.s) rows.push(element("tr", { class: "s", title: `${row.file}:${row.s}` }, bar, element("td", { class: "number dim" }, String(row.s)), element("td", {}, space + (row.text ?? (row.file || "").split("/").pop() + ":" + row.s))));
     // Below source lines only instructions that cost something are worth a row.
     else if (cost || !hasText) { rows.push(element("tr", { class: "i" }, bar, element("td", { class: "number" }, row.i), element("td", {}, "    " + row.text))); gap = false; continue; }
@@ -429,7 +485,7 @@ function drawCode() {
     gap = gap && Boolean(row.i);
   }
   const notes = of.notes.map((note) => element("p", { class: "dim" }, note));
-  $("listing").replaceChildren(element("h2", {}, of.name), element("p", { class: "dim" }, `${of.module} · percentages of the function · whole recording`),
+  $("listing").replaceChildren(element("h2", { title: of.name }, of.brief ?? of.name), element("p", { class: "dim" }, `${of.module} · percentages of the function · whole recording`),
     element("table", {}, element("tbody", {}, ...rows)), ...notes);
 }
 
@@ -452,6 +508,7 @@ function show(view) {
   document.querySelectorAll("nav [data-view]").forEach((tab) => tab.setAttribute("aria-selected", tab.dataset.view === view));
   document.querySelectorAll("main > section").forEach((section) => section.classList.toggle("shown", section.id === view));
   drawGraph();
+  drawTree();
   drawTable();
   drawCode();
   remember();
@@ -467,6 +524,7 @@ function refresh(counts = true) {
   search();
   drawStrip();
   drawGraph();
+  drawTree();
   drawTable();
   drawCode();
   remember();
@@ -496,7 +554,7 @@ function recall() {
   chosen.from = from >= 0 && from < data.slices ? from : 0;
   chosen.to = to > chosen.from && to <= data.slices ? to : data.slices;
   chosen.zoom = (words.get("zoom") || "").split(".").filter(Boolean).map(Number);
-  chosen.view = ["functions", "code", "recording"].includes(words.get("view")) ? words.get("view") : "flame";
+  chosen.view = ["tree", "functions", "code", "recording"].includes(words.get("view")) ? words.get("view") : "flame";
 }
 
 function controls() {
@@ -521,12 +579,19 @@ function controls() {
   $("thread").replaceChildren(...choices);
   $("event").replaceChildren(...data.events.map((event, at) => option(at, event.name)));
   $("event").hidden = data.events.filter((event) => event.samples > 0).length < 2;
-  [$("thread").value, $("event").value, $("search").value, $("inverted").checked] = [chosen.thread, chosen.event, chosen.search, chosen.inverted];
+  [$("thread").value, $("event").value, $("search").value] = [chosen.thread, chosen.event, chosen.search];
+  const inversions = [$("inverted"), $("inverted-tree")];
+  inversions.forEach((box) => { box.checked = chosen.inverted; });
 
   $("thread").addEventListener("change", (event) => { chosen.thread = event.target.value; refresh(); });
   $("event").addEventListener("change", (event) => { chosen.event = Number(event.target.value); refresh(); });
   $("search").addEventListener("input", (event) => { chosen.search = event.target.value; refresh(false); });
-  $("inverted").addEventListener("change", (event) => { chosen.inverted = event.target.checked; chosen.zoom = []; refresh(); });
+  inversions.forEach((box) => box.addEventListener("change", (event) => {
+    chosen.inverted = event.target.checked;
+    inversions.forEach((other) => { other.checked = chosen.inverted; });
+    [chosen.zoom, opened] = [[], null];
+    refresh();
+  }));
   document.querySelectorAll("nav [data-view]").forEach((tab) => tab.addEventListener("click", () => show(tab.dataset.view)));
 
   const graph = $("graph"), strip = $("strip");

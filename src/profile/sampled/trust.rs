@@ -1,0 +1,290 @@
+//! What a profile is worth, in words: the statement that `report`, `profile`, `top`, `annotate`, `diff`, the
+//! screen and the HTML page print, each with the same words.
+//!
+//! Receives the counts of [`DataQuality`] and [`ModuleQuality`]; decides which are worth a line, and what
+//! would help. Copied stacks know why the unwinder stopped. Of the kernel's own chains only the module is
+//! known in which the last frame lies, as a rule the one that was built without frame pointers.
+
+use super::{DataQuality, ModuleQuality};
+use crate::abi::attr::LARGEST_STACK_COPY;
+use crate::sort;
+use crate::text::clean;
+use crate::units::{duration, thousands};
+
+/// Fewer broken stacks than this, in percent, need no explanation.
+const WORTH: f64 = 1.0;
+/// Modules that a remark about stacks names.
+const MOST: usize = 3;
+/// Modules without symbols that get a remark.
+const MOST_NAMELESS: usize = 5;
+/// Less of what was counted than this, in percent, may be missing from the samples without a remark.
+const MOST_UNSAMPLED: f64 = 5.0;
+
+/// The statement: clean text without a full stop at its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statement {
+    /// Samples, losses, whole stacks and names, in a line.
+    pub summary: String,
+    /// What to know besides, most important first.
+    pub remarks: Vec<Remark>,
+}
+
+/// A sentence, and what would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// The sentence; clean text without a full stop at its end.
+    pub text: String,
+    /// What to try.
+    pub remedy: Option<String>,
+}
+
+impl Remark {
+    fn new(text: String, remedy: Option<String>) -> Self {
+        Self { text, remedy }
+    }
+}
+
+/// Number of samples or records that were lost, and their share of all.
+pub fn losses(samples: u64, lost: u64) -> String {
+    match lost {
+        0 => "none lost".to_owned(),
+        _ => format!("{} lost ({:.1}%)", thousands(lost), share(lost, lost.saturating_add(samples))),
+    }
+}
+
+/// What the data are worth.
+pub fn statement(quality: &DataQuality, modules: &[ModuleQuality]) -> Statement {
+    let mut remarks: Vec<Remark> = unsampled(quality).into_iter().collect();
+    if quality.ends.copied > 0 {
+        remarks.extend(copied(quality));
+    } else {
+        remarks.extend(chains(quality));
+    }
+    if quality.joined > 0 {
+        let joined = share(quality.joined, quality.stacks);
+        let with = "are joined with what was seen of their threads before";
+        let text = format!("{joined:.1}% ended where their copy ends, and {with} (--no-join: not)");
+        remarks.push(Remark::new(text, None));
+    }
+    if are_many_cut_off(quality) {
+        let cut_off = share(quality.cut_off, quality.stacks);
+        let text = format!("{cut_off:.1}% led to addresses where nothing was mapped; these are cut off");
+        remarks.push(Remark::new(text, None));
+    }
+    remarks.extend(quality.notes.iter().map(|note| Remark::new(clean(note).into_owned(), None)));
+    nameless(quality, modules, &mut remarks);
+    Statement { summary: summary(quality), remarks }
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 / all.max(1) as f64 * 100.0
+}
+
+fn are_many_cut_off(quality: &DataQuality) -> bool {
+    share(quality.cut_off, quality.stacks) >= WORTH
+}
+
+fn summary(quality: &DataQuality) -> String {
+    let lost = quality.lost_samples.max(quality.lost_records);
+    let mut parts = vec![format!("{} samples", thousands(quality.samples)), losses(quality.samples, lost)];
+    if quality.throttled > 0 {
+        parts.push(format!("throttled {} times", thousands(quality.throttled)));
+    }
+    if quality.yielded_ns > 0 {
+        let off = duration(quality.yielded_ns as f64);
+        parts.push(format!("hardware events off for {off}, while somebody else had reserved the counters"));
+    }
+    if quality.unknown > 0 {
+        parts.push(format!("{} of no known event", thousands(quality.unknown)));
+    }
+    if quality.stacks > 0 {
+        parts.push(format!("{:.1}% of the stacks reach a root", share(quality.rooted, quality.stacks)));
+    }
+    // Without callers each sample has one frame.
+    let frames = match (quality.stacks > 0, are_many_cut_off(quality)) {
+        (false, _) => "samples",
+        (true, false) => "frames",
+        (true, true) => "mapped frames",
+    };
+    match (quality.frames, quality.unnamed) {
+        (0, _) => {}
+        (_, 0) => parts.push(format!("all {frames} have symbols")),
+        (all, unnamed) => parts.push(format!("{:.1}% of the {frames} have no symbol", share(unnamed, all))),
+    }
+    if quality.chains_unread && quality.samples > 0 {
+        parts.push("call chains not read".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn unsampled(quality: &DataQuality) -> Option<Remark> {
+    let of = quality.unsampled?;
+    let missing = of.counted.saturating_sub(of.sampled);
+    let each = of.sampled / quality.samples.max(1);
+    // A process may end just before its next sample without any fault.
+    if share(missing, of.counted) < MOST_UNSAMPLED || missing < each.saturating_mul(10) {
+        return None;
+    }
+    let percent = share(missing, of.counted);
+    let what = match of.is_time {
+        true => {
+            let [missing, all] = [missing, of.counted].map(|ns| duration(ns as f64));
+            format!("{percent:.1}% of the command's CPU time ({missing} of {all}) is")
+        }
+        false => format!("{percent:.1}% of the command's cycles are"),
+    };
+    let remedy = "a higher rate (-F), or pmc stat --children";
+    let text = format!("{what} in no sample: processes that ended before their first or next sample");
+    Some(Remark::new(text, Some(remedy.to_owned())))
+}
+
+fn nameless(quality: &DataQuality, modules: &[ModuleQuality], remarks: &mut Vec<Remark>) {
+    let mut nameless: Vec<&ModuleQuality> = modules.iter().filter(|module| module.unnamed > 0).collect();
+    sort::by_key(&mut nameless, |module| std::cmp::Reverse(module.unnamed));
+    for module in nameless.iter().take(MOST_NAMELESS) {
+        let why = module.missing.first().map_or("its symbol tables do not cover them", String::as_str);
+        let percent = share(module.unnamed, quality.frames);
+        let (path, why) = (clean(&module.path), clean(why));
+        let text = format!("{path}: {percent:.1}% of all frames without a symbol; {why}");
+        remarks.push(Remark::new(text, module.remedy.as_deref().map(|remedy| clean(remedy).into_owned())));
+    }
+    if let Some(more) = nameless.len().checked_sub(MOST_NAMELESS).filter(|more| *more > 0) {
+        remarks.push(Remark::new(format!("… and {more} more modules"), None));
+    }
+}
+
+fn copied(quality: &DataQuality) -> Option<Remark> {
+    let ends = &quality.ends;
+    let of_all = |part: u64| share(part, ends.copied);
+    if of_all(ends.early()) < WORTH {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let mut part = |samples: u64, words: &str| {
+        if samples > 0 {
+            parts.push((samples, format!("{:.1}% {words}", of_all(samples))));
+        }
+    };
+    part(ends.cut, "where the copy of the stack ends");
+    part(ends.lost, "where the unwind tables lead nowhere");
+    part(ends.long, "because they are longer than --max-stack");
+    part(ends.compat, "in 32-bit Arm processes, which pmc does not unwind");
+    for (module, samples) in ends.no_tables.iter().take(MOST) {
+        match module {
+            Some(name) => part(*samples, &format!("in {}, which has no unwind tables there", clean(name))),
+            None => part(*samples, "where nothing was mapped"),
+        }
+    }
+    let rest: u64 = ends.no_tables.iter().skip(MOST).map(|(_, samples)| samples).sum();
+    part(rest, "in other code without unwind tables");
+    sort::by_key(&mut parts, |(samples, _)| std::cmp::Reverse(*samples));
+    let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
+    let text = format!("{:.1}% of the copied stacks end early: {}", of_all(ends.early()), words.join(", "));
+    let remedy = (of_all(ends.cut) >= WORTH).then(|| more_of_each("dwarf", quality.largest_copies));
+    Some(Remark::new(text, remedy))
+}
+
+fn chains(quality: &DataQuality) -> Option<Remark> {
+    let broken: u64 = quality.broken.iter().map(|(_, samples)| samples).sum();
+    if share(broken, quality.stacks) < WORTH {
+        return None;
+    }
+    let named = quality.broken.iter().take(MOST);
+    let mut words: Vec<String> = named
+        .map(|(name, samples)| format!("{:.1}% in {}", share(*samples, quality.stacks), clean(name)))
+        .collect();
+    let rest: u64 = quality.broken.iter().skip(MOST).map(|(_, samples)| samples).sum();
+    if rest > 0 {
+        words.push(format!("{:.1}% elsewhere", share(rest, quality.stacks)));
+    }
+    let text = format!("{:.1}% end early: {}", share(broken, quality.stacks), words.join(", "));
+    let remedy = match quality.unwound_live {
+        Some(how) => more_of_each(how, quality.largest_copies),
+        None => "record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned(),
+    };
+    Some(Remark::new(text, Some(remedy)))
+}
+
+/// What helps where copies are too small.
+fn more_of_each(how: &str, are_largest: bool) -> String {
+    match are_largest {
+        true => "build that code with -fno-omit-frame-pointer: copies cannot be larger".to_owned(),
+        false => format!("copy more of each stack (--call-graph {how},{LARGEST_STACK_COPY})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::sampled::quality::{Ends, Unsampled};
+
+    fn texts(quality: &DataQuality) -> Vec<String> {
+        statement(quality, &[]).remarks.into_iter().map(|remark| remark.text).collect()
+    }
+
+    #[test]
+    fn copied_stacks_say_why_they_end() {
+        let no_tables = vec![(Some("jit\x1b.so".to_owned()), 30), (None, 5)];
+        let ends = Ends { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
+        let said = statement(&DataQuality { ends, ..DataQuality::default() }, &[]).remarks;
+        let (text, remedy) = (&said[0].text, said[0].remedy.as_deref().unwrap_or_default());
+        let want = "13.7% of the copied stacks end early: 10.0% where the copy of the stack ends, ";
+        assert!(text.starts_with(want) && text.contains("3.0% in jit") && !text.contains('\x1b'), "{text}");
+        assert!(remedy.contains("dwarf,65528"), "{remedy}");
+        let few = Ends { copied: 1000, cut: 5, ..Ends::default() };
+        assert!(texts(&DataQuality { ends: few, ..DataQuality::default() }).is_empty());
+    }
+
+    #[test]
+    fn what_was_cut_off_is_counted() {
+        let said = |cut_off| texts(&DataQuality { stacks: 200, cut_off, ..DataQuality::default() });
+        assert_eq!(said(50), ["25.0% led to addresses where nothing was mapped; these are cut off"]);
+        assert!(said(1).is_empty());
+    }
+
+    #[test]
+    fn joined_stacks_are_counted() {
+        let said = |joined| texts(&DataQuality { stacks: 200, joined, ..DataQuality::default() });
+        assert!(said(50)[0].starts_with("25.0% ended where their copy ends, and are joined"));
+        assert!(said(0).is_empty());
+    }
+
+    #[test]
+    fn broken_chains_say_where() {
+        let broken = ["a", "b", "c", "d"].map(|name| (name.to_owned(), 10)).into();
+        let said = statement(&DataQuality { stacks: 200, broken, ..DataQuality::default() }, &[]).remarks;
+        assert_eq!(said[0].text, "20.0% end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere");
+        assert!(said[0].remedy.as_ref().is_some_and(|remedy| remedy.contains("--call-graph auto")));
+    }
+
+    #[test]
+    fn names_are_praised_only_where_there_are_some() {
+        let said = |quality: DataQuality| statement(&quality, &[]).summary;
+        let some = DataQuality { samples: 200, frames: 200, ..DataQuality::default() };
+        assert_eq!(said(DataQuality::default()), "0 samples, none lost");
+        assert_eq!(said(some.clone()), "200 samples, none lost, all samples have symbols");
+        // Of stacks that nobody looked at, nothing is claimed.
+        let flat = DataQuality { chains_unread: true, ..some.clone() };
+        assert_eq!(said(flat), "200 samples, none lost, all samples have symbols, call chains not read");
+        let cut = DataQuality { stacks: 200, rooted: 100, frames: 900, cut_off: 80, ..some };
+        assert_eq!(
+            said(cut),
+            "200 samples, none lost, 50.0% of the stacks reach a root, all mapped frames have symbols"
+        );
+    }
+
+    #[test]
+    fn time_in_no_sample_is_told_where_it_matters() {
+        let said = |counted, sampled| {
+            let unsampled = Some(Unsampled { counted, sampled, is_time: true });
+            texts(&DataQuality { samples: 100, unsampled, ..DataQuality::default() })
+        };
+        assert!(
+            said(270_000_000, 73_000_000)[0]
+                .starts_with("73.0% of the command's CPU time (197 ms of 270 ms)")
+        );
+        assert!(said(103_000_000, 100_000_000).is_empty() && said(100, 200).is_empty());
+        // A few periods are the usual remainder of a process.
+        assert!(said(109_000_000, 100_000_000).is_empty());
+    }
+}
