@@ -137,7 +137,7 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
 fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut out = Output::new();
     let written = match document {
-        Some(document) => writeln!(out, "{}", crate::text::clean_json(&document.to_string())),
+        Some(document) => writeln!(out, "{}", crate::text::as_json(&document)),
         None => text(&mut out),
     };
     written.and_then(|()| out.finish()).map_err(|error| Error::output("the persistent events", error))
