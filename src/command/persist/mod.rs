@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(super) use plan::Plan;
 
 use super::pager::Output;
-use crate::error::{Error, Exit, Result, Warning, say};
+use crate::error::{Error, Exit, Result, RingLimit, Warning, say};
 use crate::event::Parser;
 use crate::holder;
 use crate::host::Host;
@@ -97,6 +97,7 @@ fn add(definition: Definition, host: &Host) -> Result<()> {
         say::warn(&Warning::RingsSmaller {
             bytes: units::bytes(entry.ring_bytes),
             asked: units::bytes(asked),
+            limit: RingLimit::LockedMemory,
         });
     }
     if entry.user_only {
