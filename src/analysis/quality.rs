@@ -28,7 +28,12 @@ pub fn lost(session: &Session) -> u64 {
 
 /// What is worth knowing about the file.
 pub fn notes(session: &Session) -> Vec<String> {
-    session.notes().iter().map(ToString::to_string).collect()
+    let dropped = session.history.dropped_before().map(|_| {
+        "its mappings change so often that older ones were dropped to bound memory: early samples may be \
+         misattributed"
+            .to_owned()
+    });
+    session.notes().iter().map(ToString::to_string).chain(dropped).collect()
 }
 
 /// Says on stderr what is worth knowing about the file and what was lost: for outputs that have no place for

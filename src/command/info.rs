@@ -24,6 +24,7 @@ use crate::host::holders::Holders;
 use crate::profile::machine::{self as shown, Machine};
 use crate::sys::credentials::{Limits, LinuxCapability, Seccomp};
 use crate::sys::process;
+use crate::text::as_json;
 use crate::view;
 
 /// Runs it.
@@ -42,11 +43,11 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
         let document = serde_json::json!({
             "version": 1, "counters": counters, "hardware_events": hardware_events, "holders": holders,
         });
-        serde_json::to_writer_pretty(&mut out, &document).map_err(Into::into).and_then(|()| writeln!(out))
+        writeln!(out, "{:#}", as_json(&document))
     } else if typed.counters {
         view::info::write_counters(&mut out, &machine)
     } else if typed.json {
-        serde_json::to_writer_pretty(&mut out, &machine).map_err(Into::into).and_then(|()| writeln!(out))
+        writeln!(out, "{:#}", as_json(&machine))
     } else {
         view::info::write(&mut out, &machine)
     };
@@ -69,9 +70,7 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
     }
     let mut out = Output::new();
     let written = match typed {
-        Info { json: true, .. } => serde_json::to_writer_pretty(&mut out, &recording)
-            .map_err(Into::into)
-            .and_then(|()| writeln!(out)),
+        Info { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),
         Info { header: true, .. } => view::header::write(&mut out, &recording),
         _ => view::header::everything(&mut out, &recording),
     };

@@ -476,8 +476,7 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
     if typed.json {
         let catalog =
             Catalog { version: catalog::VERSION, events: entries.collect(), unreadable: unreadable() };
-        serde_json::to_writer_pretty(&mut *out, &catalog)?;
-        writeln!(out)?;
+        writeln!(out, "{:#}", text::as_json(&catalog))?;
         return Ok(!catalog.events.is_empty() || asked_for_them && !catalog.unreadable.is_empty());
     }
     // A file has no edge.

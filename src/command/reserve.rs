@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::recording::launch;
 use crate::sys::background::{self, Side};
 use crate::sys::signal::{self, Signals};
-use crate::text::clean_json;
+use crate::text::as_json;
 
 /// Those that end the reservation, and those that go on to the command.
 const ENDING: [i32; 3] = [signal::INT, signal::HUP, signal::TERM];
@@ -82,7 +82,7 @@ fn reserve(path: &Path, json: bool) -> Result<Prepared> {
             "version": VERSION, "lock_file": path.display().to_string(), "pid": std::process::id(),
             "shared_with": others, "agents": prepared.agents,
         });
-        writeln!(io::stdout(), "{}", clean_json(&object.to_string()))
+        writeln!(io::stdout(), "{}", as_json(&object))
             .map_err(|error| Error::output("who holds the reservation", error))?;
     } else {
         prepared.findings.iter().for_each(say::warn);

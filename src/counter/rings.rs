@@ -38,6 +38,7 @@ use super::target::{Cgroup, TargetSlot};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::DUMMY;
+use crate::error::RingLimit;
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
 use crate::sys::perf::{EventFd, OpenTarget};
@@ -64,6 +65,15 @@ struct SampledSlot {
     ring: usize,
     /// It is not to run: nobody has started it yet, or it was told to stop.
     is_off: Cell<bool>,
+}
+
+/// The size of each ring in pages, and why it is smaller than asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MappedPages {
+    /// Pages of data, a power of two.
+    pub pages: usize,
+    /// What stopped the next larger size; `None` where that was not tried.
+    pub limit: Option<RingLimit>,
 }
 
 /// A ring, and who it is mapped on.
@@ -302,25 +312,29 @@ impl Rings {
     ///
     /// # Errors
     /// The kernel's, when not even the smallest rings can be had.
-    pub fn map(&mut self, pages: usize) -> Result<usize, Box<Refusal>> {
+    pub fn map(&mut self, pages: usize) -> Result<MappedPages, Box<Refusal>> {
         self.map_or_less(pages).map_err(|error| {
             let bytes = (pages as u64 + 1) * page_size() as u64;
             Box::new(Refusal::of_ring("", Attr::default(), bytes, &error))
         })
     }
 
-    fn map_or_less(&mut self, pages: usize) -> io::Result<usize> {
+    fn map_or_less(&mut self, pages: usize) -> io::Result<MappedPages> {
         self.assign(0);
-        let mut pages = pages.next_power_of_two();
-        while let Err(error) = self.map_all(pages) {
-            let locked = matches!(error.raw_os_error(), Some(errno::EPERM | errno::ENOMEM));
-            if !locked || pages == 1 {
+        let mut mapped = MappedPages { pages: pages.next_power_of_two(), limit: None };
+        while let Err(error) = self.map_all(mapped.pages) {
+            let limit = match error.raw_os_error() {
+                Some(errno::EPERM) => RingLimit::LockedMemory,
+                Some(errno::ENOMEM) => RingLimit::Memory,
+                _ => return Err(error),
+            };
+            if mapped.pages == 1 {
                 return Err(error);
             }
-            pages /= 2;
+            mapped = MappedPages { pages: mapped.pages / 2, limit: Some(limit) };
         }
         self.lead(0)?;
-        Ok(pages)
+        Ok(mapped)
     }
 
     /// Chooses the ring of each event from `first` on.

@@ -99,8 +99,11 @@ pub enum TargetError {
     /// No hierarchy that perf events can be bound to is mounted.
     #[error("no cgroup hierarchy for perf events is mounted")]
     NoHierarchy,
-    /// A CPU that is not on line.
-    #[error("CPU {missing} is not on line; on line are {online}")]
+    /// Nothing tells which CPUs are online.
+    #[error("cannot list the online CPUs: neither /sys/devices/system/cpu/online nor /proc/stat is readable")]
+    UnknownCpus,
+    /// A CPU that is not online.
+    #[error("CPU {missing} is not online; the online CPUs are {online}")]
     NoCpu {
         /// Those that were asked for and are missing.
         missing: CpuList,
@@ -194,12 +197,15 @@ pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
     false
 }
 
-/// The CPUs asked for, all of which must be on line; none asked for: all.
+/// The CPUs asked for, all of which must be online; without a list all online CPUs.
 ///
 /// # Errors
-/// Which of them are not on line, and which are.
+/// Which of them are not online; or that the online CPUs are unknown.
 pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
     let online = host.online_cpus();
+    if online.is_empty() {
+        return Err(TargetError::UnknownCpus);
+    }
     let Some(wanted) = wanted else { return Ok(online) };
     let missing: CpuList = wanted.iter().filter(|&cpu| !online.contains(cpu)).collect();
     if missing.is_empty() { Ok(wanted.clone()) } else { Err(TargetError::NoCpu { missing, online }) }

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub use warning::Warning;
+pub use warning::{RingLimit, Warning};
 
 /// Shorthand for results whose error is meant for the user.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

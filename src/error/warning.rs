@@ -6,6 +6,15 @@
 
 use std::fmt;
 
+/// What keeps rings from being as large as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingLimit {
+    /// The user's allowance of locked memory (EPERM).
+    LockedMemory,
+    /// Memory or address space (ENOMEM).
+    Memory,
+}
+
 /// How loud a [`Warning`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loudness {
@@ -45,7 +54,7 @@ pub enum Warning {
     ChainsNotDeferred,
     ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
-    RingsSmaller { bytes: String, asked: String },
+    RingsSmaller { bytes: String, asked: String, limit: RingLimit },
     GroupsSplit { groups: usize },
     TargetsGone { count: usize, what: &'static str },
     NobodyLeft,
@@ -160,8 +169,12 @@ impl Warning {
             Self::FrequencyLowered { asked, most } => {
                 format!("-F {asked}: the kernel allows {most} samples a second, which are taken")
             }
-            Self::RingsSmaller { bytes, asked } => {
-                format!("rings of {bytes} instead of {asked}: this user may not lock more memory")
+            Self::RingsSmaller { bytes, asked, limit } => {
+                let why = match limit {
+                    RingLimit::LockedMemory => "this user may not lock more memory",
+                    RingLimit::Memory => "there is no memory or address space for more",
+                };
+                format!("rings of {bytes} instead of {asked}: {why}")
             }
             Self::GroupsSplit { groups } => {
                 format!("{groups} groups could not be counted as such and are counted singly")
@@ -217,7 +230,10 @@ impl Warning {
             Self::UserModeOnly { .. } => "kernel.perf_event_paranoid decides",
             Self::OwnProcessesOnly => "kernel.perf_event_paranoid decides; CAP_PERFMON lifts it",
             Self::FrequencyLowered { .. } => "kernel.perf_event_max_sample_rate decides",
-            Self::RingsSmaller { .. } => "raise kernel.perf_event_mlock_kb, or ulimit -l",
+            Self::RingsSmaller { limit: RingLimit::LockedMemory, .. } => {
+                "raise kernel.perf_event_mlock_kb, or ulimit -l"
+            }
+            Self::RingsSmaller { limit: RingLimit::Memory, .. } => "raise ulimit -v, or ask for less with -m",
             Self::NoSamples { remedy, .. } => remedy,
             Self::StacksCut { are_largest: false, .. } => "--call-graph dwarf,65528 copies more of each",
             Self::StacksCut { are_largest: true, .. } => {

@@ -96,9 +96,15 @@ impl Host {
         std::fs::read(self.path("/proc/kallsyms")).ok().filter(|text| !text.is_empty())
     }
 
-    /// CPUs that are on line (`/sys/devices/system/cpu/online`).
+    /// Online CPUs: those of `/sys/devices/system/cpu/online`, or of `/proc/stat` where `/sys` is not mounted;
+    /// empty where both are missing.
     pub fn online_cpus(&self) -> CpuList {
-        self.text("/sys/devices/system/cpu/online").and_then(|t| t.parse().ok()).unwrap_or_default()
+        let listed = self.text("/sys/devices/system/cpu/online").and_then(|text| text.parse().ok());
+        listed.unwrap_or_else(|| {
+            let rows = self.text("/proc/stat").unwrap_or_default();
+            let number = |row: &str| row.strip_prefix("cpu")?.split(' ').next()?.parse().ok();
+            rows.lines().filter_map(number).collect()
+        })
     }
 }
 

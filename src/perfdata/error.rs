@@ -78,11 +78,18 @@ impl From<Error> for crate::error::Error {
             Error::Io { doing, path, source } => {
                 let full = matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
                 let missing = source.kind() == io::ErrorKind::NotFound;
+                let is_readable = full && super::Reader::open(&path).is_ok();
                 let error = Self::io(format!("{doing} {}", path.display()), source);
                 match (full, missing) {
-                    (true, _) => error
-                        .why("the file system is full; what was written until now is complete and readable")
-                        .try_this("free some space, or record elsewhere with -o"),
+                    (true, _) => {
+                        let why = match is_readable {
+                            true => {
+                                "the file system is full; everything recorded so far is in the file and readable"
+                            }
+                            false => "the file system is full",
+                        };
+                        error.why(why).try_this("free some space, or record elsewhere with -o")
+                    }
                     (_, true) => {
                         error.try_this("record something first (pmc record), or name a file with -i")
                     }

@@ -125,8 +125,9 @@ pub(crate) fn no_target(error: TargetError) -> Error {
             .try_this("ps -e, or pgrep NAME"),
         TargetError::IdleUser(_) => Error::new(text),
         TargetError::NoUser(_) => Error::new(text).try_this("getent passwd"),
+        TargetError::UnknownCpus => Error::new(text).try_this("mount -t sysfs sysfs /sys"),
         TargetError::NoCpu { .. } => {
-            Error::new(text).try_this("choose CPUs that are on line with -C, or all with -a")
+            Error::new(text).try_this("name online CPUs with -C, or measure all with -a")
         }
         TargetError::NoHierarchy => Error::new(text)
             .try_this("mount -t cgroup2 none /sys/fs/cgroup, or a v1 hierarchy with -o perf_event"),

@@ -21,7 +21,7 @@ use crate::counter::refusal::{Refusal, RefusalKind};
 use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, Rate, SampleOptions};
 use crate::counter::reservation::Policy;
-use crate::counter::rings::{RingOptions, Rings, pages_of};
+use crate::counter::rings::{MappedPages, RingOptions, Rings, pages_of};
 use crate::counter::target::{Cgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, kernel_words, say};
 use crate::event::{EventGroup, EventSpec, Parser};
@@ -223,13 +223,13 @@ pub(crate) fn open(
     // The rings are there with the first thread's events, so that they hear of every thread that begins from
     // then on.
     let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
-    let (mut gone, mut mapped) = (Vec::new(), None);
+    let (mut gone, mut mapped): (Vec<_>, Option<MappedPages>) = (Vec::new(), None);
     for slots in slots.chunks(at_once.max(1)) {
         let before = gone.len();
         for slot in slots {
             let is_open = match mapped {
                 None => rings.open(*slot),
-                Some(pages) => rings.open_late(*slot, pages),
+                Some(mapped) => rings.open_late(*slot, mapped.pages),
             };
             if !is_open.map_err(refused)? {
                 gone.push(slot.tid);
@@ -240,15 +240,15 @@ pub(crate) fn open(
         }
     }
     threads.retain(|thread| !gone.contains(&Some(thread.tid)));
-    let Some(mapped) = mapped else {
+    let Some(MappedPages { pages: mapped, limit }) = mapped else {
         return Err(match &plan.scope {
             Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
             _ => Error::new("the processes ended before their events were open"),
         });
     };
-    if mapped < pages {
+    if let Some(limit) = limit {
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
-        say::warn(&Warning::RingsSmaller { bytes: is(mapped), asked: is(pages) });
+        say::warn(&Warning::RingsSmaller { bytes: is(mapped), asked: is(pages), limit });
     } else if plan.verbose {
         say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
     }

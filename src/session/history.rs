@@ -49,6 +49,13 @@ fn at<T: Copy>(timeline: &Timeline<T>, timestamp: Timestamp) -> Option<T> {
     timeline.get(after.saturating_sub(1)).map(|(_, value)| *value)
 }
 
+/// Drops what held before the value of this timestamp.
+fn past<T: Copy>(timeline: &mut Timeline<T>, before: Timestamp) {
+    let after = timeline.partition_point(|(from, _)| *from <= before);
+    timeline.drain(..after.saturating_sub(1));
+    timeline.shrink_to_fit();
+}
+
 /// What an epoch's addresses mean.
 #[derive(Debug, Clone, Copy)]
 struct EpochSpace {
@@ -86,6 +93,10 @@ pub struct History {
     mounts: FxHashMap<i32, u64>,
     modules: Modules,
     versions: u32,
+    /// Nodes of all spaces at which older versions are dropped; see [`History::limit_versions`].
+    most_nodes: usize,
+    /// Before this timestamp addresses are looked up in later versions of their spaces.
+    dropped_before: Option<Timestamp>,
     /// Symbols that came while recording: start, size, name.
     pub ksymbols: Vec<(Avma, u64, String)>,
     /// jitdump files that processes mapped.
@@ -113,6 +124,8 @@ impl History {
             mounts: FxHashMap::default(),
             modules,
             versions: 0,
+            most_nodes: usize::MAX,
+            dropped_before: None,
             ksymbols: Vec::new(),
             jitdumps: Vec::new(),
         };
@@ -148,6 +161,7 @@ impl History {
 
     /// As [`History::record`], of a record that was parsed already.
     pub(super) fn take(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>, record: &Record<'_>) {
+        self.bound_versions(timestamp);
         let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
         match record {
             Record::Mmap(map) => self.map(timestamp, map, None, in_kernel),
@@ -356,11 +370,6 @@ impl History {
         before: Timestamp,
         lives: impl Fn(i32) -> bool,
     ) -> FxHashMap<Epoch, Epoch> {
-        fn past<T: Copy>(timeline: &mut Timeline<T>, before: Timestamp) {
-            let after = timeline.partition_point(|(from, _)| *from <= before);
-            timeline.drain(..after.saturating_sub(1));
-            timeline.shrink_to_fit();
-        }
         // What is younger may belong to a process that began while we looked.
         let is_young = |from: Option<Timestamp>| from.is_some_and(|from| from > before);
         self.processes.retain(|pid, epochs| lives(*pid) || is_young(epochs.last().map(|(from, _)| *from)));
@@ -370,11 +379,38 @@ impl History {
         // Of these nobody asks once the process has no epoch and the thread no name.
         self.mounts.retain(|pid, _| self.processes.contains_key(pid));
         self.tasks.retain(|tid, _| self.comms_of.contains_key(tid));
+        self.forget_versions(before)
+    }
+
+    /// Bounds the memory of all versions of address spaces. A hostile recording can make each mapping a version
+    /// of its own; beyond this many nodes older versions are dropped, and what they held is looked up in the
+    /// version that followed.
+    pub(super) fn limit_versions(&mut self, most_nodes: usize) {
+        self.most_nodes = most_nodes;
+    }
+
+    /// The timestamp before which versions of address spaces were dropped, if any were.
+    pub fn dropped_before(&self) -> Option<Timestamp> {
+        self.dropped_before
+    }
+
+    fn bound_versions(&mut self, now: Timestamp) {
+        if self.spaces.len() > self.most_nodes {
+            self.forget_versions(now);
+            self.dropped_before = Some(now);
+            // Where current mappings alone come near the limit, it grows with them: the work stays linear.
+            self.most_nodes = self.most_nodes.max(2 * self.spaces.len());
+        }
+    }
+
+    /// Forgets the epochs that ended before this timestamp; see [`History::forget`].
+    fn forget_versions(&mut self, before: Timestamp) -> FxHashMap<Epoch, Epoch> {
         let old = std::mem::take(&mut self.epochs);
         self.epochs = old[..2].to_vec();
         let mut moved: FxHashMap<Epoch, Epoch> =
             [Epoch::KERNEL, Epoch::NOBODY].into_iter().map(|epoch| (epoch, epoch)).collect();
-        for epochs in self.processes.values_mut() {
+        let of_data = self.data.iter_mut().flat_map(|data| data.values_mut());
+        for epochs in self.processes.values_mut().chain(of_data) {
             past(epochs, before);
             for (_, epoch) in epochs {
                 *epoch = *moved.entry(*epoch).or_insert_with(|| {
@@ -385,7 +421,10 @@ impl History {
         }
         self.spaces.keep(self.epochs.iter_mut().map(|epoch| &mut epoch.root));
         let own = self.spaces.own();
-        self.epochs.iter_mut().for_each(|epoch| epoch.own = own);
+        for epoch in &mut self.epochs {
+            epoch.own = own;
+            epoch.data = epoch.data.and_then(|data| moved.get(&data).copied());
+        }
         moved
     }
 
@@ -598,6 +637,26 @@ mod tests {
         assert_eq!(found(&h, 1000, 20_000, 0x1800), "child");
         map(&mut h, 20_001, 500, 0x1000, 0x1000, "/lib/new.so");
         assert_eq!(found(&h, 500, 20_001, 0x1800), "new.so");
+    }
+
+    #[test]
+    fn nested_mappings_take_bounded_memory() {
+        let most = 10_000;
+        let mut h = history();
+        h.limit_versions(most);
+        let mut largest = 0;
+        for n in 0..20_000u64 {
+            // Each lies inside the one before it, so that each begins an epoch.
+            let name = ["/outer", "/inner"][n as usize % 2];
+            map(&mut h, n, 1, 0x1000 * n, 0x1000 * (40_000 - 2 * n), name);
+            h.bound_versions(n);
+            largest = largest.max(h.spaces.len());
+        }
+        // All pieces that are mapped in the end are some 40,000; without a bound all versions take millions.
+        assert!(largest < 250_000, "{largest} nodes");
+        assert!(h.dropped_before().is_some());
+        assert_eq!(found(&h, 1, 20_000, 0x1000 * 19_999), "inner");
+        assert_eq!(found(&h, 1, 20_000, 0x1000 * 19_998), "outer");
     }
 
     #[test]

@@ -13,6 +13,11 @@ use super::parallelism::Switches;
 use super::{Facts, ThreadCount};
 use crate::record::{Layouts, RawRecord, Record, kind};
 
+/// Nodes of address spaces that any recording may take: 48 MiB.
+const MOST_NODES: usize = 1 << 20;
+/// Larger side-bands may take a node more for each so many of their bytes: three times their own memory.
+const BYTES_PER_NODE: usize = 16;
+
 /// Side-band records as they came.
 #[derive(Debug)]
 pub(super) struct Sideband {
@@ -140,6 +145,7 @@ impl Sideband {
         // An offset in `bytes` is unique: equal timestamps stay in the file's order.
         self.order.sort_unstable();
         let mut history = History::new(modules);
+        history.limit_versions(MOST_NODES.max(self.bytes.len() / BYTES_PER_NODE));
         if self.has_data {
             history.keep_data();
         }

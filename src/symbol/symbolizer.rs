@@ -57,7 +57,8 @@ pub struct Progress {
 /// Finds symbols.
 #[derive(Debug)]
 pub struct Symbolizer {
-    modules: Vec<(Module, OnceLock<ModuleSources>)>,
+    /// Each with what was read for it; boxed, since a recording may name a million modules and ask for few.
+    modules: Vec<(Module, OnceLock<Box<ModuleSources>>)>,
     names: Names,
     shared: SharedSources,
     pool: rayon::ThreadPool,
@@ -138,7 +139,7 @@ impl Symbolizer {
 
     /// Whether the addresses of a module have 32 bits, by its file.
     pub fn has_short_addresses(&self, id: ModuleId) -> bool {
-        let binary = self.modules[id.0 as usize].1.get().and_then(ModuleSources::binary);
+        let binary = self.modules[id.0 as usize].1.get().and_then(|sources| sources.binary());
         binary.is_some_and(|image| image.elf().is_ok_and(|file| !file.is_64()))
     }
 
@@ -184,7 +185,7 @@ impl Symbolizer {
     /// May take long. `progress` counts modules.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &(dyn Fn(Progress) + Sync)) -> bool {
         self.shared.options.debuginfod = Some(servers);
-        let lacking = |(module, sources): &mut (Module, OnceLock<ModuleSources>)| {
+        let lacking = |(module, sources): &mut (Module, OnceLock<Box<ModuleSources>>)| {
             let before = sources.get()?.quality();
             let may_be_there = matches!(module.kind, Kind::File | Kind::KernelModule { .. }) && !before.lines;
             may_be_there.then(|| sources.take())?;
@@ -271,7 +272,7 @@ impl Symbolizer {
 
     pub(super) fn sources(&self, id: ModuleId) -> &ModuleSources {
         let (module, sources) = &self.modules[id.0 as usize];
-        sources.get_or_init(|| ModuleSources::load(module, &self.shared))
+        sources.get_or_init(|| ModuleSources::load(module, &self.shared).into())
     }
 
     /// Gives names their numbers.

@@ -183,9 +183,21 @@ impl Held {
     /// Why it could not be executed, as `execvp(3)` says it; the child is then gone.
     pub fn release(mut self) -> io::Result<Running> {
         let gate = self.gate.take().ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: one byte of a static; the descriptor is ours.
-        unsafe { libc::write(gate.as_raw_fd(), b"!".as_ptr().cast(), 1) };
+        let opened = loop {
+            // SAFETY: one byte of a static; the descriptor is ours.
+            let wrote = unsafe { libc::write(gate.as_raw_fd(), b"!".as_ptr().cast(), 1) };
+            match io::Error::last_os_error() {
+                _ if wrote == 1 => break Ok(()),
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => break Err(error),
+            }
+        };
         drop(gate);
+        if let Err(error) = opened {
+            // The closed gate ends the child before it executes anything.
+            let _ = Running { pid: self.pid }.wait();
+            return Err(error);
+        }
         let mut errno = 0i32;
         let got = loop {
             // SAFETY: four bytes into an i32; any bytes are valid.

@@ -1,16 +1,10 @@
-//! Pieces of JSON documents: values whose foreign text is harmless, and lists with an item a line, written as
-//! they come.
+//! Lists in JSON documents, one item a line, written item by item.
 
 use std::io::{self, Write};
 
 use serde_json::Value as Json;
 
-use crate::text::clean_json;
-
-/// A value.
-pub(super) fn text(value: &Json) -> String {
-    clean_json(&value.to_string()).into_owned()
-}
+use crate::text::as_json;
 
 /// What stands between a list's brackets.
 ///
@@ -18,7 +12,7 @@ pub(super) fn text(value: &Json) -> String {
 /// Those of `out`.
 pub(super) fn list(out: &mut dyn Write, items: impl Iterator<Item = Json>) -> io::Result<()> {
     for (number, item) in items.enumerate() {
-        write!(out, "{}\n{}", if number == 0 { "" } else { "," }, text(&item))?;
+        write!(out, "{}\n{}", if number == 0 { "" } else { "," }, as_json(&item))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::report::{self, Layout};
 use crate::profile::sampled::trust::losses;
 use crate::profile::sampled::{LiveHeader, Profile};
-use crate::text::{clean, clean_json};
+use crate::text::{as_json, clean};
 use crate::units::{bytes, thousands};
 
 /// The form of the lines of JSON; grows when a field changes its meaning.
@@ -38,10 +38,9 @@ pub fn write_json(
     report::write_events_json(&mut events, profile, layout)?;
     // Within a text a line's end is escaped: those that are bare only part the rows.
     events.retain(|&byte| byte != b'\n');
-    let (facts, events) = (facts.to_string(), String::from_utf8_lossy(&events));
+    let (facts, events) = (as_json(&facts).to_string(), String::from_utf8_lossy(&events));
     let facts = facts.trim_start_matches('{').trim_end_matches('}');
-    let line = format!("{{\"version\":{VERSION},{facts},\"events\":[{events}]}}");
-    writeln!(out, "{}", clean_json(&line))
+    writeln!(out, "{{\"version\":{VERSION},{facts},\"events\":[{events}]}}")
 }
 
 /// Writes one screenful.

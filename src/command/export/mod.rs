@@ -69,6 +69,10 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 /// Writes files for gprof, and says which is of which program.
 fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
     let files = named.with_stacks(query, |stacks| gmon::files(stacks, &Linked(analysis)));
+    if files.is_empty() {
+        return Err(Error::new("there are no samples to export")
+            .why("the recording has none in programs or libraries, or the filters exclude them all"));
+    }
     let mut lines = String::new();
     let mut taken: HashSet<PathBuf> = HashSet::new();
     for file in &files {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(super) use plan::Plan;
 
 use super::pager::Output;
-use crate::error::{Error, Exit, Result, Warning, say};
+use crate::error::{Error, Exit, Result, RingLimit, Warning, say};
 use crate::event::Parser;
 use crate::holder;
 use crate::host::Host;
@@ -97,6 +97,7 @@ fn add(definition: Definition, as_json: bool, host: &Host) -> Result<()> {
         say::warn(&Warning::RingsSmaller {
             bytes: units::bytes(entry.ring_bytes),
             asked: units::bytes(asked),
+            limit: RingLimit::LockedMemory,
         });
     }
     if entry.user_only {
@@ -152,7 +153,7 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
 fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut out = Output::new();
     let written = match document {
-        Some(document) => writeln!(out, "{}", crate::text::clean_json(&document.to_string())),
+        Some(document) => writeln!(out, "{}", crate::text::as_json(&document)),
         None => text(&mut out),
     };
     written.and_then(|()| out.finish()).map_err(|error| Error::output("the persistent events", error))

@@ -32,7 +32,7 @@ use crate::sys::process::Streams;
 use crate::sys::signal;
 use crate::sys::standard_output;
 use crate::terminal::Stream;
-use crate::text::clean_json;
+use crate::text::as_json;
 use crate::units;
 
 /// Runs the command; with what is counted beside the recording, and who is shown the counts.
@@ -118,7 +118,7 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     let own_cpu = crate::sys::clock::process_cpu_ns();
     if plan.json {
         let document = status::document(&run, events, reason.as_ref(), own_cpu, exit);
-        writeln!(std::io::stdout(), "{}", clean_json(&document.to_string()))
+        writeln!(std::io::stdout(), "{}", as_json(&document))
             .map_err(|error| Error::output("what the recording came to", error))?;
     } else {
         let to = match plan.file.is_stream() {

@@ -25,13 +25,6 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
     let raise =
         |to: i32| format!("run as root or with CAP_PERFMON, or `sysctl kernel.perf_event_paranoid={to}`");
     let level_is = format!("kernel.perf_event_paranoid is {level}");
-    if !allowed.user {
-        return explained(
-            NoPrivilege,
-            format!("{level_is}, which leaves nothing to users without privilege, and {who}"),
-            raise(2),
-        );
-    }
     if refusal.slot.tid.is_none() && !allowed.cpu_wide {
         return explained(
             NoPrivilege,
@@ -63,6 +56,14 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
             NoPrivilege,
             format!("{level_is}: the data of tracepoints needs -1, or privilege, and {who}"),
             raise(-1),
+        );
+    }
+    // The kernel of kernel.org treats 3 as 2; distributions' patches refuse users everything from 3 on.
+    if !allowed.user {
+        return explained(
+            NoPrivilege,
+            format!("{level_is}, which on this kernel leaves nothing to users without privilege, and {who}"),
+            raise(2),
         );
     }
     if let Some(tid) = refusal.slot.tid.filter(|&tid| tid != 0)

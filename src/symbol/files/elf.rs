@@ -14,11 +14,17 @@ use rustc_hash::FxHashMap;
 use crate::address::{FileOffset, Svma};
 use crate::symbol::BuildId;
 
-/// A compressed section or embedded file may claim at most this size.
-pub const MOST_DECOMPRESSED: u64 = 4 << 30;
+/// Bytes that all compressed sections of a file may claim together: so many times the file's own, and
+/// [`UNPACKED_FREE`]. Debug information packs to a third or a fifth.
+const MOST_UNPACKED: u64 = 10;
 
-/// The largest `.gnu_debugdata` that is unpacked; those of real programs are a few MiB.
-const MOST_MINI_DEBUG: u64 = 256 << 20;
+/// Bytes that those of any file may claim.
+const UNPACKED_FREE: u64 = 1 << 20;
+
+/// Most bytes that may be unpacked of a file of `len` bytes.
+pub fn most_unpacked(len: u64) -> u64 {
+    len.saturating_mul(MOST_UNPACKED).saturating_add(UNPACKED_FREE)
+}
 
 /// The loaded segments: how places in the file and the file's addresses belong together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -129,17 +135,31 @@ fn section_in_file(file: &File<'_>, name: &str) -> bool {
     file.section_by_name(name).is_some_and(|s| s.file_range().is_some_and(|(_, size)| size > 0))
 }
 
-/// A section's bytes, unpacked when they are compressed; `None` when it is absent, torn or claims too much.
+/// A section's bytes, unpacked when they are compressed; `None` when it is absent or torn, or when the file's
+/// compressed sections claim too much together.
 pub fn section<'a>(file: &File<'a>, name: &str) -> Option<std::borrow::Cow<'a, [u8]>> {
     let data = file.section_by_name(name)?.compressed_data().ok()?;
-    if data.format != object::CompressionFormat::None {
-        // Neither scheme packs code or DWARF anywhere near a thousandfold.
-        let plausible = (data.data.len() as u64).saturating_mul(1032).min(MOST_DECOMPRESSED);
-        if data.uncompressed_size > plausible {
-            return None;
-        }
+    if data.format != object::CompressionFormat::None && !claims_are_plausible(file) {
+        return None;
     }
     data.decompress().ok()
+}
+
+/// Whether the compressed sections of a file unpack to a size that its own explains.
+fn claims_are_plausible(file: &File<'_>) -> bool {
+    let (mut claimed, mut len) = (0u64, 0u64);
+    for section in file.sections() {
+        if let Ok(range) = section.compressed_file_range()
+            && range.format != object::CompressionFormat::None
+        {
+            claimed = claimed.saturating_add(range.uncompressed_size);
+        }
+        // Sections that lie in the file: others may claim any offset.
+        if let (Ok(_), Some((offset, size))) = (section.data(), section.file_range()) {
+            len = len.max(offset.saturating_add(size));
+        }
+    }
+    claimed <= most_unpacked(len)
 }
 
 /// The stripped symbol table that distributions pack into programs (`.gnu_debugdata`: an ELF file in xz).
@@ -147,7 +167,7 @@ pub fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
     let packed = file.section_by_name(".gnu_debugdata")?.data().ok()?;
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new_mem_limit(packed, false, 256 << 10)
-        .take(MOST_MINI_DEBUG)
+        .take(most_unpacked(packed.len() as u64))
         .read_to_end(&mut bytes)
         .ok()?;
     Some(bytes)

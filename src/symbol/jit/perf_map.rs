@@ -5,19 +5,22 @@
 //! ```
 //!
 //! Anybody may write into `/tmp`: a file is believed only if it is a regular one (no link) and belongs to
-//! root, to us, or to the user of the process; its size and its lines are bounded, and lines that cannot be
-//! read are left out.
+//! root, to us, or to the user of the process; of a huge one the newest part is read; names are cut; lines
+//! that cannot be read are left out. Processes whose maps are one file (hard links) share one table.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use crate::address::IntervalMap;
 use crate::symbol::tables::table::Table;
 use crate::sys::file_map::open_regular;
 
-/// More is not read.
-const MOST_BYTES: u64 = 512 << 20;
+/// Bytes of a map that are read: the last ones, since the newest line about an address holds.
+const MOST_BYTES: u64 = 256 << 20;
 /// A longer name is cut.
 const MOST_NAME: usize = 4 << 10;
 
@@ -47,20 +50,54 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty()).then_some((start, start.checked_add(size)?, name))
 }
 
-/// Reads the map of a process; the error says where it was looked for and why it was not used.
-///
-/// # Errors
-/// A sentence for the user.
-pub fn read(pid: u32, live: bool, symfs: Option<&Path>) -> Result<(PathBuf, Table), String> {
-    let mut said = Vec::new();
-    for path in places(pid, live, symfs) {
-        match read_one(&path, pid) {
-            Ok(text) => return Ok((path, parse(&text))),
-            Err(why) => said.push(format!("{}: {why}", path.display())),
+/// The maps that were read, each once however many processes name it.
+#[derive(Debug, Default)]
+pub struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<Table>>>);
+
+/// A file as it was when it was read: device, inode, bytes, time of the last change (seconds, nanoseconds).
+type FileVersion = (u64, u64, u64, i64, i64);
+
+impl PerfMaps {
+    /// Reads the map of a process.
+    ///
+    /// # Errors
+    /// A sentence for the user: where the map was looked for, and why it was not used.
+    pub fn read(&self, pid: u32, live: bool, symfs: Option<&Path>) -> Result<(PathBuf, Arc<Table>), String> {
+        let mut failures = Vec::new();
+        for path in places(pid, live, symfs) {
+            match self.read_one(&path, pid) {
+                Ok(table) => return Ok((path, table)),
+                Err(why) => failures.push(format!("{}: {why}", path.display())),
+            }
         }
+        // The usual path comes last.
+        Err(failures.pop().unwrap_or_default())
     }
-    // The last place is the one that everybody expects.
-    Err(said.pop().unwrap_or_default())
+
+    fn read_one(&self, path: &Path, pid: u32) -> Result<Arc<Table>, String> {
+        let words = |error: std::io::Error| crate::error::kernel_words(&error);
+        let mut file = open_regular(path, false).map_err(words)?;
+        let about = file.metadata().map_err(words)?;
+        let owner = about.uid();
+        let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() && Some(owner) != process {
+            return Err(format!("belongs to user {owner}: neither root, nor you, nor the process's user"));
+        }
+        let version = (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec());
+        // Held while reading, so that threads with the same file do not read it side by side.
+        let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = maps.get(&version) {
+            return Ok(table.clone());
+        }
+        if let Some(skipped) = about.len().checked_sub(MOST_BYTES) {
+            file.seek(SeekFrom::Start(skipped)).map_err(words)?;
+        }
+        let mut text = Vec::new();
+        file.take(MOST_BYTES).read_to_end(&mut text).map_err(words)?;
+        let table = Arc::new(parse(&text));
+        maps.insert(version, table.clone());
+        Ok(table)
+    }
 }
 
 /// Bytes of the map of a process, if it has one: it grows as code is made.
@@ -89,21 +126,6 @@ fn inner_pid(pid: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
 }
 
-fn read_one(path: &Path, pid: u32) -> Result<Vec<u8>, String> {
-    let words = |error: std::io::Error| crate::error::kernel_words(&error);
-    let file = open_regular(path, false).map_err(words)?;
-    let owner = file.metadata().map_err(words)?.uid();
-    let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() && Some(owner) != process {
-        return Err(format!(
-            "belongs to user {owner}, who is neither root, nor you, nor the user of the process"
-        ));
-    }
-    let mut text = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut text).map_err(words)?;
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +140,20 @@ mod tests {
         assert_eq!(name(0x7f0a), "-");
         assert_eq!(name(0x7f12), "LazyCompile:~f /a.js:1");
         assert_eq!(table.len(), 2);
+    }
+
+    #[test]
+    fn one_file_under_several_names_is_read_once() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("tmp")).unwrap();
+        let path = |pid: u32| root.path().join(format!("tmp/perf-{pid}.map"));
+        std::fs::write(path(1), "1000 10 one\n").unwrap();
+        std::fs::hard_link(path(1), path(2)).unwrap();
+        let maps = PerfMaps::default();
+        let read = |pid| maps.read(pid, false, Some(root.path())).unwrap().1;
+        assert!(Arc::ptr_eq(&read(1), &read(2)));
+        // A map that has grown is read again.
+        std::fs::write(path(1), "1000 10 one\n2000 10 two\n").unwrap();
+        assert_eq!(read(1).len(), 2);
     }
 }

@@ -3,6 +3,7 @@
 //! Receives a module and the places to look; hands on its [`ModuleSources`], with what was missing on the
 //! way. Decides which sources are asked and in which order.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -15,7 +16,6 @@ use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate;
 use crate::symbol::jit::jitdump::Jitdump;
-use crate::symbol::jit::perf_map;
 use crate::symbol::kernel::{self, Kallsyms, KallsymsError};
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::Table;
@@ -44,7 +44,8 @@ impl ModuleSources {
             return loaded;
         }
         let (kernel, own) = (loaded.kallsyms.as_ref(), loaded.table.get());
-        let (kernel, own) = (kernel.map_or(0, |(kallsyms, _)| kallsyms.len()), own.map_or(0, Table::len));
+        let (kernel, own) =
+            (kernel.map_or(0, |(kallsyms, _)| kallsyms.len()), own.map_or(0, |table| table.len()));
         loaded.quality.symbols = loaded.quality.symbols.max(kernel).max(own);
         loaded
     }
@@ -234,32 +235,37 @@ impl ModuleSources {
                 }
             }
         }
-        let mut names = IntervalMap::default();
-        match perf_map::read(pid, shared.options.live, shared.options.symfs.as_deref()) {
+        let mut listed = Arc::default();
+        match shared.perf_maps.read(pid, shared.options.live, shared.options.symfs.as_deref()) {
             Ok((path, table)) => {
                 loaded.quality.binary.get_or_insert(path);
-                for symbol in table.iter() {
-                    names.replace(symbol.start..symbol.end, symbol.name.to_owned());
-                }
+                listed = table;
             }
             Err(said) if loaded.quality.binary.is_none() => {
                 loaded.quality.missing.push(Missing::PerfMap { pid, said })
             }
             Err(_) => {}
         }
-        // The dump tells when code was there, so it is believed where both speak.
-        for (range, name) in dumped.iter() {
-            names.replace(range, name.clone());
+        if !dumped.is_empty() {
+            let mut names = IntervalMap::default();
+            for symbol in listed.iter() {
+                names.replace(symbol.start..symbol.end, Cow::Borrowed(symbol.name));
+            }
+            // The dump tells when code was there: it overrides the map.
+            for (range, name) in dumped.iter() {
+                names.replace(range, Cow::Borrowed(name));
+            }
+            listed = Arc::new(Table::of(names.iter().map(|(range, name)| (range, name.clone()))));
         }
-        loaded.table = OnceLock::from(Table::of(names.iter().map(|(range, name)| (range, name.into()))));
+        loaded.table = OnceLock::from(listed);
         loaded
     }
 
     fn bpf(shared: &SharedSources) -> Self {
         let mut loaded = Self {
-            table: OnceLock::from(Table::of(
+            table: OnceLock::from(Arc::new(Table::of(
                 shared.ksymbols.iter().map(|(range, name)| (range, name.into())),
-            )),
+            ))),
             ..Self::default()
         };
         if shared.options.live || shared.options.kallsyms.is_some() {

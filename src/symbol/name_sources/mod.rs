@@ -18,6 +18,7 @@ use super::files::elf::Segments;
 use super::files::image::Image;
 use super::files::locate::ModuleFiles;
 use super::jit::jitdump::Jitdump;
+use super::jit::perf_map::PerfMaps;
 use super::kernel::{self, Kallsyms, KallsymsError};
 use super::tables::elf_symbols;
 use super::tables::sparse::SparseTable;
@@ -34,6 +35,7 @@ pub(super) struct SharedSources {
     running: OnceLock<Option<BuildId>>,
     ksymbols: IntervalMap<String>,
     jitdumps: Vec<(u32, PathBuf)>,
+    pub(super) perf_maps: PerfMaps,
     /// Functions that the recording itself holds, by the file's path.
     recorded: HashMap<PathBuf, Arc<Table>>,
 }
@@ -46,6 +48,7 @@ impl SharedSources {
             running: OnceLock::new(),
             ksymbols: IntervalMap::default(),
             jitdumps: Vec::new(),
+            perf_maps: PerfMaps::default(),
             recorded: HashMap::default(),
         }
     }
@@ -98,7 +101,7 @@ pub(super) struct ModuleSources {
     numbering: Numbering,
     /// Functions by the file's addresses, which are read when somebody wants all of them, or by memory
     /// addresses where there is no file.
-    table: OnceLock<Table>,
+    table: OnceLock<Arc<Table>>,
     /// What the recording holds, in the numbering of queries; it stands in where there is nothing else.
     recorded: Option<Arc<Table>>,
     /// Variables, read when first asked for.
@@ -221,7 +224,8 @@ impl ModuleSources {
     }
 
     fn table(&self) -> &Table {
-        let read = || self.sparse.as_ref().map(|sparse| sparse.whole(&self.files)).unwrap_or_default();
+        let read =
+            || Arc::new(self.sparse.as_ref().map(|sparse| sparse.whole(&self.files)).unwrap_or_default());
         self.table.get_or_init(read)
     }
 

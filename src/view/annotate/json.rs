@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::{Facts, Layout, operands};
 use crate::profile::annotate::{Kind, Line, Listing, Row, Skid, VERSION, Value};
-use crate::view::json_document::{list, text};
+use crate::text::as_json;
+use crate::view::json_document::list;
 
 pub(super) fn write(
     out: &mut dyn Write,
@@ -19,7 +20,7 @@ pub(super) fn write(
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}\n{{")?;
         for (name, value) in head(listing) {
-            writeln!(out, "\"{name}\": {},", text(&value))?;
+            writeln!(out, "\"{name}\": {},", as_json(&value))?;
         }
         write!(out, "\"lines\": [")?;
         let lines = listing.lines.iter().filter(|line| line.instructions > 0 || !line.values.is_empty());
@@ -29,7 +30,7 @@ pub(super) fn write(
         write!(out, "]}}")?;
     }
     let trust = json!({"samples": facts.samples, "lost": facts.lost, "notes": facts.notes});
-    write!(out, "],\n\"functions_with_samples\": {},\n\"trust\": {}\n}}\n", facts.functions, text(&trust))
+    write!(out, "],\n\"functions_with_samples\": {},\n\"trust\": {}\n}}\n", facts.functions, as_json(&trust))
 }
 
 fn head(listing: &Listing) -> Vec<(&'static str, Json)> {

@@ -8,7 +8,8 @@ use super::{Layout, wanted};
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, VERSION};
 use crate::profile::sampled::{Cell, Value};
 use crate::profile::statistics::SIGNIFICANCE;
-use crate::view::json_document::{list, text};
+use crate::text::as_json;
+use crate::view::json_document::list;
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
     let files: Json = comparison
@@ -23,7 +24,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
         Compute::Ratio => json!("ratio"),
         Compute::Weighted(w1, w2) => json!(format!("wdiff:{w1},{w2}")),
     };
-    writeln!(out, "{{\n\"version\": {VERSION},\n\"files\": {},", text(&files))?;
+    writeln!(out, "{{\n\"version\": {VERSION},\n\"files\": {},", as_json(&files))?;
     write!(out, "\"compute\": {compute},\n\"significance\": {SIGNIFICANCE},\n\"events\": [")?;
     for (number, event) in comparison.events.iter().enumerate() {
         let totals: Json = event
@@ -34,7 +35,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
             })
             .collect();
         let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n{{\"name\": {}, \"totals\": {totals},\n\"rows\": [", text(&json!(event.name)))?;
+        write!(out, "{comma}\n{{\"name\": {}, \"totals\": {totals},\n\"rows\": [", as_json(&event.name))?;
         let lines = wanted(event, layout).into_iter().take(layout.rows);
         list(out, lines.map(|line| row(comparison, event, line)))?;
         write!(out, "],\n\"tree\": ")?;
@@ -47,7 +48,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
             }
         }
     }
-    writeln!(out, "],\n\"notes\": {}\n}}", text(&json!(comparison.notes)))
+    writeln!(out, "],\n\"notes\": {}\n}}", as_json(&comparison.notes))
 }
 
 fn points(share: f64) -> f64 {

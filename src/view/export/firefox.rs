@@ -24,12 +24,12 @@ use super::{Contents, function_name};
 use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::StackProfile;
 use crate::profile::sampled::stacks::StackRow;
-use crate::text::clean;
+use crate::text::{as_json, clean};
 
 /// Writes it.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     let profile = Builder::new(contents).build(contents);
-    Ok(serde_json::to_writer(out, &profile)?)
+    write!(out, "{}", as_json(&profile))
 }
 
 /// The words of a tracepoint.

@@ -25,7 +25,7 @@ use crate::profile::annotate::{Kind, Listing, Note, Row};
 use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::stacks::{Paths, StackRow};
 use crate::profile::sampled::{StackProfile, StringId};
-use crate::text::{DisplayName, clean};
+use crate::text::{DisplayName, as_json, clean};
 use crate::view::{annotate, report};
 
 const PAGE: &str = include_str!("page/page.html");
@@ -86,7 +86,7 @@ fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
         "events": events.collect::<Vec<_>>(),
         "threads": threads.collect::<Vec<_>>(),
     });
-    write!(out, "{{\"head\":{head},\"code\":")?;
+    write!(out, "{{\"head\":{},\"code\":", as_json(&head))?;
     serde_json::Serializer::new(&mut *out).collect_seq(contents.listings.iter().map(Code::of))?;
     let paths = stacks.paths();
     functions(out, stacks, &paths)?;
@@ -102,9 +102,9 @@ fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
 fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
     let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
-    write!(out, ",\"names\":{}", json!(names))?;
+    write!(out, ",\"names\":{}", as_json(&names))?;
     let brief: Vec<_> = names.iter().map(|name| brief(name)).collect();
-    write!(out, ",\"brief\":{}", json!(brief))?;
+    write!(out, ",\"brief\":{}", as_json(&brief))?;
     let mut modules: FxHashMap<StringId, u32> = FxHashMap::default();
     let mut words = Vec::new();
     let numbers = calls().map(|call| {
@@ -114,7 +114,7 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
         })
     });
     let numbers: Vec<u32> = numbers.collect();
-    write!(out, ",\"modules\":{}", json!(words))?;
+    write!(out, ",\"modules\":{}", as_json(&words))?;
     list(out, "module", numbers.into_iter())?;
     list(out, "kind", calls().map(|call| CodeKind::of(call.level, stacks.texts.get(call.dso)) as u8))?;
     list(out, "inlined", calls().map(|call| u8::from(call.inlined)))

@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Column, IN_MODES, Layout, cell};
 use crate::profile::sampled::{Cell, Event, Profile, ShareOf, Tree, Value};
+use crate::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     write!(out, "{{\n\"version\": {},\n\"events\": [", crate::profile::sampled::VERSION)?;
@@ -22,7 +23,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
             "debug": module.debug, "symbols": module.symbols, "lines": module.lines, "frames": module.frames,
             "unnamed": module.unnamed, "missing": module.missing, "remedy": module.remedy,
         });
-        write!(out, "{comma}\n{module}")?;
+        write!(out, "{comma}\n{}", as_json(&module))?;
     }
     let trust = &profile.trust;
     let ends = json!({
@@ -42,14 +43,14 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         "counted": trust.unsampled.map(|of| of.counted), "sampled": trust.unsampled.map(|of| of.sampled),
         "broken": broken, "ends": ends,
     });
-    writeln!(out, "],\n\"trust\": {trust}\n}}")
+    writeln!(out, "],\n\"trust\": {}\n}}", as_json(&trust))
 }
 
 /// The list of events, without its brackets.
 pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     for (number, event) in profile.events.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n{{\"name\": {},\n", text(&event.name)?)?;
+        write!(out, "{comma}\n{{\"name\": {},\n", as_json(&event.name))?;
         write!(out, "\"leader\": {}, ", event.leader)?;
         write!(out, "\"samples\": {}, \"period\": {}, ", event.total.samples, event.total.period)?;
         write!(
@@ -70,10 +71,6 @@ pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
 
 fn samples_by_module<'a>(list: impl Iterator<Item = (Option<&'a str>, u64)>) -> Vec<Json> {
     list.map(|(module, samples)| json!({"module": module, "samples": samples})).collect()
-}
-
-fn text(text: &str) -> io::Result<String> {
-    Ok(serde_json::to_string(text)?)
 }
 
 #[derive(Serialize)]
@@ -142,8 +139,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
             }
         }
         let comma = if number == 0 { "" } else { "," };
-        writeln!(out, "{comma}")?;
-        serde_json::to_writer(&mut *out, &object)?;
+        write!(out, "{comma}\n{}", as_json(&object))?;
     }
     Ok(())
 }
@@ -173,7 +169,7 @@ fn tree(
         if let Some(latency) = total.latency {
             object["latency"] = latency.into();
         }
-        write!(out, "{}\n{object}", if index == 0 { "" } else { "," })?;
+        write!(out, "{}\n{}", if index == 0 { "" } else { "," }, as_json(&object))?;
         open.extend(node.children.iter().rev().map(|child| (*child, Some(index), depth + 1)));
         index += 1;
     }

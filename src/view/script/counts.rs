@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use super::json::VERSION;
-use crate::text::{clean, clean_json};
+use crate::text::{as_json, clean};
 use crate::units::Count;
 
 /// A counter's total at the end of a round.
@@ -57,5 +57,5 @@ pub fn json(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
         "version": VERSION, "record": "STAT", "cpu": cpu, "tid": tid, "value": count.value,
         "enabled_ns": count.enabled_ns, "running_ns": count.running_ns, "time": at_ns, "event": event,
     });
-    writeln!(out, "{}", clean_json(&object.to_string()))
+    writeln!(out, "{}", as_json(&object))
 }

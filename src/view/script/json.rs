@@ -1,6 +1,6 @@
 //! One JSON object a line. Fields that were not recorded, or not asked for by `-F`, are left out or null.
 
-use std::io;
+use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
@@ -8,16 +8,13 @@ use super::Layout;
 use crate::profile::script::{Branch, Entry, Place, Places};
 use crate::record::sample::Registers;
 use crate::record::{Record, kind};
-use crate::text::clean_json;
+use crate::text::as_json;
 
 /// The form of the lines; grows when a field changes its meaning.
 pub(super) const VERSION: u32 = 1;
 
 fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
-    let text = serde_json::to_string(object)?;
-    out.extend(clean_json(&text).bytes());
-    out.push(b'\n');
-    Ok(())
+    writeln!(out, "{}", as_json(object))
 }
 
 fn place(place: &Place) -> Value {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::parts::time_of_day;
 use crate::profile::header::Conversion;
 use crate::profile::script::{Entry, Place, Places};
-use crate::view::json_document::text;
+use crate::text::as_json;
 
 /// Begins the document.
 ///
@@ -39,7 +39,7 @@ pub fn begin(out: &mut dyn Write, facts: &Conversion) -> io::Result<()> {
         headers.insert("cmdline".to_owned(), json!(words));
     }
     writeln!(out, "{{\n\"linux-perf-json-version\": 1,")?;
-    write!(out, "\"headers\": {},\n\"samples\": [", text(&Value::Object(headers)))
+    write!(out, "\"headers\": {},\n\"samples\": [", as_json(&headers))
 }
 
 /// Writes a sample; `shift` is added to its time.
@@ -67,7 +67,7 @@ pub fn sample(
             object.entry(name.clone()).or_insert_with(|| json!(value));
         }
     }
-    write!(out, "{}\n{}", if is_first { "" } else { "," }, text(&object))
+    write!(out, "{}\n{}", if is_first { "" } else { "," }, as_json(&object))
 }
 
 fn call(place: &Place) -> Value {

@@ -20,7 +20,7 @@ use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Re
 use crate::profile::metrics::shadow;
 use crate::profile::sharing::relative_error;
 use crate::profile::statistics::Summary;
-use crate::text;
+use crate::text::as_json;
 
 /// The number that readers check.
 pub const FORMAT: u32 = 2;
@@ -38,12 +38,12 @@ struct WarningJson {
 /// What `out` says.
 pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Result<()> {
     let events: Vec<_> = counts.events.iter().map(EventJson::from).collect();
-    write!(out, "{{\"pmc\":{},\"target\":{},", json(&header())?, json(&TargetJson::from(subject))?)?;
+    write!(out, "{{\"pmc\":{},\"target\":{},", as_json(&header()), as_json(&TargetJson::from(subject)))?;
     write!(
         out,
         "\"aggregation\":{},\"events\":{},",
-        json(&aggregation(counts.aggregation))?,
-        json(&events)?
+        as_json(&aggregation(counts.aggregation)),
+        as_json(&events)
     )?;
     write!(out, "\"intervals\":[")
 }
@@ -53,7 +53,7 @@ pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Res
 /// # Errors
 /// What `out` says.
 pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Result<()> {
-    write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, json(&part(counts))?)
+    write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, as_json(&part(counts)))
 }
 
 /// Closes the document with the counts of the whole run.
@@ -63,7 +63,7 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Resu
 pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
     let warnings: Vec<WarningJson> =
         warnings.iter().map(|one| WarningJson { what: one.what(), remedy: one.advice() }).collect();
-    writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", json(&part(total))?, json(&warnings)?)
+    writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", as_json(&part(total)), as_json(&warnings))
 }
 
 /// The document of a run without intervals.
@@ -73,11 +73,6 @@ pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Res
 pub fn write(out: &mut dyn Write, subject: &Subject, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
     begin(out, subject, total)?;
     end(out, total, warnings)
-}
-
-fn json<T: Serialize>(value: &T) -> io::Result<String> {
-    let json = serde_json::to_string(value).map_err(io::Error::other)?;
-    Ok(text::clean_json(&json).into_owned())
 }
 
 #[derive(Serialize)]

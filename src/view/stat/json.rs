@@ -15,7 +15,7 @@ use super::{
 };
 use crate::profile::counts::{Aggregation, Counts};
 use crate::profile::metrics::shadow;
-use crate::text::clean_json;
+use crate::text::as_json;
 
 /// Writes one printing's worth of counts: a run, an interval or a summary.
 ///
@@ -114,7 +114,7 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Resu
 
 /// A JSON string with its quotes.
 pub(super) fn string(text: &str) -> String {
-    clean_json(&serde_json::Value::from(text).to_string()).into_owned()
+    as_json(text).to_string()
 }
 
 /// One object a place, a key a metric; `null` where there is none.

@@ -224,9 +224,7 @@ pub fn json(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
         significance: SIGNIFICANCE,
         measures: comparison.lines.iter().map(measure).collect(),
     };
-    let json = serde_json::to_string(&document).map_err(io::Error::from)?;
-    out.write_all(words::clean_json(&json).as_bytes())?;
-    writeln!(out)
+    writeln!(out, "{}", words::as_json(&document))
 }
 
 fn measure(line: &Line) -> MeasureJson<'_> {

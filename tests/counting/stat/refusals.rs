@@ -21,11 +21,63 @@ fn targets_that_are_not_there() {
     kit::run(&["stat", "-t", "999999999"]).expect(1).says(&["no thread 999999999"]);
     kit::run(&["stat", "-C", "9999", "--", "true"])
         .expect(1)
-        .says(&["CPU 9999 is not on line; on line are 0"]);
+        .says(&["CPU 9999 is not online; the online CPUs are 0"]);
     kit::run(&["stat", "-C", "x", "--", "true"]).expect(2).says(&["-C x"]);
     kit::run(&["stat", "-p", "abc"]).expect(2).says(&["no process is called `abc`", "pgrep"]);
     kit::run(&["stat", "-p", "0"]).expect(2).says(&["`0` is not a process id"]);
     kit::run(&["stat"]).expect(2).says(&["nothing to count", "pmc stat -- COMMAND"]);
+}
+
+/// Runs pmc in a mount namespace in which empty file systems cover these folders.
+fn run_without(folders: &str, args: &[&str]) -> kit::Ran {
+    let script =
+        format!("for folder in {folders}; do mount -t tmpfs none $folder || exit 99; done; exec \"$@\"");
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-m", "sh", "-c", &script, "sh", kit::binary()]).args(args).env("LC_ALL", "C");
+    unshare.output().expect("unshare starts").into()
+}
+
+#[test]
+fn without_sysfs_all_cpus_are_measured() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("unshare") {
+        return;
+    }
+    let counted = run_without("/sys", &["stat", "-a", "-x,", "-e", "cpu-clock", "--", "true"]).expect(0);
+    let value = counted.stderr.lines().find(|line| line.contains("cpu-clock")).expect(&counted.stderr);
+    assert!(value.split(',').next().is_some_and(|ms| ms.parse::<f64>().is_ok_and(|ms| ms > 0.0)), "{value}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("perf.data");
+    let file = file.to_str().expect("a plain path");
+    run_without("/sys", &["record", "-N", "-e", "cpu-clock", "-o", file, "--", "true"]).expect(0);
+    run_without("/sys", &["record", "-N", "-a", "-e", "cpu-clock", "-o", file, "--", "true"]).expect(0);
+    run_without("/sys /proc", &["stat", "-a", "-e", "cpu-clock", "--", "true"])
+        .expect(1)
+        .says(&["cannot list the online CPUs", "/proc/stat"]);
+}
+
+#[test]
+fn a_start_gate_that_cannot_be_opened_is_an_error() {
+    if !kit::need_perf_events() || !kit::need_program("strace") {
+        return;
+    }
+    // The first write of a run opens the gate.
+    let mut strace = Command::new("strace");
+    strace.args([
+        "-e",
+        "trace=write",
+        "-e",
+        "inject=write:error=EIO:when=1",
+        "-o",
+        "/dev/null",
+        kit::binary(),
+    ]);
+    let ran: kit::Ran = strace
+        .args(["stat", "-e", "task-clock", "--", "true"])
+        .env("LC_ALL", "C")
+        .output()
+        .expect("strace starts")
+        .into();
+    ran.expect(1).says(&["true", "EIO"]);
 }
 
 #[test]

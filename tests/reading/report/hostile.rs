@@ -105,6 +105,33 @@ fn damage(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 #[test]
+fn json_escapes_what_a_terminal_would_act_on() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (program, file) = (folder.path().join("a\u{9b}31m\u{202e}b"), folder.path().join("perf.data"));
+    kit::copy_program(kit::on_path("sh").expect("a shell"), &program);
+    let mut record = kit::pmc();
+    record.args(["record", "-N", "-q", "-e", "task-clock:u", "-c", "100000", "-o"]).arg(&file).arg("--");
+    record.arg(&program).args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"]);
+    assert!(record.status().expect("pmc starts").success());
+    let file = file.to_str().expect("a plain path");
+    for way in [
+        &["report", "--json", "-s", "comm,dso,sym", "-i", file][..],
+        &["info", "--json", file],
+        &["script", "--json", "-i", file],
+        &["export", "-q", "--format", "firefox", "-o", "-", "-i", file],
+        &["export", "-q", "--format", "speedscope", "-o", "-", "-i", file],
+    ] {
+        let json = kit::run(way).expect(0).stdout;
+        assert!(!json.contains(['\u{9b}', '\u{202e}']), "{way:?}: {json}");
+        serde_json::from_str::<serde_json::Value>(&json).unwrap_or_else(|error| panic!("{way:?}: {error}"));
+    }
+    assert!(kit::run(&["info", "--json", file]).stdout.contains(r"a\u009b31m\u202eb"));
+}
+
+#[test]
 fn damaged_recordings_do_no_harm() {
     let Some(lab) = Lab::new() else { return };
     let many = lab.build("many", MANY);

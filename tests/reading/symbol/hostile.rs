@@ -1,9 +1,10 @@
 //! Broken and hostile ELF files: nothing panics, nothing hangs.
 
+use std::process::Command;
 use std::time::Instant;
 
 use pmc::address::FileOffset;
-use pmc::symbol::{Depth, Module, SymbolQuery};
+use pmc::symbol::{Depth, Module, SymbolQuery, elf};
 
 use super::{C, build, kit, plain, resolve, text};
 
@@ -49,6 +50,29 @@ fn mutated_files_are_survived() {
         let one = Instant::now();
         let _ = resolve(plain(), Module::file(&path), &queries, Depth::Inlines);
         assert!(one.elapsed() < kit::PATIENCE, "round {round} took {:?}", one.elapsed());
+    }
+}
+
+#[test]
+fn compressed_sections_may_not_claim_far_more_than_the_file_holds() {
+    if !kit::need_program("gcc") || !kit::need_program("objcopy") {
+        return;
+    }
+    // Six times 16 MiB of zeros pack to some 100 KiB.
+    let zeros: String = ["str", "line_str", "loclists", "rnglists", "addr", "macro"]
+        .iter()
+        .map(|name| {
+            format!("__asm__(\".section .debug_{name},\\\"\\\",@progbits\\n.zero 0x1000000\\n.text\");\n")
+        })
+        .collect();
+    let bomb = build("gcc", ("bomb.c", &format!("{zeros}{C}")), &["-O2", "-g0"]);
+    let honest = build("gcc", ("honest.c", C), &["-O2", "-g"]);
+    for (built, name, is_unpacked) in [(bomb, ".debug_str", false), (honest, ".debug_info", true)] {
+        let packed = Command::new("objcopy").arg("--compress-debug-sections=zlib").arg(&built.path).status();
+        assert!(packed.expect("objcopy starts").success());
+        let bytes = std::fs::read(&built.path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        assert_eq!(elf::section(&file, name).is_some(), is_unpacked, "{name} of {} bytes", bytes.len());
     }
 }
 
