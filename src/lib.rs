@@ -29,6 +29,8 @@ pub mod error;
 pub mod event;
 pub(crate) mod holder;
 pub mod host;
+#[cfg(test)]
+mod need;
 pub mod perfdata;
 pub mod persistent;
 pub mod profile;

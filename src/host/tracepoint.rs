@@ -1,16 +1,23 @@
 //! The kernel's tracepoints, as tracefs lists them.
 //!
 //! Receives a [`Host`]; hands on names, ids and the fields of a tracepoint's record. Says why there are none:
-//! not mounted and not allowed are different troubles.
+//! not mounted and not allowed are different reasons. Where tracefs is not mounted, root's pmc mounts it for
+//! itself.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::{Host, pmu::names_in};
 use crate::abi::TracepointField;
+use crate::sys::mount;
 
 /// Where tracefs is mounted: its own place, or below debugfs as before Linux 4.1.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
+
+/// A tracefs that only this process sees, mounted when it is first needed; `None` where the kernel refuses.
+static PRIVATE: OnceLock<Option<OwnedFd>> = OnceLock::new();
 
 /// Why a tracepoint could not be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +34,8 @@ pub enum TracepointError {
 }
 
 impl Host {
-    /// The folder of tracefs that holds a folder for each subsystem.
+    /// The folder of tracefs that holds a folder for each subsystem. Where tracefs is not mounted and this
+    /// process may mount it, pmc mounts it for this process only. The mount ends with the process.
     ///
     /// # Errors
     /// [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
@@ -41,7 +49,20 @@ impl Host {
                 Err(_) => {}
             }
         }
-        Err(denied.map_or(TracepointError::NotMounted, |path| TracepointError::Denied(path.to_owned())))
+        if let Some(path) = denied {
+            return Err(TracepointError::Denied(path.to_owned()));
+        }
+        self.private_tracefs().ok_or(TracepointError::NotMounted)
+    }
+
+    /// The same folder in a tracefs of this process's own. `None` for a saved machine.
+    fn private_tracefs(&self) -> Option<PathBuf> {
+        if self.path("/sys") != Path::new("/sys") {
+            return None;
+        }
+        let root = PRIVATE.get_or_init(|| mount::detached("tracefs").ok()).as_ref()?;
+        let events = PathBuf::from(format!("/proc/self/fd/{}/events", root.as_raw_fd()));
+        events.is_dir().then_some(events)
     }
 
     /// The number by which the kernel knows a tracepoint. Reads one file.
@@ -98,8 +119,9 @@ impl Host {
     /// Those that are probes in programs (`perf probe -x`), as `subsystem:name`; none where they cannot be
     /// read.
     pub fn program_probes(&self) -> Vec<String> {
-        let list = |mount| std::fs::read_to_string(self.path(mount).with_file_name("uprobe_events")).ok();
-        let text = MOUNTS.into_iter().find_map(list).unwrap_or_default();
+        let list =
+            self.tracefs().map(|events| std::fs::read_to_string(events.with_file_name("uprobe_events")));
+        let text = list.ok().and_then(Result::ok).unwrap_or_default();
         // `p:SUBSYSTEM/NAME PATH:OFFSET …`, `r:…` for returns.
         let name = |line: &str| {
             line.split_whitespace().next()?.split_once(':').map(|(_, name)| name.replace('/', ":"))

@@ -123,6 +123,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("perfdata", &["record", "abi", "error", "units", "sort"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
     ("sys", &["abi"]),
+    // For tests only.
+    ("need", &[]),
     ("record", &["abi", "units", "text"]),
     ("abi", &[]),
     ("error", &["sys", "terminal", "text"]),
@@ -303,4 +305,26 @@ fn the_sources_keep_the_rules() {
         lines.join("\n"),
         rules::tables_in_use(&tree, &TABLES)
     );
+}
+
+/// Tests wait for what they need, with the kit: no other file of theirs sleeps.
+#[test]
+fn only_the_kit_sleeps() {
+    const SLEEP: &str = concat!("thread::", "sleep");
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")];
+    let mut sleepers = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs")
+                && !path.components().any(|part| part.as_os_str() == "kit")
+                && std::fs::read_to_string(&path).expect("a source").contains(SLEEP)
+            {
+                sleepers.push(path);
+            }
+        }
+    }
+    assert!(sleepers.is_empty(), "these sleep by themselves: {sleepers:?}");
 }

@@ -74,12 +74,7 @@ fn output(tool: &str, options: &str) -> String {
 }
 
 fn ready() -> bool {
-    need_program("perf") && need_root() && need_perf_events() && need_tracefs()
-}
-
-fn need_tracefs() -> bool {
-    let there = std::path::Path::new("/sys/kernel/tracing/events/syscalls").exists();
-    kit::need("tracefs", there, "tracefs is not mounted at /sys/kernel/tracing")
+    need_program("perf") && need_root() && need_perf_events() && kit::need_tracefs("syscalls")
 }
 
 /// One CSV line, as perf-stat(1) describes it: time stamp, place and number of places where the options ask for them,

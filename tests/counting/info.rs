@@ -130,16 +130,10 @@ fn open_events_are_seen_in_the_process_that_has_them() {
         .spawn()
         .expect("a holder");
     let pid = u64::from(holder.id());
-    let mut seen = None;
-    for _ in 0..1000 {
-        let info = json(run(&["info", "--json"]));
-        let processes = info["holders"]["processes"].as_array().unwrap().clone();
-        seen = processes.into_iter().find(|process| process["pid"].as_u64() == Some(pid));
-        if seen.as_ref().is_some_and(|seen| seen["events"] == 2) {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    kit::wait_for_counters(holder.id(), 2);
+    let info = json(run(&["info", "--json"]));
+    let processes = info["holders"]["processes"].as_array().unwrap().clone();
+    let seen = processes.into_iter().find(|process| process["pid"].as_u64() == Some(pid));
     let pid = rustix::process::Pid::from_raw(holder.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     holder.wait().unwrap();

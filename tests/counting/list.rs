@@ -20,10 +20,6 @@ fn names(document: &Value) -> Vec<&str> {
         .collect()
 }
 
-fn tracefs() -> bool {
-    need("tracefs", std::fs::read_dir("/sys/kernel/tracing/events").is_ok(), "tracefs cannot be read")
-}
-
 #[test]
 fn kinds_narrow_the_list() {
     let software = json(&["list", "sw", "--json"]);
@@ -317,7 +313,7 @@ fn imported_tables_win_and_say_so() {
 
 #[test]
 fn what_opens_is_what_stat_counts() {
-    if !need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     run(&["list", "task-clock"]).expect(0).prints(&["software", "task-clock"]);
@@ -359,12 +355,12 @@ fn a_slip_is_answered_with_the_nearest_name() {
 
 #[test]
 fn tracepoints_have_their_fields() {
-    if !tracefs() {
+    if !kit::need_tracefs("sched") {
         return;
     }
     let list = json(&["list", "sched:sched_switch", "--long", "--json"]);
     let event = &list["events"][0];
-    let id = std::fs::read_to_string("/sys/kernel/tracing/events/sched/sched_switch/id").unwrap();
+    let id = std::fs::read_to_string(kit::tracefs().unwrap().join("sched/sched_switch/id")).unwrap();
     assert_eq!(
         (event["encoding"]["type"].as_u64(), event["encoding"]["config"].as_u64()),
         (Some(2), id.trim().parse().ok())
@@ -380,7 +376,7 @@ fn tracepoints_have_their_fields() {
 
 #[test]
 fn formats_of_the_tracers_are_no_events() {
-    if !tracefs() {
+    if !kit::need_tracefs("sched") {
         return;
     }
     let listed = run(&["list", "--names", "tracepoint"]).expect(0).stdout;
@@ -389,7 +385,7 @@ fn formats_of_the_tracers_are_no_events() {
 
 #[test]
 fn one_tracepoint_stands_for_all() {
-    if !tracefs() || !need_perf_events() {
+    if !kit::need_tracefs("sched") || !need_perf_events() {
         return;
     }
     let list = json(&["list", "tracepoint", "sched:*", "--json"]);

@@ -239,7 +239,11 @@ fn compared<'a>(
 #[track_caller]
 fn agree(rows: &str, least: usize) {
     let programs = ["perf", "strace"].map(kit::need_program);
-    if programs.contains(&false) || !kit::need_root() || !kit::need_perf_events() || !need_tracefs() {
+    if programs.contains(&false)
+        || !kit::need_root()
+        || !kit::need_perf_events()
+        || !kit::need_tracefs("sched")
+    {
         return;
     }
     let rows = rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
@@ -248,11 +252,6 @@ fn agree(rows: &str, least: usize) {
     assert!(differ.is_empty(), "{differ:#?}");
     // An empty file would agree too.
     assert!(told.len() >= least, "only {} rows", told.len());
-}
-
-fn need_tracefs() -> bool {
-    let there = Path::new("/sys/kernel/tracing/events/sched").exists();
-    kit::need("tracefs", there, "tracefs is not mounted at /sys/kernel/tracing")
 }
 
 #[test]

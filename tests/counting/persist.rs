@@ -21,9 +21,7 @@ use crate::kit::{self, Ran, oracle};
 const EXEC: &str = "sched:sched_process_exec";
 
 fn ready() -> bool {
-    kit::need_root()
-        && kit::need_perf_events()
-        && kit::need("tracefs", Path::new("/sys/kernel/tracing/events/sched").exists(), "no tracefs")
+    kit::need_root() && kit::need_perf_events() && kit::need_tracefs("sched")
 }
 
 /// A run directory of its own, with a holder in the foreground, or none yet.

@@ -179,7 +179,11 @@ fn samples_go_into_a_log_that_it_reads() {
 /// What the command does, and what anybody does on a CPU meanwhile, in one log.
 #[test]
 fn processes_and_whole_cpus_are_sampled_into_one_log() {
-    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("taskset") {
+    if !kit::need_perf_events()
+        || !kit::need_root()
+        || !kit::need_program("taskset")
+        || !kit::need_program("perf")
+    {
         return;
     }
     let place = Place::new();

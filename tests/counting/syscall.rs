@@ -21,11 +21,6 @@ fn ready() -> bool {
     kit::need_perf_events() && kit::need_root()
 }
 
-fn need_tracefs() -> bool {
-    let there = Path::new("/sys/kernel/tracing/events/syscalls").exists();
-    kit::need("tracefs", there, "tracefs is not mounted at /sys/kernel/tracing")
-}
-
 fn need_breakpoints() -> bool {
     let ran = kit::run(&["stat", "-x,", "-e", "mem:0x1000:w:u", "--", "true"]);
     let breaks = !ran.stderr.contains("<not supported>");
@@ -107,7 +102,7 @@ fn samples_name_the_instance_that_took_them() {
 
 #[test]
 fn threads_alone_can_inherit() {
-    if !ready() || !need_tracefs() {
+    if !ready() || !kit::need_tracefs("syscalls") {
         return;
     }
     let event = "syscalls:sys_enter_exit_group";
@@ -129,7 +124,7 @@ fn waiting(script: &str) -> (Child, ChildStdin) {
 
 #[test]
 fn exec_removes_an_event() {
-    if !ready() || !need_tracefs() {
+    if !ready() || !kit::need_tracefs("syscalls") {
         return;
     }
     let event = "syscalls:sys_enter_exit_group";

@@ -5,16 +5,21 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
 pub mod lab;
+#[path = "../../src/need.rs"]
+pub mod need;
 pub mod oracle;
 
-use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use pmc::host::Host;
 use pmc::tui::keys::Key;
+
+pub use need::need;
 
 /// The binary under test: cargo's, or what `PMC_TEST_BINARY` names (a release build, a static one).
 pub fn binary() -> &'static str {
@@ -134,11 +139,70 @@ pub const PATIENCE: Duration = Duration::from_secs(180);
 /// Waits until something is so.
 #[track_caller]
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    wait_for_some(what, || is_so().then_some(()));
+}
+
+/// Waits until there is something, and returns it.
+#[track_caller]
+pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
-    while !is_so() {
+    loop {
+        if let Some(found) = find() {
+            return found;
+        }
         assert!(begun.elapsed() < PATIENCE, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until a process of ours ends. Kills one that does not.
+#[track_caller]
+pub fn wait_for_end(what: &str, child: &mut Child) -> ExitStatus {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            return status;
+        }
+        if begun.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("it does not end: {what}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Lets time pass before a check that holds however long it takes: that nothing has happened, or that any moment will do.
+/// What must happen is waited for with [`wait_for`].
+pub fn let_pass(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Waits until everything that was written into a pipe or typed into a terminal has been read.
+#[track_caller]
+pub fn wait_until_read(queue: impl AsFd) {
+    wait_for("its reader", || rustix::io::ioctl_fionread(&queue).expect("a pipe or terminal") == 0);
+}
+
+/// Waits until the program in a tmux window has read the keys, so that Escape and the next key are not read as one: that is Alt.
+/// `tmux` runs a tmux command.
+#[track_caller]
+pub fn wait_until_typed(tmux: impl Fn(&[&str]) -> String) {
+    use std::os::unix::fs::OpenOptionsExt;
+    let name = tmux(&["display-message", "-p", "#{pane_tty}"]);
+    let without_control = rustix::fs::OFlags::NOCTTY.bits() as i32;
+    let terminal = std::fs::OpenOptions::new().read(true).custom_flags(without_control).open(name.trim());
+    // tmux passes the keys on before it answers another question.
+    tmux(&["display-message", "-p", ""]);
+    wait_until_read(terminal.expect("root may open it"));
+}
+
+/// Waits until a process has a child, and returns the first.
+#[track_caller]
+pub fn wait_for_child(pid: u32) -> u32 {
+    wait_for_some("a child", || {
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok()
+    })
 }
 
 /// Waits until a terminal shows what is asked for, and shows it twice: what is caught while a program
@@ -209,19 +273,6 @@ pub fn wait_until_idle(pid: u32) {
     });
 }
 
-/// Whether the need is met. If not, says so, and fails when `PMC_TEST_REQUIRE` names it.
-#[track_caller]
-pub fn need(name: &str, met: bool, why: &str) -> bool {
-    if met {
-        return true;
-    }
-    let required = std::env::var("PMC_TEST_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|r| r.trim() == name), "{name} is required here, but {why}");
-    // Straight to the descriptor: the test harness captures `eprintln!` of a passing test.
-    let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
-    false
-}
-
 /// Whether a program is on the PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -239,7 +290,11 @@ pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 /// Needs a program of this name (also the name of the need).
 #[track_caller]
 pub fn need_program(program: &str) -> bool {
-    need(program, on_path(program).is_some(), &format!("{program} is not installed"))
+    if !need(program, on_path(program).is_some(), &format!("{program} is not installed")) {
+        return false;
+    }
+    let disturber = if program == "perf" { oracle::disturber() } else { None };
+    need(program, disturber.is_none(), &disturber.unwrap_or_default())
 }
 
 /// Needs root.
@@ -278,6 +333,28 @@ pub fn need_perf_events() -> bool {
     let open = Path::new("/proc/sys/kernel/perf_event_paranoid").exists()
         && run(&["stat", "-x,", "-e", "task-clock:u", "--", "true"]).status == Some(0);
     need("perf_events", open, "the kernel does not let this user open a software event")
+}
+
+/// Needs to count in the kernel too: as an ordinary user pmc counts user mode only, and names events with `:u`.
+#[track_caller]
+pub fn need_kernel_mode() -> bool {
+    if !need_perf_events() {
+        return false;
+    }
+    let counts = !run(&["stat", "-x,", "-e", "task-clock", "--", "true"]).stderr.contains("task-clock:u");
+    need("kernel-mode", counts, "this user may count user mode only (kernel.perf_event_paranoid)")
+}
+
+/// The folder `events` of tracefs, as pmc finds it: where tracefs is not mounted, root mounts it for this process alone.
+pub fn tracefs() -> Option<PathBuf> {
+    Host::live().tracefs().ok()
+}
+
+/// Needs the tracepoints of a subsystem in tracefs.
+#[track_caller]
+pub fn need_tracefs(system: &str) -> bool {
+    let is_there = tracefs().is_some_and(|events| events.join(system).exists());
+    need("tracefs", is_there, &format!("there is no tracefs, or this user may not read its events/{system}"))
 }
 
 /// A file of `tests/data`.

@@ -1,7 +1,7 @@
 //! Other tools' opinions: perf's, objdump's, PCP's. All tests ask them here.
 //!
-//! An oracle may fall: perf 6.1 aborts now and then while it collects build-ids on a busy machine (build-id.c), for some seconds
-//! every time. A fall, which is death by a signal of its own making, is no answer: it is said and the oracle asked again, a few
+//! An oracle may fall: perf 6.1 aborts while it collects build-ids (build-id.c) as long as a process holds events with build-ids,
+//! which the tests' own recordings do for some seconds. A fall, which is death by a signal of its own making, is no answer: it is said and the oracle asked again, a few
 //! times. An answer, right or wrong, is never asked for twice.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
@@ -12,6 +12,50 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use pmc::host::Host;
+use pmc::host::holders::{Holder, Holders};
+use pmc::perfdata::Reader;
+use pmc::record::{FileId, Mmap2, Record};
+
+/// Says which process keeps perf 6.1 from working, if one outside this run of the tests does.
+///
+/// A process that holds events with build-ids (`pmc start`, a recording by pmc or by a new perf) disturbs the events of others: the
+/// kernel marks their MMAP2 records as if these held build-ids, too. perf 6.1 aborts over such records until that process ends. What
+/// this run of the tests itself records passes soon, so an oracle that falls over it is asked again.
+pub fn disturber() -> Option<String> {
+    let foreign = foreign_holders()?;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("perf.data");
+    let mut perf = Command::new("perf");
+    // -B keeps it from looking at the build-ids.
+    perf.args(["record", "-q", "-B", "-N", "-e", "dummy:u", "-o"]).arg(&file).args(["--", "true"]);
+    perf.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+    let mut has_build_ids = false;
+    Reader::open(&file)
+        .ok()?
+        .scan(|raw| {
+            let record = raw.parse();
+            has_build_ids |= matches!(record, Some(Record::Mmap2(Mmap2 { file: FileId::BuildId(_), .. })));
+        })
+        .ok()?;
+    has_build_ids.then(|| format!("perf aborts while {foreign} holds events with build-ids (a kernel fault)"))
+}
+
+/// The processes that have events open and do not belong to this run of the tests; `None` if there are none.
+fn foreign_holders() -> Option<String> {
+    // cargo sets this for the tests, and all that they start inherit it.
+    let ours = format!("CARGO_MANIFEST_DIR={}", std::env::var("CARGO_MANIFEST_DIR").ok()?);
+    let is_foreign = |pid: u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        !environment.is_empty() && environment.split(|byte| *byte == 0).all(|entry| entry != ours.as_bytes())
+    };
+    let mut holders = Holders::find(&Host::live(), std::process::id()).processes;
+    holders.retain(|holder| is_foreign(holder.pid));
+    let name = |holder: Holder| format!("process {} ({}, {} events)", holder.pid, holder.comm, holder.events);
+    let names: Vec<String> = holders.into_iter().map(name).collect();
+    (!names.is_empty()).then(|| names.join(" or "))
+}
 
 /// How often an oracle is asked that falls every time: for some 25 seconds.
 const TRIES: u32 = 12;
@@ -81,12 +125,16 @@ pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> 
     panic!("the oracle fell {TRIES} times, which says nothing about pmc: {:?}", make());
 }
 
-/// Says that an oracle fell, and gives it time.
+/// Says that an oracle fell, and gives it time. Fails at once if more time would not help.
+#[track_caller]
 fn tell(command: &Command, status: ExitStatus, falls: u32) {
     // Straight to the descriptor: the test harness captures `eprintln!` of a passing test.
     let try_ = falls + 1;
     let _ =
         writeln!(std::io::stderr().lock(), "the oracle fell: {command:?}: {status}, try {try_} of {TRIES}");
+    if let Some(why) = disturber() {
+        panic!("{command:?}: {status}: {why}");
+    }
     std::thread::sleep(Duration::from_millis(400) * falls);
 }
 

@@ -468,11 +468,13 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
         "skb:kfree_skb",
         "filemap:mm_filemap_add_to_page_cache",
     ];
-    let here = |event: &&&str| Path::new("/sys/kernel/tracing/events").join(event.replace(':', "/")).exists();
-    let events: Vec<&str> = wanted.iter().filter(here).copied().collect();
-    if !kit::need("tracefs", events.len() > 10, "tracefs is not mounted") {
+    if !kit::need_tracefs("sched") {
         return;
     }
+    let tracefs = kit::tracefs().expect("it was found");
+    let here = |event: &&&str| tracefs.join(event.replace(':', "/")).exists();
+    let events: Vec<&str> = wanted.iter().filter(here).copied().collect();
+    assert!(events.len() > 10, "the kernel has only {events:?}");
     let all = events.join(",");
     let options = ["-a", "-m", "8M", "-e", &all];
     let work = ["sh", "-c", "ls -R /usr/share/doc >/dev/null; echo x >x; sync; rm x"];
@@ -527,10 +529,10 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
 
 #[test]
 fn most_of_the_kernels_formats_are_understood() {
-    let events = Path::new("/sys/kernel/tracing/events");
-    if !kit::need_root() || !kit::need("tracefs", events.join("sched").exists(), "tracefs is not mounted") {
+    if !kit::need_root() || !kit::need_tracefs("sched") {
         return;
     }
+    let events = kit::tracefs().expect("it was found");
     let (mut all, mut printable, mut not) = (0, 0, Vec::new());
     for system in std::fs::read_dir(events).expect("tracefs lists").flatten().filter(|e| e.path().is_dir()) {
         for event in std::fs::read_dir(system.path()).expect("a system lists").flatten() {

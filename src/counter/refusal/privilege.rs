@@ -44,12 +44,24 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
             format!("{user_mode}{}", raise(1)),
         );
     }
-    if matches!(facts.pmu_of(attr), Some(pmu) if pmu.name == "uprobe" || pmu.name == "kprobe") {
-        return explained(
-            NoPrivilege,
-            format!("placing a probe needs CAP_PERFMON, and {who}"),
-            "run as root or with CAP_PERFMON",
-        );
+    match facts.pmu_of(attr) {
+        Some(pmu) if pmu.name == "uprobe" => {
+            return explained(
+                NoPrivilege,
+                format!(
+                    "placing a probe in a program needs CAP_SYS_ADMIN (CAP_PERFMON before Linux 6.16), and {who}"
+                ),
+                "run as root or with CAP_SYS_ADMIN",
+            );
+        }
+        Some(pmu) if pmu.name == "kprobe" => {
+            return explained(
+                NoPrivilege,
+                format!("placing a probe needs CAP_PERFMON, and {who}"),
+                "run as root or with CAP_PERFMON",
+            );
+        }
+        _ => {}
     }
     if attr.kind() == kind::TRACEPOINT && !allowed.raw_tracepoint {
         return explained(

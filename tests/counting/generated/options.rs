@@ -177,7 +177,7 @@ fn the_list_is_that_of_the_newest_perf() {
 #[test]
 fn every_option_of_perf_has_an_answer() {
     let parser = super::parser();
-    let unanswered = perf_options().filter(|option| matches!(option.verdict(&parser), Verdict::Unanswered));
+    let unanswered = perf_options().filter(|option| matches!(option.verdict(parser), Verdict::Unanswered));
     let unanswered: Vec<Theirs> = unanswered.collect();
     assert!(unanswered.is_empty(), "no answer: {unanswered:#?}");
 }
@@ -187,7 +187,7 @@ fn every_command_of_perf_has_an_answer() {
     let parser = super::parser();
     for command in perf_commands() {
         let elsewhere = PERF_ONLY.iter().any(|(names, ..)| names.contains(&command));
-        assert!(find(&parser, command).is_some() != elsewhere, "perf {command}");
+        assert!(find(parser, command).is_some() != elsewhere, "perf {command}");
         if elsewhere {
             kit::run(&[command]).expect(2).says(&[
                 &format!("pmc has no command {command}"),
@@ -208,7 +208,7 @@ fn options_take_a_value_where_those_of_perf_do() {
     let parser = super::parser();
     let mut differ = Vec::new();
     for option in perf_options() {
-        let Some(argument) = find(&parser, option.command).and_then(|parser| option.argument(parser)) else {
+        let Some(argument) = find(parser, option.command).and_then(|parser| option.argument(parser)) else {
             continue;
         };
         let takes = argument.get_action().takes_values();
@@ -234,7 +234,7 @@ fn options_take_a_value_where_those_of_perf_do() {
 fn what_the_help_hides_has_a_reason() {
     let parser = super::parser();
     for option in perf_options() {
-        let argument = find(&parser, option.command).and_then(|parser| option.argument(parser));
+        let argument = find(parser, option.command).and_then(|parser| option.argument(parser));
         let is_hidden =
             argument.is_some_and(|argument| argument.is_hide_set() && argument.get_id() != "input");
         assert!(!is_hidden || OPTIONS.iter().any(|of_table| option.is(of_table)), "{option:?}");

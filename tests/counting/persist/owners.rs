@@ -21,7 +21,7 @@ impl Run {
 
 #[test]
 fn the_events_of_a_recording_outlive_it() {
-    if !ready() {
+    if !ready() || !kit::need_program("perf") {
         return;
     }
     let run = Run::new();
@@ -295,7 +295,7 @@ fn a_new_owner_does_not_wait_for_the_dead() {
 /// What becomes of records is the new owner's to say; what is recorded was said when the events were opened.
 #[test]
 fn a_new_owner_has_the_options_of_record() {
-    if !ready() {
+    if !ready() || !kit::need_program("perf") {
         return;
     }
     let run = Run::held();

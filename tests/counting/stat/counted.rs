@@ -31,7 +31,7 @@ fn small_pages() -> bool {
 
 #[test]
 fn page_faults_are_those_of_the_pages_that_are_touched() {
-    if !kit::need_perf_events() || !small_pages() {
+    if !crate::kit::need_kernel_mode() || !small_pages() {
         return;
     }
     let faults = |mib: usize| {
@@ -46,7 +46,7 @@ fn page_faults_are_those_of_the_pages_that_are_touched() {
 
 #[test]
 fn task_clock_is_the_cpu_time_that_wait4_tells() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let counts = count(&["-e", "task-clock,duration_time,user_time,system_time", "--", "sh", "-c", BUSY]);
@@ -60,7 +60,7 @@ fn task_clock_is_the_cpu_time_that_wait4_tells() {
 
 #[test]
 fn children_are_counted_unless_told_otherwise() {
-    if !kit::need_perf_events() || !small_pages() {
+    if !crate::kit::need_kernel_mode() || !small_pages() {
         return;
     }
     let child = ["--", "sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M count=1; :"];
@@ -75,7 +75,7 @@ fn children_are_counted_unless_told_otherwise() {
 
 #[test]
 fn context_switches_are_those_of_the_sleeps() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let script = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done";
@@ -140,7 +140,7 @@ fn a_thread_is_counted_as_its_own_clock_says_and_its_neighbour_apart() {
 
 #[test]
 fn threads_and_children_that_come_later_are_counted() {
-    if !kit::need_perf_events() || !small_pages() {
+    if !crate::kit::need_kernel_mode() || !small_pages() {
         return;
     }
     let pages = (64 << 20) as f64 / page_size() as f64;
@@ -211,7 +211,7 @@ fn levels_are_told_apart() {
 
 #[test]
 fn groups_and_long_lists_are_counted_whole() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let counts = count(&["-e", "{task-clock,page-faults}", "-e", "{page-faults:u,cs}:W", "--", "true"]);
@@ -263,11 +263,7 @@ fn what_was_read_is_told_with_v() {
 /// A filter belongs to the event before it; `dd` writes as often as it is told to.
 #[test]
 fn tracepoints_are_counted_where_their_filter_holds() {
-    if !kit::need_perf_events() || !kit::need_root() {
-        return;
-    }
-    let there = std::path::Path::new("/sys/kernel/tracing/events/syscalls/sys_enter_write").is_dir();
-    if !kit::need("syscall tracepoints", there, "tracefs has no syscalls:sys_enter_write") {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_tracefs("syscalls/sys_enter_write") {
         return;
     }
     let event = "syscalls:sys_enter_write";

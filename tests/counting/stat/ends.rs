@@ -37,7 +37,7 @@ fn a_command_that_cannot_be_started_has_the_shell_s_status() {
 
 #[test]
 fn the_command_s_streams_are_its_own() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let mut child = kit::pmc()
@@ -295,8 +295,8 @@ fn a_command_that_ignores_sigterm_does_not_hold_us() {
     let mut child = start(&["stat", "-e", "task-clock", "--timeout", "300", "--", "sh", "-c", script]);
     wait_for_command(&child, "sh");
     let command = wait_for_handler(&child, Signal::INT);
-    // The time is over, and the command takes no notice.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // The time is over, and the command takes no notice. Before that, the signal must do the same.
+    kit::let_pass(std::time::Duration::from_millis(500));
     crate::kit::wait_until_idle(child.id());
     kill_process(pid(&child), Signal::INT).unwrap();
     let status = child.wait().unwrap();
@@ -319,16 +319,11 @@ fn a_killed_pmc_leaves_no_command_waiting_at_the_gate() {
 
 #[test]
 fn many_tracepoints_are_answered_before_they_are_closed() {
-    if !kit::need_perf_events() || !kit::need_root() {
-        return;
-    }
-    let there = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-        .iter()
-        .any(|dir| Path::new(dir).join("events/syscalls").exists());
-    if !kit::need("tracefs", there, "tracefs with syscall tracepoints is not mounted") {
-        return;
-    }
-    if !kit::need_program("strace") {
+    if !kit::need_perf_events()
+        || !kit::need_root()
+        || !kit::need_tracefs("syscalls")
+        || !kit::need_program("strace")
+    {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

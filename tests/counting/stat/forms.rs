@@ -98,7 +98,7 @@ fn data_on_stderr_stand_alone() {
 /// The two clocks are the only software events that count time.
 #[test]
 fn counts_are_no_milliseconds() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     for (event, unit) in [("config=0", "msec"), ("config=1", "msec"), ("config=2", ""), ("config=3", "")] {
@@ -142,7 +142,7 @@ fn json_lines_have_perf_s_keys() {
 
 #[test]
 fn the_document_has_numbers_and_reasons() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let counts = count(&["-e", "task-clock,page-faults,r1ffffffff", "--", "true"]);
@@ -157,7 +157,7 @@ fn the_document_has_numbers_and_reasons() {
 
 #[test]
 fn files_are_replaced_appended_to_and_private() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn an_open_descriptor_is_written_to() {
 
 #[test]
 fn digits_are_grouped_where_a_person_reads() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let dd = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1"];
@@ -219,7 +219,7 @@ fn only_metrics() {
 
 #[test]
 fn metrics_bring_their_events() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let counts = count(&["--metric", "double = 2 * page-faults", "-M", "cpus_utilized", "--", "true"]);
@@ -246,7 +246,7 @@ fn quiet_prints_nothing_but_errors() {
 
 #[test]
 fn raw_counts_can_be_had() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     for option in ["--no-scale", "-c", "--scale"] {
@@ -256,7 +256,7 @@ fn raw_counts_can_be_had() {
 
 #[test]
 fn intervals_and_total_of_the_document_agree() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

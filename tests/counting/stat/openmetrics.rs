@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, f64> {
 
 #[test]
 fn a_form_of_its_own() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let ran = kit::run(&["stat", "--openmetrics", "-o", "-", "-e", "task-clock,page-faults", "--", "true"]);
@@ -46,7 +46,7 @@ fn a_form_of_its_own() {
 
 #[test]
 fn a_scrape_file_is_whole_at_any_moment_and_only_grows() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -69,15 +69,15 @@ fn a_scrape_file_is_whole_at_any_moment_and_only_grows() {
     ]);
     let mut last = 0.0;
     let mut seen = 0;
-    while child.try_wait().unwrap().is_none() {
+    kit::wait_for("its end", || {
         if let Ok(text) = std::fs::read_to_string(&file) {
             let samples = parse(&text);
             let now = samples.get("pmc_events_total{event=\"page-faults\"}").copied().unwrap_or(0.0);
             assert!(now >= last, "{now} after {last}");
             (last, seen) = (now, seen + 1);
         }
-        std::thread::sleep(std::time::Duration::from_millis(3));
-    }
+        child.try_wait().unwrap().is_some()
+    });
     assert!(seen > 3 && last > 0.0, "{seen} readings, {last}");
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["pmc.prom"], "nothing else is left behind");
@@ -85,7 +85,7 @@ fn a_scrape_file_is_whole_at_any_moment_and_only_grows() {
 
 #[test]
 fn the_page_is_served() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let mut child = start(&[

@@ -192,11 +192,8 @@ impl Drop for Group {
         let _ = self.process.kill();
         let _ = self.process.wait();
         // The kernel lets go of the process a moment later.
-        for _ in 0..100 {
-            if std::fs::remove_dir(&self.path).is_ok() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
+        if !std::thread::panicking() {
+            kit::wait_for("the end of the group", || std::fs::remove_dir(&self.path).is_ok());
         }
     }
 }

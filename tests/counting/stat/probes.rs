@@ -11,7 +11,11 @@ use super::{count, kit, start, wait_for, wait_for_counters};
 /// `uprobe:` and the function `malloc` of the C library; `None` where there is none to be had.
 fn malloc() -> Option<String> {
     let pmu = Path::new("/sys/bus/event_source/devices/uprobe").exists();
-    if !kit::need_perf_events() || !kit::need_root() || !kit::need("uprobe-pmu", pmu, "no uprobe PMU") {
+    if !kit::need_perf_events()
+        || !kit::need_root()
+        || !kit::need("uprobe-pmu", pmu, "no uprobe PMU")
+        || !kit::need_tracefs("sched")
+    {
         return None;
     }
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -24,7 +28,8 @@ fn malloc() -> Option<String> {
 
 /// The probes of this process that tracefs holds.
 fn probes_of(pid: u32) -> usize {
-    let list = std::fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap_or_default();
+    let list = kit::tracefs().expect("probes need tracefs").with_file_name("uprobe_events");
+    let list = std::fs::read_to_string(list).expect("root may read it");
     list.lines().filter(|line| line.contains(&format!("pmc_{pid}/"))).count()
 }
 
@@ -82,18 +87,71 @@ fn what_a_killed_pmc_left_is_removed() {
     });
 }
 
-/// Where no probe can be defined children are left out, and that is said.
+/// Runs a command where tracefs and debugfs are not mounted, and checks that it mounts nothing there.
+#[track_caller]
+fn without_tracefs(command: &[&str]) -> kit::Ran {
+    const SCRIPT: &str = "umount -l /sys/kernel/debug /sys/kernel/tracing 2>/dev/null
+        before=$(cat /proc/mounts); \"$@\"; status=$?
+        [ \"$(cat /proc/mounts)\" = \"$before\" ] || echo 'the mounts have changed'; exit $status";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"]).args(command);
+    let ran = kit::Ran::from(unshare.env("LC_ALL", "C").stdin(Stdio::null()).output().unwrap());
+    assert!(!ran.stdout.contains("the mounts have changed"), "{command:?}");
+    ran
+}
+
+/// Where tracefs is not mounted pmc reads one that only it can see.
 #[test]
-fn without_tracefs_children_are_left_alone() {
+fn root_needs_no_mounted_tracefs() {
     let Some(event) = malloc() else { return };
     if !kit::need_program("unshare") {
         return;
     }
-    let script = "umount -l /sys/kernel/debug; umount -l /sys/kernel/tracing; exec \"$@\"";
-    let pmc = [kit::binary(), "stat", "-e", &event, "--", "sh", "-c", SCRIPT];
-    let output = Command::new("unshare").args(["-m", "sh", "-c", script, "sh"]).args(pmc).output().unwrap();
-    let ran = kit::Ran::from(output).expect(0).says(&["leaves out what is started from now on", "tracefs"]);
-    assert_eq!(ran.stdout, "alive\n");
+    let pmc = |arguments: &[&str]| without_tracefs(&[&[kit::binary()], arguments].concat());
+    let descriptors = ["sh", "-c", "ls /proc/self/fd; true"];
+    let fork = [&["stat", "-x,", "-e", "sched:sched_process_fork", "--"], &descriptors[..]].concat();
+    let ran = pmc(&fork).expect(0);
+    assert_eq!(ran.stdout, without_tracefs(&descriptors).stdout, "the command inherits no descriptor");
+    assert!(ran.stderr.starts_with("1,,sched:sched_process_fork,"), "{}", ran.stderr);
+    pmc(&["list", "sched:*"]).expect(0).prints(&["sched:sched_switch"]);
+    let count = |options: &[&str]| {
+        let words = [&["stat", "-x,", "-e", &event], options, &["--", "sh", "-c", SCRIPT]].concat();
+        let ran = pmc(&words).expect(0);
+        ran.stderr.split(',').next().unwrap().parse::<u64>().unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
+    };
+    assert!(count(&[]) > count(&["-i"]), "children inherit the probe");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    let file = file.to_str().unwrap();
+    let record = ["record", "-q", "-o", file, "-e", "sched:*", "-a", "--", "sh", "-c", "ls; ls"];
+    pmc(&record).expect(0);
+    // The recording holds the formats of its tracepoints.
+    pmc(&["script", "-i", file]).expect(0).prints(&["sched:sched_process_exec: filename=", "prev_comm="]);
+}
+
+/// Where no tracefs can be had, children are left out of a probe's count, and pmc says so.
+#[test]
+fn without_tracefs_children_are_left_alone() {
+    let Some(event) = malloc() else { return };
+    // This machine's /sys without /sys/kernel.
+    let sys = tempfile::tempdir().unwrap();
+    for name in ["bus", "devices", "fs"] {
+        std::os::unix::fs::symlink(Path::new("/sys").join(name), sys.path().join(name)).unwrap();
+    }
+    let mut pmc = kit::pmc();
+    pmc.args(["stat", "-e", &event, "--", "sh", "-c", SCRIPT]).env("SYSFS_PATH", sys.path());
+    let ran = kit::Ran::from(pmc.output().unwrap()).expect(0);
+    assert_eq!(ran.says(&["leaves out what is started from now on", "tracefs"]).stdout, "alive\n");
+}
+
+#[test]
+fn without_privilege_the_missing_tracefs_is_explained() {
+    if !kit::need_root() || !kit::need_program("unshare") || !kit::need_program("setpriv") {
+        return;
+    }
+    let pmc =
+        ["setpriv", "--bounding-set=-sys_admin", kit::binary(), "stat", "-e", "sched:sched_switch", "true"];
+    without_tracefs(&pmc).expect(2).says(&["tracefs is not mounted", "mount -t tracefs"]);
 }
 
 /// Passes the marker `toy:tick` five times and writes `counter` as often; with an argument it waits for a byte

@@ -191,7 +191,7 @@ fn script_prints_perf_s_lines_and_report_says_what_to_use() {
 
 #[test]
 fn a_report_has_all_forms_of_a_run() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let (dir, file) = folder();
@@ -213,7 +213,7 @@ fn a_report_has_all_forms_of_a_run() {
 /// Options may stand before the word, as perf has it; behind `--` it is a program's name.
 #[test]
 fn the_second_word_may_follow_options() {
-    if !kit::need_perf_events() {
+    if !crate::kit::need_kernel_mode() {
         return;
     }
     let (_dir, file) = folder();

@@ -58,7 +58,7 @@ fn cpp_with_compressed_debug_information_of_the_former_version() {
 
 #[track_caller]
 fn rust(flags: &[&str], options: &[&str], ring: &'static str) {
-    if !ready(&["rustc"]) {
+    if !ready(&["rustc", "cc"]) {
         return;
     }
     let (lab, source) = (Lab::new(), source("shop.rs"));

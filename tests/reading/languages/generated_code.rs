@@ -53,16 +53,11 @@ fn python() -> Option<PathBuf> {
 
 #[test]
 fn python_names_its_functions_in_a_perf_map() {
-    let Some(python) = python() else {
-        // No package of Debian 12 has one, so this is no need that .ci/run could meet; the next test stands
-        // in.
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), "skipped: no Python 3.12 or later is installed");
-        return;
-    };
-    if !ready(&[]) {
+    let python = python();
+    if !kit::need("python-3.12", python.is_some(), "no Python 3.12 or later is installed") || !ready(&[]) {
         return;
     }
+    let python = python.unwrap();
     let (lab, source) = (Lab::new(), source("shop.py"));
     let script = source.to_str().unwrap();
     let file =

@@ -1,7 +1,6 @@
 //! Programs whose file is not simply there: stripped, deleted, or in another mount namespace.
 
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -35,13 +34,11 @@ impl Drop for Running {
 #[track_caller]
 fn start(command: &[&str], name: &str) -> Running {
     let child = Command::new(command[0]).args(&command[1..]).stdin(Stdio::null()).spawn().unwrap();
-    let (pid, began) = (child.id(), Instant::now());
+    let exe = format!("/proc/{}/exe", child.id());
     let running = Running(child);
-    let exe = format!("/proc/{pid}/exe");
-    while !std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name().is_some_and(|file| file == name)) {
-        assert!(began.elapsed() < kit::PATIENCE, "{command:?} does not become {name}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    kit::wait_for(&format!("{command:?} becomes {name}"), || {
+        std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name().is_some_and(|file| file == name))
+    });
     running
 }
 
@@ -199,10 +196,7 @@ fn files_of_a_process_that_is_gone_are_found_through_another_of_its_namespace() 
     assert!(killed.success());
     seen.unwrap();
     // With the last process the namespace is gone, and the report says that.
-    let began = Instant::now();
-    while Path::new(&format!("/proc/{sleeper}/ns/mnt")).exists() && began.elapsed() < kit::PATIENCE {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    kit::wait_for("its end", || !Path::new(&format!("/proc/{sleeper}/ns/mnt")).exists());
     let document = report(&file);
     let lost = module(&document, "hidden");
     assert!(lost["missing"][0].as_str().unwrap().contains("another mount namespace"), "{lost}");

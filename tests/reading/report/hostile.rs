@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use pmc::perfdata::Reader;
 use pmc::record::{HEADER, RawRecord, kind};
@@ -58,17 +57,7 @@ fn show(file: &Path, way: &[&str], what: &str) {
         .stderr(Stdio::null())
         .spawn()
         .expect("pmc starts");
-    let began = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if began.elapsed() > kit::PATIENCE {
-            child.kill().unwrap();
-            panic!("{what}: {way:?} hangs");
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
+    let status = kit::wait_for_end(&format!("{what}: {way:?}"), &mut child);
     // A panic ends with 101, or by a signal.
     assert!(matches!(status.code(), Some(0..=2)), "{what}: {way:?}: {status}");
 }

@@ -214,9 +214,8 @@ fn a_deleted_program_is_read_through_its_process() {
     let mut child = std::process::Command::new(&built.path).spawn().unwrap();
     // Wait until the child has executed the program, then delete it.
     let exe = format!("/proc/{}/exe", child.id());
-    while std::fs::read_link(&exe).ok().as_deref() != Some(&*std::fs::canonicalize(&built.path).unwrap()) {
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
+    let program = std::fs::canonicalize(&built.path).unwrap();
+    kit::wait_for("the program", || std::fs::read_link(&exe).is_ok_and(|exe| exe == program));
     std::fs::remove_file(&built.path).unwrap();
     let module = Module {
         build_id: Some(id),

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pmc::tui::keys::{Action, CHAPTERS};
 
@@ -167,9 +167,8 @@ impl Terminal {
     fn press(&self, keys: &[&str]) {
         for key in keys {
             self.tmux(&["send-keys", "--", key], &[]);
-            // Escape and a key right behind it are that key with Alt.
             if *key == "Escape" {
-                std::thread::sleep(Duration::from_millis(100));
+                kit::wait_until_typed(|command| self.tmux(command, &[]));
             }
         }
     }
@@ -180,17 +179,9 @@ impl Terminal {
 
     /// The process that the shell runs.
     #[track_caller]
-    fn child(&self) -> String {
+    fn child(&self) -> u32 {
         let shell = self.fact("pane_pid");
-        let began = Instant::now();
-        loop {
-            let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
-            if let Some(child) = children.split_whitespace().next() {
-                return child.to_owned();
-            }
-            assert!(began.elapsed() < kit::PATIENCE, "nothing runs");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        kit::wait_for_child(shell.parse().expect("a number"))
     }
 
     /// Checks that the terminal is as a shell wants it, and that the last command had this status.
@@ -324,14 +315,9 @@ fn a_recording_is_walked_through() {
         let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
         io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap().to_owned()
     };
-    let mut before = written();
-    kit::wait_for("the screen to be drawn", || {
-        std::thread::sleep(Duration::from_millis(500));
-        let (last, now) = (before.clone(), written());
-        before.clone_from(&now);
-        last == now
-    });
-    std::thread::sleep(Duration::from_millis(1500));
+    kit::wait_until_idle(pid);
+    let before = written();
+    kit::let_pass(Duration::from_millis(1500));
     assert_eq!(before, written(), "an idle screen draws");
     terminal.press(&["q"]);
     terminal.is_sane("0");
@@ -426,7 +412,8 @@ fn however_it_ends_the_terminal_is_as_it_was() {
     for (signal, status) in [("TERM", "143"), ("INT", "130"), ("HUP", "129")] {
         terminal.run("pmc report shares.data");
         terminal.wait("half");
-        let killed = Command::new("kill").args([format!("-{signal}"), terminal.child()]).status().unwrap();
+        let killed =
+            Command::new("kill").args([format!("-{signal}"), terminal.child().to_string()]).status().unwrap();
         assert!(killed.success());
         terminal.is_sane(status);
     }
@@ -446,8 +433,8 @@ fn however_it_ends_the_terminal_is_as_it_was() {
     assert_eq!(terminal.fact("alternate_on"), "1");
     terminal.press(&["2"]);
     terminal.wait("Call tree");
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(Command::new("kill").args(["-TSTP", &pid]).status().unwrap().success());
+    kit::wait_until_idle(pid);
+    assert!(Command::new("kill").args(["-TSTP", &pid.to_string()]).status().unwrap().success());
     terminal.wait("Stopped");
     terminal.run("clear; fg");
     terminal.wait("Call tree");

@@ -258,8 +258,7 @@ fn a_snapshot_holds_the_newest() {
 
 #[test]
 fn only_what_the_filter_lets_through_is_recorded() {
-    if !ready() || !kit::need("tracefs", Path::new("/sys/kernel/tracing/events/sched").exists(), "no tracefs")
-    {
+    if !ready() || !kit::need_tracefs("sched") {
         return;
     }
     let lab = Lab::new();
@@ -344,9 +343,7 @@ fn who_has_ended_is_not_told_of() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is still there");
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
     };
-    while !is_zombie() {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    kit::wait_for("its end", is_zombie);
     let file = lab.path("ended.data");
     record(&file, &["-e", "cpu-clock", "-a"], &["true"]).expect(0);
     let told = perf(&["script", "--show-task-events", "-F", "comm,tid,event,ip"], &file);

@@ -43,15 +43,9 @@ fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-#[track_caller]
-fn need_tracefs(events: &str) -> bool {
-    let is_there = std::path::Path::new("/sys/kernel/tracing/events").join(events).exists();
-    kit::need("tracefs", is_there, "tracefs is not mounted at /sys/kernel/tracing")
-}
-
 #[test]
 fn tracepoints_can_leave_out_the_recorder() {
-    if !ready() || !need_tracefs("raw_syscalls") {
+    if !ready() || !kit::need_tracefs("raw_syscalls") {
         return;
     }
     let lab = Lab::new();
@@ -151,7 +145,7 @@ fn chains_that_come_later_are_asked_for() {
 
 #[test]
 fn an_event_begins_another_file() {
-    if !ready() || !need_tracefs("sched") {
+    if !ready() || !kit::need_tracefs("sched") {
         return;
     }
     let lab = Lab::new();

@@ -1,10 +1,10 @@
 //! Every key of the help page, pressed in each pane that it is for while samples come in: what must then stand on the terminal.
 
-use std::time::{Duration, Instant};
+use std::cell::{Cell, RefCell};
 
 use pmc::tui::keys::{Action, Binding, CHAPTERS, Key, Pane};
 
-use super::kit::in_tmux;
+use super::kit::{self, in_tmux};
 use super::screen::{Tmux, ended, watching};
 use super::{Lab, Running};
 
@@ -160,15 +160,16 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
 
 /// What stands there, when it has stood there for a while.
 pub(super) fn at_rest(tmux: &Tmux) -> String {
-    let mut last = tmux.painted();
-    loop {
-        std::thread::sleep(Duration::from_millis(120));
-        let shown = tmux.painted();
-        if shown == last {
-            return shown;
-        }
-        last = shown;
-    }
+    let (same, last) = (Cell::new(0), RefCell::new(String::new()));
+    kit::wait_for_screen(
+        "rest",
+        || tmux.painted(),
+        |shown| {
+            same.set(if last.borrow().as_str() == shown { same.get() + 1 } else { 1 });
+            shown.clone_into(&mut last.borrow_mut());
+            same.get() == 3
+        },
+    )
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn every_key_of_the_help_page_does_what_it_says() {
                         keys.iter().for_each(|key| tmux.keys(&[key]));
                         // Questions and pages first, then filters and the pane.
                         tmux.keys(&["Escape"]);
-                        std::thread::sleep(Duration::from_millis(80));
+                        kit::wait_until_typed(|command| tmux.run(command));
                         tmux.keys(&["BSpace", "BSpace", "BSpace", "BSpace"]);
                     }
                 }
@@ -214,11 +215,7 @@ fn press(lab: &Lab, tmux: &Tmux, key: Key, action: Action, pane: Pane, is_frozen
     let mut painted = rest();
     if !way.is_empty() {
         way.iter().for_each(|key| tmux.keys(&[key]));
-        // On a busy machine the keys take a while to be seen; some lead to where it stands already.
-        let begun = Instant::now();
-        while is_frozen && tmux.painted() == painted && begun.elapsed() < Duration::from_secs(1) {
-            std::thread::sleep(Duration::from_millis(40));
-        }
+        kit::wait_until_typed(|command| tmux.run(command));
         painted = rest();
     }
     let text = tmux.shown();

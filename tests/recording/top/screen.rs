@@ -27,7 +27,7 @@ impl Tmux {
     }
 
     #[track_caller]
-    fn run(&self, arguments: &[&str]) -> String {
+    pub(super) fn run(&self, arguments: &[&str]) -> String {
         let run = Command::new("tmux")
             .arg("-S")
             .arg(&self.socket)
@@ -108,7 +108,7 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
     tmux.keys(&["f"]);
     tmux.until_shown("FROZEN");
     let still = super::keys::at_rest(&tmux);
-    std::thread::sleep(Duration::from_millis(900));
+    kit::let_pass(Duration::from_millis(900));
     assert_eq!(still, tmux.painted());
     tmux.keys(&["f"]);
     tmux.until("going on", |shown| !shown.contains("FROZEN"));
@@ -250,11 +250,11 @@ fn it_ends_by_itself_when_the_time_is_over() {
 #[test]
 fn what_is_seen_can_be_written_to_files() {
     let lab = Lab::new();
-    let Some((_shares, tmux)) = watching(&lab, "-g --accumulate") else { return };
+    let Some((shares, tmux)) = watching(&lab, "-g --accumulate") else { return };
     tmux.until("all functions", |shown| {
         ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name))
     });
-    std::thread::sleep(Duration::from_millis(1500));
+    kit::wait_for_ticks(shares.pid().parse().expect("a number"), 150);
     for name in ["view.folded", "view.json", "view.data"] {
         tmux.keys(&["x"]);
         tmux.until_shown("Write to");

@@ -1,0 +1,20 @@
+//! File systems that only this process sees.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+/// Mounts a file system of this kind without attaching it to a folder: the descriptor is the only way to its
+/// files. Closing the descriptor unmounts it, and programs that are started do not inherit it.
+///
+/// # Errors
+/// `EPERM` without CAP_SYS_ADMIN, `ENODEV` if the kernel lacks the file system, `ENOSYS` before Linux 5.2.
+pub fn detached(kind: &str) -> io::Result<OwnedFd> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
