@@ -40,6 +40,7 @@ mod usage;
 mod version;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
@@ -101,8 +102,15 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
 fn show(answer: &clap::Error) -> Exit {
     // Help, and the version, are no errors; the list of commands stands for want of one.
     if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand {
-        let _ = answer.print();
-        return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
+        let printed = answer.print().and_then(|()| std::io::stdout().flush());
+        return match printed.map_err(|error| Error::output("the help", error)) {
+            _ if answer.use_stderr() => Exit::Usage,
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                say::error(&error);
+                error.exit_status()
+            }
+        };
     }
     say::error(&usage::error(answer, PERF_ONLY, has_option::<Record>));
     Exit::Usage

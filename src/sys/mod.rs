@@ -15,6 +15,7 @@ pub mod header_page;
 pub mod limits;
 pub mod lock;
 pub mod memory;
+pub mod output_file;
 pub mod perf;
 pub mod pfm;
 pub mod process;

@@ -7,7 +7,6 @@ mod columns;
 mod plan;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::net::TcpStream;
 use std::path::Path;
 
@@ -16,7 +15,7 @@ pub(super) use self::plan::Columns;
 use self::plan::{Answer, Output, Step};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
-use crate::sys::standard_output;
+use crate::sys::{output_file, standard_output};
 
 const NAME: &str = "pmcstat";
 
@@ -78,7 +77,8 @@ fn send_output(output: &Output) -> Result<()> {
     match output {
         Output::Standard => Ok(()),
         Output::File(path) => {
-            let file = File::create(path).and_then(|file| standard_output::replace(file, path));
+            let file = output_file::create(path.as_ref(), 0o666, false)
+                .and_then(|file| standard_output::replace(file, path));
             file.map_err(|error| cannot(path, error))
         }
         Output::Socket(to) => {
