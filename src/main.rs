@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use pmc::error::Exit;
 
 fn main() -> ExitCode {
+    pmc::sys::descriptor::refuse_closed_stdout();
+    pmc::sys::signal::survive_file_limit();
     let exit = pmc::command::main();
     if let Exit::Interrupted(signal) = exit {
         pmc::sys::signal::die_by(signal);

@@ -1,11 +1,12 @@
 //! Where a document goes: to standard output, or to a file that is there whole or not at all.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, BufWriter, Write, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::sys::output_file::{self, Standing};
 use crate::sys::replacement::Replacement;
 use crate::sys::standard_output;
 
@@ -34,17 +35,18 @@ impl Destination<'_> {
         let refused = |error| Error::create(option, path, error);
         let failed = |error| Error::output(path.display(), error);
         let there = fs::metadata(path);
-        let mode = there.as_ref().map_or(0o666, |former| former.mode() & 0o777);
+        let is_ours = |former: &&fs::Metadata| former.uid() == rustix::process::geteuid().as_raw();
+        let mode = there.as_ref().ok().filter(is_ours).map_or(0o666, |former| former.mode() & 0o777);
         if keeps && (there.is_ok() || path.is_symlink()) {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
             return Err(error.try_this("-f, which writes over it"));
         }
-        if there.is_ok_and(|meta| !meta.is_file()) {
-            let file = OpenOptions::new().write(true).open(path).map_err(refused)?;
-            return all(file, write, failed);
+        // Through a link of our own its target is replaced, not the link.
+        let place = output_file::look(path).map_err(refused)?;
+        if matches!(place.standing, Standing::Fifo | Standing::Special) {
+            return all(output_file::create(path, 0o600, false).map_err(refused)?, write, failed);
         }
-        // Through a link its target is replaced, not the link.
-        let new = Replacement::new(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        let new = Replacement::new(&place.path);
         all(new.create(mode).map_err(refused)?, write, failed)?;
         new.put().map_err(failed)
     }

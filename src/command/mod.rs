@@ -41,7 +41,7 @@ mod usage;
 mod version;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::Write as _;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
@@ -141,8 +141,15 @@ fn show(answer: &clap::Error) -> Exit {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !answer.use_stderr() || wants_command {
-        let _ = answer.print();
-        return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
+        let printed = answer.print().and_then(|()| std::io::stdout().flush());
+        return match printed.map_err(|error| Error::output("the help", error)) {
+            _ if answer.use_stderr() => Exit::Usage,
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                say::error(&error);
+                error.exit_status()
+            }
+        };
     }
     say::error(&usage::error(answer, [PERF_ONLY, FREEBSD_ONLY], has_option::<Record>));
     Exit::Usage

@@ -13,6 +13,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::sys::descriptor;
+
 pub use warning::{RingLimit, Warning};
 
 /// Shorthand for results whose error is meant for the user.
@@ -139,6 +141,10 @@ impl Error {
     pub fn output(what: impl fmt::Display, kernel: io::Error) -> Self {
         if kernel.kind() == io::ErrorKind::BrokenPipe {
             return Self { quiet: true, ..Self::new("").exit(Exit::Done) };
+        }
+        if kernel.kind() == io::ErrorKind::NotConnected && descriptor::stdout_was_closed() {
+            let closed = Self::io(format!("writing {what}"), rustix::io::Errno::BADF);
+            return closed.why("standard output is closed");
         }
         let full = matches!(kernel.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
         let error = Self::io(format!("writing {what}"), kernel);

@@ -44,6 +44,14 @@ pub enum Error {
         /// Where.
         at: u64,
     },
+    /// A stream that has more bytes than there is room for.
+    #[error("{}: longer than {}, half of what is free for temporary files", path.display(), units::bytes(*most))]
+    TooLong {
+        /// What it was read from.
+        path: PathBuf,
+        /// Bytes that are taken.
+        most: u64,
+    },
     /// Compressed content that unpacks to absurd amounts.
     #[error("{}: {} of compressed data unpack to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
     Bomb {
@@ -106,6 +114,8 @@ impl From<Error> for crate::error::Error {
             Error::Malformed { .. } => Self::new(error.to_string())
                 .why("the file is damaged, or cut off before its records begin")
                 .try_this("record again"),
+            Error::TooLong { .. } => Self::new(error.to_string())
+                .try_this("a file in place of the pipe, or TMPDIR=FOLDER with more room"),
             Error::Bomb { .. } => Self::new(error.to_string())
                 .why("this is not how recordings compress: the file is damaged or hostile"),
         }

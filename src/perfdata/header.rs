@@ -19,6 +19,11 @@ const FOREIGN: [u8; 8] = *b"2ELIFREP";
 /// The one before Linux 2.6.36, the same in either byte order; what follows has not changed since.
 const OLD: [u8; 8] = *b"PERFFILE";
 
+/// Whether a recording may begin so.
+pub(super) fn is_magic(bytes: &[u8]) -> bool {
+    [MAGIC, FOREIGN, OLD].iter().any(|magic| bytes == magic)
+}
+
 /// Bytes of the header in file form.
 pub(super) const FILE_HEADER: u64 = 104;
 /// Bytes of the header in pipe form.

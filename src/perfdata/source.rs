@@ -13,11 +13,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, OFlags};
 
 use super::Error;
+use super::header::is_magic;
 
 /// Unpacked bytes allowed for each packed one: recordings compress 5 to 100 times, gzip at most 1,032 times.
 const RATIO: u64 = 1_100;
 /// Unpacked bytes allowed besides, so that small files of repeated records pass.
 const SLACK: u64 = 64 << 20;
+
+/// Bytes of a stream that are kept in memory where there is no folder for them.
+const MOST_IN_MEMORY: u64 = 1 << 30;
 
 /// What `packed` bytes may unpack to.
 pub(super) fn limit(packed: u64) -> u64 {
@@ -59,15 +63,15 @@ impl Source {
         let packing = Packing::of(&magic);
         let mut counted = Counted { stream: io::Cursor::new(magic).chain(stream), count: 0 };
         let torn = match packing {
-            None => copy(&mut counted, &mut spool, |_| u64::MAX),
+            None => copy(&mut counted, &mut spool, |_| u64::MAX, path),
             Some(Packing::Gzip) => {
                 let mut unpacked = flate2::read::MultiGzDecoder::new(counted);
-                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().count))
+                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().count), path)
             }
             Some(Packing::Zstd) => {
                 let mut unpacked =
                     zstd::stream::read::Decoder::new(counted).map_err(Error::io("unpacking", path))?;
-                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().get_ref().count))
+                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().get_ref().count), path)
             }
         };
         match torn {
@@ -160,7 +164,14 @@ enum Copy {
     Bomb { limit: u64 },
 }
 
-fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64) -> Result<(), Copy> {
+/// Copies what begins as a recording does; other streams may have no end.
+fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64, path: &Path) -> Result<(), Copy> {
+    let mut magic = Vec::new();
+    from.by_ref().take(8).read_to_end(&mut magic).map_err(Copy::Read)?;
+    if !is_magic(&magic) {
+        return Err(Copy::Write(Error::NotPerfData { path: path.to_owned(), is_empty: magic.is_empty() }));
+    }
+    to.write(&magic).map_err(Copy::Write)?;
     let mut buffer = vec![0; 1 << 18];
     loop {
         let got = match from.read(&mut buffer) {
@@ -173,6 +184,9 @@ fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64) -> Res
         if to.len + got as u64 > limit {
             return Err(Copy::Bomb { limit });
         }
+        if to.len + got as u64 > to.most {
+            return Err(Copy::Write(Error::TooLong { path: path.to_owned(), most: to.most }));
+        }
         to.write(&buffer[..got]).map_err(Copy::Write)?;
     }
 }
@@ -181,6 +195,8 @@ fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64) -> Res
 pub(super) struct Spool {
     file: io::BufWriter<File>,
     pub(super) len: u64,
+    /// Bytes that a stream may have: others need the disk, too.
+    most: u64,
     path: PathBuf,
 }
 
@@ -196,7 +212,10 @@ impl Spool {
                 .map_err(io::Error::from)
         });
         let file = file.map_err(Error::io("making a temporary file in", &folder))?;
-        Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, path: path.to_owned() })
+        // A file in memory lies in no file system of a size.
+        let free = rustix::fs::fstatvfs(&file).map_or(0, |system| system.f_bavail * system.f_frsize);
+        let most = if free == 0 { MOST_IN_MEMORY } else { free / 2 };
+        Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, most, path: path.to_owned() })
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -205,7 +224,7 @@ impl Spool {
     }
 
     pub(super) fn finish(self) -> Result<Source, Error> {
-        let Self { file, len, path } = self;
+        let Self { file, len, path, .. } = self;
         let file = file
             .into_inner()
             .map_err(|e| Error::io("unpacking into a temporary file:", &path)(e.into_error()))?;

@@ -16,9 +16,9 @@
 
 mod compress;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, IoSlice, Seek, Write};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,11 @@ use self::compress::Compressor;
 use super::feature::{Compression, Feature, Features};
 use super::header::{FILE_HEADER, MAGIC, PIPE_HEADER};
 use super::{Error, Form, RecordedEvent};
+use crate::error::say;
 use crate::record::{attr, kind};
+use crate::sys::descriptor;
+use crate::sys::output_file::{self, OutputPlace, Standing};
+use crate::sys::replacement::Replacement;
 
 /// How long the data size in the header may lag behind: with the time that records wait in a ring, less than
 /// a second.
@@ -37,6 +41,8 @@ const ATTRS_SIZE_AT: u64 = 32;
 const DATA_SIZE_AT: u64 = 48;
 /// Where the feature bits stand.
 const FEATURES_AT: u64 = 72;
+/// Where a recording lies that nobody named.
+const DEFAULT: &str = "perf.data";
 /// The largest record.
 const LARGEST: usize = u16::MAX as usize;
 
@@ -78,8 +84,8 @@ pub struct Writer {
     /// Events that are not shown yet, and the size of the attrs once they are.
     spare: Vec<RecordedEvent>,
     all_attrs: u64,
-    /// Where the file lies until it takes its place.
-    place: Option<PathBuf>,
+    /// The file while it lies beside its place, and what stood there.
+    place: Option<(Replacement, OutputPlace)>,
     whole: bool,
     /// Where `AUXTRACE` records lie in the file, and their sizes.
     traces: Vec<[u64; 2]>,
@@ -88,12 +94,12 @@ pub struct Writer {
 impl Writer {
     /// The form that a recording at this path takes: `-`, and a path that is a pipe, the pipe form.
     pub fn form_at(path: &Path) -> Form {
-        let is_pipe = || std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
+        let is_pipe = || output_file::look(path).is_ok_and(|there| is_chosen_pipe(path, &there));
         if path.as_os_str() == "-" || is_pipe() { Form::Pipe } else { Form::File }
     }
 
     /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take
-    /// the pipe form. `features` are what is known at the start: they are written now, as records.
+    /// the pipe form. Links are followed as [`output_file`] says. `features` are what is known at the start: they are written now, as records.
     ///
     /// # Errors
     /// When the file cannot be made or its header not be written.
@@ -105,50 +111,44 @@ impl Writer {
     ) -> Result<Self, Error> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
-            let stdout = rustix::io::dup(io::stdout());
             let name = options.stream.clone().unwrap_or_else(|| "standard output".to_owned());
+            let stdout = match descriptor::stdout_was_closed() {
+                true => Err(rustix::io::Errno::BADF),
+                false => rustix::io::dup(io::stdout()),
+            };
             let stdout = stdout.map_err(|e| Error::io("writing to", Path::new(&name))(e.into()))?;
             return Self::stream(File::from(stdout), Path::new(&name), events, features, options);
         }
-        let mut open = OpenOptions::new();
-        open.write(true).mode(0o600);
-        let mut place = None;
-        match std::fs::symlink_metadata(path) {
-            Ok(meta) if meta.is_file() => {
-                if options.hold {
-                    place = Some(beside(path));
-                    open.create(true).truncate(true);
-                } else if meta.len() == 0 {
-                    open.truncate(true);
-                } else {
-                    keep_former(path)?;
-                    open.create_new(true);
-                }
-            }
-            Ok(meta) if meta.file_type().is_fifo() => {
-                let pipe = open.open(path).map_err(Error::io("opening", path))?;
+        let failed = Error::create(path);
+        let there = output_file::look(path).map_err(Error::create(path))?;
+        let (file, place) = match there.standing {
+            Standing::Fifo if is_chosen_pipe(path, &there) => {
+                let pipe = output_file::open_fifo(&there.path).map_err(Error::io("opening", path))?;
                 return Self::stream(pipe, path, events, features, options);
             }
-            // A link, /dev/null: written where it leads.
-            Ok(_) => {
-                open.create(true).truncate(true);
+            // /dev/null: written where it is.
+            Standing::Special => (File::options().write(true).open(&there.path).map_err(failed)?, None),
+            Standing::File { len: 0, is_ours: true } if !options.hold => {
+                (output_file::open_own(&there.path).map_err(failed)?, None)
             }
-            Err(_) => {
-                place = options.hold.then(|| beside(path));
-                open.create_new(true);
+            _ => {
+                let new = Replacement::new(&there.path);
+                (new.create(0o600).map_err(failed)?, Some((new, there)))
             }
-        }
-        let file = open.open(place.as_deref().unwrap_or(path)).map_err(Error::create(path))?;
+        };
         let (header, all_attrs) = file_header(events, &options.spare);
-        let hold = options.hold.then_some(place).flatten();
+        let hold = options.hold;
         let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
-        (writer.all_attrs, writer.place) = (all_attrs, hold);
+        (writer.all_attrs, writer.place) = (all_attrs, place);
         writer.write(&[&header], 0, whole_records)?;
         // The sections come at the end, which a killed recorder never reaches.
         let mut known = Vec::new();
         push_features(features, &mut known);
         writer.write_records(&[&known])?;
         writer.announce_compression()?;
+        if !hold {
+            writer.take_place()?;
+        }
         Ok(writer)
     }
 
@@ -207,11 +207,19 @@ impl Writer {
     /// # Errors
     /// What the kernel says.
     pub fn take_place(&mut self) -> Result<(), Error> {
-        let Some(place) = self.place.take() else { return Ok(()) };
-        if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
-            keep_former(&self.path)?;
+        let Some((new, there)) = self.place.take() else { return Ok(()) };
+        // What stands there by now.
+        if std::fs::symlink_metadata(&there.path).is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
+            keep_former(&there.path)?;
         }
-        std::fs::rename(&place, &self.path).map_err(Error::create(&self.path))
+        new.put().map_err(Error::create(&self.path))?;
+        let was = match there.standing {
+            Standing::OthersLink => "a link that another user made",
+            Standing::Fifo => "a pipe",
+            Standing::Special | Standing::Nothing | Standing::File { .. } => return Ok(()),
+        };
+        say::note(format!("{} was {was}: the recording has taken its place", self.path.display()));
+        Ok(())
     }
 
     /// Shows the spare events to readers from now on: records of theirs may follow. Does so once.
@@ -437,19 +445,16 @@ impl Writer {
 impl Drop for Writer {
     /// A recorder that gives up leaves all that it wrote readable.
     fn drop(&mut self) {
-        if let Some(place) = self.place.take() {
-            let _ = std::fs::remove_file(place);
-        } else if !self.is_finished && self.told != self.len {
+        // A file that has not taken its place goes.
+        if self.place.take().is_none() && !self.is_finished && self.told != self.len {
             let _ = self.tell_size();
         }
     }
 }
 
-/// A name in the same folder that nobody else uses.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    name.into()
+/// Whether a pipe is meant: anybody can have put one where the recording lies that nobody named.
+fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
+    there.standing == Standing::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
 /// Keeps what is there as `NAME.old`.
@@ -541,6 +546,9 @@ fn write_all(file: &mut File, slices: &[&[u8]]) -> Result<(), (io::Error, u64)> 
                 IoSlice::advance_slices(&mut left, count);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                output_file::wait_for_room(file).map_err(|e| (e, written))?;
+            }
             Err(e) => return Err((e, written)),
         }
     }

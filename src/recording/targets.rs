@@ -111,8 +111,11 @@ pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
 /// Raises the limit of open descriptors if so many more `what` would not fit. `why` says what each takes,
 /// `less` how fewer would do.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
+    // What pmc has open besides: with room for files of the recorded programs, and the least that works.
     const OWN: u64 = 64;
-    limits::raise_open_files(descriptors + OWN).map_err(|error| {
+    const LEAST: u64 = 12;
+    let raise = |own| limits::raise_open_files(descriptors + own);
+    raise(OWN).or_else(|_| raise(LEAST)).map_err(|error| {
         Error::io(format!("making room for {descriptors} open {what}"), error)
             .why(format!("{why}, and the limit of open files is lower"))
             .try_this(format!("ulimit -n {}", descriptors + OWN))

@@ -28,6 +28,7 @@ pub mod sample_attribute;
 pub mod samples;
 mod sideband;
 pub mod space;
+pub mod worker_threads;
 
 use rustc_hash::FxHashMap;
 
@@ -101,6 +102,8 @@ impl Session {
     /// # Errors
     /// When the file cannot be read.
     pub fn open(reader: Reader) -> Result<Self, perfdata::Error> {
+        // What cannot be started here is told by whoever names.
+        let _ = worker_threads::start();
         let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);
         let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;

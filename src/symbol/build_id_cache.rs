@@ -10,14 +10,16 @@
 //!   CACHE/[kernel.kallsyms]/abcdef…/kallsyms      the kernel's list of functions
 //!   CACHE/[vdso]/abcdef…/vdso
 //! ```
-//! Files are hard links where the cache is on the same file system, and copies elsewhere: nothing is copied
-//! twice. A program that is installed anew is another file; one that is overwritten where it stands changes
+//! Files that only we and root can write are hard links where the cache is on the same file system. Others are
+//! copied, with their holes: their owner could change what is kept. A program that is installed anew is another file; one that is overwritten where it stands changes
 //! in the cache, too, and is told by its build-id.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{SeekFrom, seek};
 
 use super::files::image::Image;
 use super::files::{elf, locate};
@@ -110,6 +112,9 @@ impl BuildIdCache {
         if name.components().any(|part| part == Component::ParentDir) {
             return Ok(false);
         }
+        if file.metadata().is_ok_and(|meta| meta.blocks() > MOST_COPIED / 512 && !is_lasting(&meta)) {
+            return Ok(false);
+        }
         let folder = self.entry_folder(name, id)?;
         self.put(&folder.join("elf"), |to| link_or_copy(ours, file, to))?;
         let binary =
@@ -119,7 +124,9 @@ impl BuildIdCache {
         if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
             let real = fs::canonicalize(&debug).unwrap_or(debug);
             // Whoever analyses here finds it where it is: it is worth no copy.
-            let _ = self.put(&folder.join("debug"), |to| fs::hard_link(&real, to));
+            if fs::metadata(&real).is_ok_and(|meta| is_lasting(&meta)) {
+                let _ = self.put(&folder.join("debug"), |to| fs::hard_link(&real, to));
+            }
         }
         self.link(id, name).map(|()| true)
     }
@@ -249,15 +256,54 @@ fn is_packed(bytes: &[u8]) -> bool {
     [&b"\x1f\x8b"[..], b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"].iter().any(|magic| bytes.starts_with(magic))
 }
 
+/// The most bytes that are copied: a user's file must not fill root's disk.
+const MOST_COPIED: u64 = 4 << 30;
+
 /// A link if the file has a path that can have one, else a copy.
 fn link_or_copy(path: Option<&PathBuf>, file: &File, to: &Path) -> io::Result<()> {
-    const SET_ID: u32 = 0o6000;
-    let mode = file.metadata()?.mode();
-    // A second name would keep a program with another's rights alive when it is replaced.
-    match path.filter(|_| mode & SET_ID == 0).map(|path| fs::hard_link(path, to)) {
+    let meta = file.metadata()?;
+    match path.filter(|_| is_lasting(&meta)).map(|path| fs::hard_link(path, to)) {
         Some(Ok(())) => Ok(()),
-        _ => copy_into(file, to, mode & 0o777),
+        _ => copy_file(file, to, meta.mode() & 0o777),
     }
+}
+
+/// Whether a second name may keep a file: nobody but us and root writes to it, and it is no program with
+/// another's rights, which would outlive its replacement.
+fn is_lasting(meta: &fs::Metadata) -> bool {
+    const SET_ID: u32 = 0o6000;
+    let owners = [0, rustix::process::geteuid().as_raw()];
+    owners.contains(&meta.uid()) && meta.mode() & (SET_ID | 0o022) == 0
+}
+
+/// Copies a file with its holes.
+fn copy_file(from: &File, to: &Path, mode: u32) -> io::Result<()> {
+    let mut to = File::options().write(true).create_new(true).mode(mode).open(to)?;
+    let len = from.metadata()?.len();
+    to.set_len(len)?;
+    let (mut from, mut end, mut copied) = (from, 0, 0);
+    while end < len {
+        let start = match seek(from, SeekFrom::Data(end)) {
+            // Behind the last data.
+            Err(rustix::io::Errno::NXIO) => break,
+            // A file system without holes.
+            Err(rustix::io::Errno::INVAL) => seek(from, SeekFrom::Start(end))?,
+            start => start?,
+        };
+        end = seek(from, SeekFrom::Hole(start)).unwrap_or(len);
+        seek(from, SeekFrom::Start(start))?;
+        seek(&to, SeekFrom::Start(start))?;
+        let piece = io::copy(&mut Read::by_ref(&mut from).take(end - start), &mut to)?;
+        copied += piece;
+        if piece < end - start {
+            // Cut off meanwhile.
+            break;
+        }
+        if copied > MOST_COPIED {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+    Ok(())
 }
 
 fn copy_into(mut from: impl Read, to: &Path, mode: u32) -> io::Result<()> {

@@ -16,6 +16,7 @@ use super::tables::name_list::{NameList, NameListBuilder};
 use super::tables::table::Symbol;
 use crate::abi::KallsymsLine;
 use crate::sort;
+use crate::sys::file_map::open_regular;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
@@ -94,7 +95,7 @@ impl Kallsyms {
             path: path.to_owned(),
             said: crate::error::kernel_words(&error),
         };
-        let file = std::fs::File::open(path).map_err(unreadable)?;
+        let file = open_regular(path, true).map_err(unreadable)?;
         // The text is twenty times what is kept of it: it is read piece by piece.
         KallsymsList::read(std::io::BufReader::with_capacity(1 << 16, file), kept).map_err(unreadable)?
     }

@@ -1,6 +1,6 @@
 //! Where symbols may be looked for, as the user and the environment say it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::debuginfod::{self, Debuginfod};
@@ -46,7 +46,7 @@ pub fn choose_build_id_folder(folder: PathBuf) {
 
 /// The cache by build-id that is written: what was chosen, `PERF_BUILDID_DIR`, `~/.debug`.
 pub(super) fn build_id_folder() -> Option<PathBuf> {
-    let from_home = || folder("HOME").map(|home| home.join(".debug"));
+    let from_home = || home().map(|home| home.join(".debug"));
     CHOSEN.get().cloned().or_else(|| folder("PERF_BUILDID_DIR")).or_else(from_home)
 }
 
@@ -60,10 +60,21 @@ fn folder(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
+/// The home folder, if it is there: none is made for a user without one (`HOME=/nonexistent`).
+fn home() -> Option<PathBuf> {
+    folder("HOME").filter(|home| home.is_dir())
+}
+
 impl Options {
+    /// Where a file of the recorded machine lies on this one.
+    pub fn below_symfs(&self, path: &Path) -> PathBuf {
+        let below = |symfs: &PathBuf| symfs.join(path.strip_prefix("/").unwrap_or(path));
+        self.symfs.as_ref().map_or_else(|| path.to_owned(), below)
+    }
+
     /// The usual places: `/usr/lib/debug`, `~/.debug`, `$XDG_CACHE_HOME/pmc` or `~/.cache/pmc`.
     pub fn from_environment() -> Self {
-        let home = folder("HOME");
+        let home = home();
         let cache_home = folder("XDG_CACHE_HOME").or_else(|| home.as_ref().map(|home| home.join(".cache")));
         let mut build_id_caches: Vec<PathBuf> = Vec::new();
         build_id_caches.extend(build_id_folder());

@@ -50,6 +50,11 @@ pub enum Missing {
         /// What is wrong.
         why: String,
     },
+    /// The file was shortened while it was read.
+    Shortened {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file has no symbol table but what dynamic linking needs.
     Stripped {
         /// The file.
@@ -119,6 +124,7 @@ impl Missing {
                 "let the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit"
                     .into(),
             ),
+            Self::Shortened { .. } => Some("run it again once the file is complete".into()),
             Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
         }
     }
@@ -160,6 +166,7 @@ impl fmt::Display for Missing {
                 }
             }
             Self::NotElf { path, why } => write!(f, "{}: {why}", path.display()),
+            Self::Shortened { path } => write!(f, "{} was shortened while pmc read it", path.display()),
             Self::Stripped { path, .. } => write!(f, "{} is stripped", path.display()),
             Self::Lines { path, .. } => write!(f, "{} has no line information", path.display()),
             Self::BadLines { path, why } => {

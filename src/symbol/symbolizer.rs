@@ -15,7 +15,7 @@ use object::Object;
 use rayon::prelude::*;
 
 use super::debuginfod::Artifact;
-use super::dwarf::lines::{self, LineFrame};
+use super::dwarf::lines::LineFrame;
 use super::files::locate;
 use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSources};
 use super::tables::table::{OwnedSymbol, Symbol, Table};
@@ -24,6 +24,7 @@ use super::{
     Source, SymbolQuery, elf,
 };
 use crate::address::Avma;
+use crate::session::worker_threads;
 
 /// Addresses in a module. Sorted and distinct ones are answered fastest; other orders are answered too.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +62,8 @@ pub struct Symbolizer {
     modules: Vec<(Module, OnceLock<Box<ModuleSources>>)>,
     names: Names,
     shared: SharedSources,
-    pool: rayon::ThreadPool,
+    /// No other thread could be started; our own has too small a stack for lines.
+    is_alone: bool,
 }
 
 /// What stands at an address before its names have numbers.
@@ -76,14 +78,15 @@ impl Symbolizer {
     /// A symbolizer that has read nothing yet.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When the threads cannot be put to work.
     pub fn new(options: Options) -> crate::error::Result<Self> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .stack_size(lines::STACK)
-            .thread_name(|number| format!("symbol-{number}"))
-            .build()
-            .map_err(|error| crate::error::Error::new(format!("starting threads for symbols: {error}")))?;
-        Ok(Self { modules: Vec::new(), names: Names::default(), shared: SharedSources::new(options), pool })
+        let is_alone = worker_threads::start().map_err(crate::error::Error::new)?;
+        Ok(Self {
+            modules: Vec::new(),
+            names: Names::default(),
+            shared: SharedSources::new(options),
+            is_alone,
+        })
     }
 
     /// Makes a module known; nothing is read yet.
@@ -201,7 +204,7 @@ impl Symbolizer {
             progress(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
             has_more
         };
-        self.pool.install(|| asked.par_iter().filter(|module| has_more(module)).count()) > 0
+        asked.par_iter().filter(|module| has_more(module)).count() > 0
     }
 
     /// Why debuginfod servers are not asked any more.
@@ -234,6 +237,7 @@ impl Symbolizer {
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Vec<Answer> {
+        let depth = if self.is_alone { Depth::Names } else { depth };
         let total = requests.iter().map(|request| request.queries.len()).sum();
         let count = AtomicUsize::new(0);
         let done = |more: usize| {
@@ -247,14 +251,14 @@ impl Symbolizer {
         let alone = self.shared.options.alone && depth == Depth::Names;
         let resolved: Vec<Vec<Resolved>> = match alone {
             true => requests.iter().map(one).collect(),
-            false => self.pool.install(|| requests.par_iter().map(one).collect()),
+            false => requests.par_iter().map(one).collect(),
         };
         let first = self.names.functions().len();
         let answers = requests.iter().zip(resolved).map(|(request, all)| self.merge(request.module, all));
         let answers = answers.collect();
         match alone {
             true => self.names.demangle_from_alone(first),
-            false => self.pool.install(|| self.names.demangle_from(first)),
+            false => self.names.demangle_from(first),
         }
         self.shared.release();
         answers

@@ -41,10 +41,32 @@ pub fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
     Ok(fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
 }
 
+/// Makes reads and writes wait, as they do where nobody asked for anything else.
+///
+/// # Errors
+/// What the kernel said to `fcntl`.
+pub fn set_blocking(file: &impl AsFd) -> io::Result<()> {
+    let flags = fcntl_getfl(file)?;
+    Ok(fcntl_setfl(file, flags - OFlags::NONBLOCK)?)
+}
+
 /// Whether standard output was closed when the process started. The runtime has put `/dev/null` in its place
 /// since then, so that what is written would vanish without an error.
 pub fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Where standard output was closed, puts something in its place that takes nothing: every write fails with
+/// `ENOTCONN`, which is no disk's answer. (`EBADF` would be taken for success by the runtime.)
+pub fn refuse_closed_stdout() {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    let refusing = || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    if stdout_was_closed()
+        && let Ok(socket) = refusing()
+    {
+        // Where that fails, what is written vanishes as before.
+        let _ = rustix::stdio::dup2_stdout(socket);
+    }
 }
 
 static STDOUT_CLOSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);

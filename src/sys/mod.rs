@@ -16,6 +16,7 @@ pub mod limits;
 pub mod lock;
 pub mod memory;
 pub mod mount;
+pub mod output_file;
 pub mod perf;
 pub mod pfm;
 pub mod process;

@@ -20,7 +20,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
-use super::signal;
+use super::{descriptor, signal};
 
 /// Whether there is a process or thread of this number, be it a zombie. Far cheaper than asking `/proc`.
 pub fn exists(task: i32) -> bool {
@@ -145,6 +145,10 @@ impl Held {
                 };
                 if got != 1 {
                     libc::_exit(0); // The gate closed without a word: pmc gave up.
+                }
+                if descriptor::stdout_was_closed() {
+                    // What stands in for it is ours.
+                    libc::close(1);
                 }
                 match streams {
                     Streams::Shared | Streams::OffTerminal => {}

@@ -3,7 +3,9 @@
 //! Receives the place; hands on a name beside it, under which the file is made. It is moved in one step
 //! (`rename(2)`), or goes away with the [`Replacement`].
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,8 @@ impl Replacement {
     /// For a place in a folder that is there. A link that stands there is replaced, not what it leads to.
     pub fn new(place: &Path) -> Self {
         let mut beside = place.as_os_str().to_owned();
-        beside.push(format!(".{}.new", std::process::id()));
+        // A name that nobody can foresee and take.
+        beside.push(format!(".{:016x}.new", RandomState::new().build_hasher().finish()));
         Self { place: place.to_owned(), beside: beside.into() }
     }
 

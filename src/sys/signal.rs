@@ -4,6 +4,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -169,8 +170,29 @@ pub fn release() {
     }
 }
 
+/// Whether one of these signals waits to be delivered, being blocked.
+pub fn is_pending(signals: &[i32]) -> bool {
+    // SAFETY: the set is plain old data that sigpending fills.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigpending(&raw mut set) == 0
+            && signals.iter().any(|&signal| libc::sigismember(&raw const set, signal) == 1)
+    }
+}
+
+/// Whether [`survive_file_limit`] took the default action of SIGXFSZ away.
+static FILE_LIMIT_WAS_DEADLY: AtomicBool = AtomicBool::new(false);
+
+/// Has a write beyond the limit of file sizes (RLIMIT_FSIZE) fail with `EFBIG`, instead of ending the process
+/// without a word. Held commands start with what was there before.
+pub fn survive_file_limit() {
+    // SAFETY: no handler of ours is replaced; ignoring needs no memory.
+    let former = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    FILE_LIMIT_WAS_DEADLY.store(former == libc::SIG_DFL, Ordering::Relaxed);
+}
+
 /// Gives a forked child the signals that a fresh process has: none blocked, SIGPIPE deadly again (Rust
-/// ignores it).
+/// ignores it), and SIGXFSZ ([`survive_file_limit`]).
 ///
 /// # Safety
 /// To be called between fork and exec only; it is async-signal-safe.
@@ -181,6 +203,9 @@ pub(super) unsafe fn reset_in_child() {
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        if FILE_LIMIT_WAS_DEADLY.load(Ordering::Relaxed) {
+            libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! What is typed and what the terminal answers come the same way: [`AnswerFilter`] tells them apart.
 
 use std::io::{self, BufWriter, Stdout, Write, stdout};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -26,8 +27,9 @@ use super::Message;
 use super::answer::AnswerFilter;
 use crate::terminal::Stream;
 
-/// Where frames go.
-pub(super) type Out = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+/// Where frames go. Never dropped: ratatui prints to stderr where it cannot show the cursor again, which panics
+/// where the terminal has gone. [`give_back`] shows the cursor.
+pub(super) type Out = ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>;
 
 /// Whether the terminal is ours at the moment.
 static OURS: AtomicBool = AtomicBool::new(false);
@@ -106,7 +108,7 @@ pub(super) fn is_lost() -> bool {
 
 /// A terminal to draw on.
 pub(super) fn out() -> io::Result<Out> {
-    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stdout())))
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stdout()))).map(ManuallyDrop::new)
 }
 
 /// Asks the terminal for the colour of its background (xterm's OSC 11). Nobody waits: the answer, if there is

@@ -3,6 +3,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod attacked;
 mod build_id_cache;
 mod perfdata;
 mod perfdata_hostile;

@@ -3,9 +3,9 @@
 //! Receives a function with its samples; asks the symbolizer for everything else; decides which shortcomings
 //! are worth a note.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
@@ -209,14 +209,17 @@ fn sources(
     }
     let mut missing: Vec<(PathBuf, String)> = Vec::new();
     let mut newer: Vec<String> = Vec::new();
-    let program = symbols.symbolizer.binary(function.id).and_then(|image| modified(&image.path));
+    let program = symbols.symbolizer.binary(function.id);
+    let program = program.and_then(|image| std::fs::metadata(&image.path).ok());
+    let owner = program.as_ref().map(MetadataExt::uid);
+    let program = program.and_then(|meta| meta.modified().ok());
     let mut paths: Vec<&Arc<str>> =
         places.iter().filter_map(|place| place.steps.first()?.file.as_ref()).collect();
     paths.sort_unstable();
     paths.dedup();
     for path in paths.iter().take(MOST_FILES) {
         let fetch = || symbols.symbolizer.fetch_source(function.id, path);
-        match source_text::read(path, &how.folders, fetch) {
+        match source_text::read(path, &how.folders, owner, fetch) {
             Ok(source) => {
                 if source.modified.zip(program).is_some_and(|(source, program)| source > program) {
                     newer.push(path.to_string());
@@ -252,8 +255,4 @@ fn sources(
         });
     }
     read
-}
-
-fn modified(path: &std::path::Path) -> Option<SystemTime> {
-    std::fs::metadata(path).ok()?.modified().ok()
 }

@@ -16,6 +16,7 @@ use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, SampleId, SampleLayout, Thread};
 use crate::session::Session;
 use crate::sort;
+use crate::symbol::Options;
 use crate::symbol::jit::elf_file;
 use crate::symbol::jit::jitdump::Jitdump;
 use crate::sys::replacement::Replacement;
@@ -35,7 +36,7 @@ pub(super) struct JitCodes {
 
 impl JitCodes {
     /// Writes the files of all jitdumps that processes mapped.
-    pub(super) fn collect(session: &Session) -> Result<Self> {
+    pub(super) fn collect(session: &Session, symbols: &Options) -> Result<Self> {
         let mut codes = Self::default();
         let mut dumps = session.history.jitdumps.clone();
         dumps.sort();
@@ -52,15 +53,16 @@ impl JitCodes {
                 .why("it was made without sample_id_all, by a perf before Linux 2.6.38"));
         };
         for (pid, path) in &dumps {
-            match Jitdump::read(path) {
+            let here = symbols.below_symfs(path);
+            match Jitdump::read(&here) {
                 Ok(dump) if dump.has_cpu_times => {
                     return Err(Error::new(format!("{}: its times are the CPU's own", path.display()))
                         .why("they cannot be compared with the recording's")
                         .try_this("let the compiler use CLOCK_MONOTONIC"));
                 }
-                Ok(dump) => codes.add(*pid, path, &dump, layout)?,
+                Ok(dump) => codes.add(*pid, (path, &here), &dump, layout)?,
                 Err(error) => {
-                    let what = format!("{} cannot be read: {error}", path.display());
+                    let what = format!("{} cannot be read: {error}", here.display());
                     say::warn(&Warning::Recording { what });
                 }
             }
@@ -69,17 +71,19 @@ impl JitCodes {
         Ok(codes)
     }
 
-    fn add(&mut self, pid: u32, path: &Path, dump: &Jitdump, layout: &SampleLayout) -> Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
+    /// `path`: where the dump was on the recorded machine, which mappings name, and where it is here.
+    fn add(&mut self, pid: u32, path: (&Path, &Path), dump: &Jitdump, layout: &SampleLayout) -> Result<()> {
+        let [folder, here] = [path.0, path.1].map(|path| path.parent().unwrap_or(Path::new(".")));
         let thread = Thread { pid: pid as i32, tid: pid as i32 };
         let mut written = 0;
         for code in dump.codes() {
-            let file = folder.join(format!("jitted-{pid}-{}.so", code.number));
+            let name = format!("jitted-{pid}-{}.so", code.number);
+            let (file, made) = (folder.join(&name), here.join(&name));
             let id = elf_file::build_id(dump, code);
             // A move has the file of its load, which stands before it.
             if code.number >= written {
-                replace(&file, &elf_file::of(dump, code, &id))
-                    .map_err(|error| Error::io(format!("writing {}", file.display()), error))?;
+                replace(&made, &elf_file::of(dump, code, &id))
+                    .map_err(|error| Error::io(format!("writing {}", made.display()), error))?;
                 written = code.number + 1;
                 self.files += 1;
             }

@@ -107,7 +107,8 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         let of = if has_copies { Files::All } else { of };
         mappings::Mappings::new(tally, of, &ids)
     });
-    let codes = if request.jit { JitCodes::collect(&session)? } else { JitCodes::default() };
+    let codes =
+        if request.jit { JitCodes::collect(&session, &request.symbols)? } else { JitCodes::default() };
 
     let changed = |event: &RecordedEvent| {
         let attr = lost.and_then(|lost| lost.attr(&event.attr));

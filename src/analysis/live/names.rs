@@ -142,7 +142,7 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
     std::thread::Builder::new()
         .name("names".into())
         // Names are untrusted, and taken apart here.
-        .stack_size(crate::symbol::lines::STACK)
+        .stack_size(crate::session::worker_threads::STACK)
         .spawn(move || finder.run(&come))
         .map_err(|error| Error::io("starting the thread for names", error))?;
     let names = NameRequests {

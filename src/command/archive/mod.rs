@@ -17,7 +17,8 @@ use crate::analysis::header;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
 use crate::symbol::{BuildId, BuildIdCache, Module, Options};
-use crate::sys::clock;
+use crate::sys::replacement::Replacement;
+use crate::sys::{clock, output_file};
 
 /// The files' archive within that of `--all`.
 const SYMBOLS: &str = "perf.symbols.tar.bz2";
@@ -31,7 +32,7 @@ const ALL: &str = "perf.all";
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("there is no build-id cache")
-            .why("HOME is not set")
+            .why("HOME is not set, or is not a folder")
             .try_this("pmc --buildid-dir DIR archive …")
     })?;
     match plan {
@@ -52,13 +53,13 @@ fn pack(recording: &Path, all: bool, excluded: &HashSet<String>, cache: &BuildId
     let made = if all {
         let host = rustix::system::uname().nodename().to_string_lossy().replace('/', "_");
         let name = format!("{ALL}-{host}-{}.tar.bz2", clock::local_stamp());
-        tar("-cjf", Path::new(SYMBOLS), &from_cache, &list)?;
-        let packed = tar("-cjf", Path::new(&name), &[recording.as_os_str(), SYMBOLS.as_ref()], &[]);
+        pack_into(Path::new(SYMBOLS), &from_cache, &list)?;
+        let packed = pack_into(Path::new(&name), &[recording.as_os_str(), SYMBOLS.as_ref()], &[]);
         let _ = std::fs::remove_file(SYMBOLS);
         packed?;
         name.into()
     } else {
-        tar("-cjf", Path::new(&own), &from_cache, &list)?;
+        pack_into(Path::new(&own), &from_cache, &list)?;
         own
     };
     let made = Path::new(&made).display();
@@ -114,28 +115,37 @@ fn unpack(archive: &Path, cache: &BuildIdCache) -> Result<()> {
     unpacked
 }
 
-/// The system's tar on an archive; an archive that could not be made is not left behind.
+/// Makes an archive that only its owner reads: the kernel's addresses may be in it. It is there whole or not at
+/// all.
+fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
+    let failed = |error| Error::io(format!("creating {}", archive.display()), error);
+    let new = Replacement::new(&output_file::look(archive).map_err(failed)?.path);
+    let file = new.create(0o600).map_err(failed)?;
+    let mut command = Command::new("tar");
+    run_tar(command.arg("-cj").args(words).stdout(file), archive, input)?;
+    new.put().map_err(failed)
+}
+
+/// The system's tar on an archive that is there.
 fn tar(what: &str, archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     // A name such as host:file would be another machine's to tar.
     let mut command = Command::new("tar");
-    command.arg("--force-local").arg(what).arg(archive).args(words).stdin(Stdio::piped());
+    run_tar(command.arg("--force-local").arg(what).arg(archive).args(words), archive, input)
+}
+
+fn run_tar(command: &mut Command, archive: &Path, input: &[u8]) -> Result<()> {
     let run = || -> std::io::Result<bool> {
-        let mut tar = command.spawn()?;
+        let mut tar = command.stdin(Stdio::piped()).spawn()?;
         if let Some(mut pipe) = tar.stdin.take() {
             // If it has gone, its status says so.
             let _ = pipe.write_all(input);
         }
         tar.wait().map(|status| status.success())
     };
-    let failed = |error: Error| {
-        if what == "-cjf" {
-            let _ = std::fs::remove_file(archive);
-        }
-        error.try_this("apt install tar bzip2, or your system's equivalent")
+    let error = match { run }() {
+        Ok(true) => return Ok(()),
+        Ok(false) => Error::new(format!("tar failed with {}", archive.display())),
+        Err(error) => Error::io("starting tar", error),
     };
-    match { run }() {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(failed(Error::new(format!("tar failed with {}", archive.display())))),
-        Err(error) => Err(failed(Error::io("starting tar", error))),
-    }
+    Err(error.try_this("apt install tar bzip2, or your system's equivalent"))
 }

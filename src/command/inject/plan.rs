@@ -1,5 +1,6 @@
 //! What was typed for `pmc inject`, and what it means.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use crate::analysis::inject::{Files, InjectRequest};
@@ -7,6 +8,7 @@ use crate::cli::inject::Inject;
 use crate::command::plan::input;
 use crate::error::{Error, Result};
 use crate::symbol::{BuildId, Options};
+use crate::sys::file_map::open_regular;
 
 /// What `pmc inject` does.
 #[derive(Debug)]
@@ -45,7 +47,11 @@ impl Plan {
 /// `ID PATH,ID PATH`, or a file with such a pair a line.
 fn known(text: &str) -> Result<Vec<(Vec<u8>, BuildId)>> {
     let read = |path: &str| {
-        std::fs::read_to_string(path).map_err(|error| Error::io(format!("reading {path}"), error))
+        let mut text = String::new();
+        open_regular(path.as_ref(), true)
+            .and_then(|mut file| file.read_to_string(&mut text))
+            .map(|_| text)
+            .map_err(|error| Error::io(format!("reading {path}"), error))
     };
     let (list, between) = match text.strip_prefix("file://") {
         Some(path) => (read(path)?, '\n'),

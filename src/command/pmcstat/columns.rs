@@ -21,6 +21,7 @@ use crate::host::process::Thread;
 use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Setup, measure};
 use crate::recording::plan::{Course, Scope};
 use crate::recording::{launch, targets};
+use crate::sys::output_file;
 use crate::sys::process::Streams;
 use crate::terminal;
 
@@ -75,7 +76,7 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
     targets::settle(&mut scope, groups.iter().flat_map(|(group, _)| &group.events))?;
     let out = match &plan.file {
         None => rustix::io::dup(stderr()).map(File::from).map_err(Into::into),
-        Some(path) => File::create(path),
+        Some(path) => output_file::create(path.as_ref(), 0o666, false),
     };
     let out = out.map_err(|error| {
         let path = plan.file.as_deref().unwrap_or("standard error");

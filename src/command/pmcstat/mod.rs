@@ -7,7 +7,6 @@ mod columns;
 mod plan;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -17,7 +16,7 @@ pub(super) use self::plan::Columns;
 use self::plan::{Answer, Output, Step};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
-use crate::sys::{signal, standard_output};
+use crate::sys::{output_file, signal, standard_output};
 use crate::view::pmcstat::Form;
 
 const NAME: &str = "pmcstat";
@@ -101,9 +100,8 @@ fn send_output(output: &Output, begun: &mut Vec<String>) -> Result<()> {
         Output::Standard | Output::Error => Ok(()),
         Output::File(path) => {
             let again = begun.contains(path);
-            let mut options = File::options();
-            options.write(true).create(true).append(again).truncate(!again);
-            let file = options.open(path).and_then(|file| standard_output::replace(file, path));
+            let file = output_file::create(path.as_ref(), 0o666, again)
+                .and_then(|file| standard_output::replace(file, path));
             begun.push(path.clone());
             file.map_err(|error| cannot(path, error))
         }

@@ -1,12 +1,12 @@
 //! `--per-event-dump`: each event's lines in a file of its own.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::read_source;
 use crate::analysis::script::{ScriptLine, Transcript};
 use crate::error::{Error, Result, say};
+use crate::sys::output_file;
 use crate::text::clean;
 use crate::units::{bytes, thousands};
 use crate::view::script::{Layout, Writer};
@@ -21,7 +21,7 @@ struct Dump<'a> {
 
 impl<'a> Dump<'a> {
     fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a Layout) -> Result<Self> {
-        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&path);
+        let file = output_file::create(&path, 0o600, false);
         let file = file.map_err(|error| Error::create("-i", &path, error))?;
         Ok(Self { path, file, writer: Writer::new(layout, script.places(), read_source), samples: 0 })
     }

@@ -141,5 +141,5 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
 }
 
 fn read_source(path: &str) -> Option<Arc<[String]>> {
-    source_text::read(path, &source_text::SourceFolders::default(), || None).ok().map(|text| text.lines)
+    source_text::read(path, &source_text::SourceFolders::default(), None, || None).ok().map(|text| text.lines)
 }

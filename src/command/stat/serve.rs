@@ -1,12 +1,13 @@
 //! `--listen ADDR`: the latest OpenMetrics text over HTTP, for a scraper.
 //!
-//! One thread, one request after another; a client that is slow or talks nonsense is left after a second.
+//! One thread, one request after another; a client that takes longer than a second in all, or talks
+//! nonsense, is left.
 //! Receives the text at each interval; measures nothing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
@@ -16,7 +17,7 @@ pub(super) struct Server {
     address: SocketAddr,
 }
 
-/// Nobody needs longer to ask for a page, or to take it.
+/// Nobody needs longer to ask for a page and to take it.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A request longer than this is not read to its end.
 const LONGEST_REQUEST: usize = 8 << 10;
@@ -66,11 +67,16 @@ impl Server {
 }
 
 fn answer(mut client: TcpStream, page: &RwLock<String>) -> std::io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
+    let end = Instant::now() + PATIENCE;
+    // Zero would mean for ever.
+    let left = || {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) } else { Ok(Some(left)) }
+    };
     let mut request = Vec::new();
     let mut part = [0u8; 1024];
     while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
+        client.set_read_timeout(left()?)?;
         match client.read(&mut part)? {
             0 => break,
             got => request.extend_from_slice(&part[..got]),
@@ -93,9 +99,13 @@ fn answer(mut client: TcpStream, page: &RwLock<String>) -> std::io::Result<()> {
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    client.write_all(head.as_bytes())?;
-    if method != b"HEAD" {
-        client.write_all(body.as_bytes())?;
+    let body = if method == b"HEAD" { "" } else { &body };
+    let whole = [head.as_bytes(), body.as_bytes()].concat();
+    let mut rest = &whole[..];
+    while !rest.is_empty() {
+        client.set_write_timeout(left()?)?;
+        let taken = client.write(rest)?;
+        rest = &rest[taken..];
     }
-    client.flush()
+    Ok(())
 }

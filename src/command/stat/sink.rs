@@ -4,14 +4,13 @@
 //! Receives finished text; every failure to write is said once and ends the run with status 1, except for a
 //! reader that left, which ends it quietly.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::plan::{Form, Output, To};
 use crate::error::{Error, Result};
 use crate::sys::replacement::Replacement;
-use crate::sys::{clock, descriptor};
+use crate::sys::{clock, descriptor, output_file};
 use crate::terminal::{self, Paint, Stream};
 
 /// The place that results are written to.
@@ -44,7 +43,12 @@ impl Sink {
                 (Box::new(io::stdout()), "the results".to_owned(), Some(Stream::Output))
             }
             To::File(path) => {
-                (Box::new(create(path, output.append)?), format!("the results to {}", path.display()), None)
+                // Only its owner reads it.
+                let create = |path: &Path| {
+                    output_file::create(path, 0o600, output.append)
+                        .map_err(|error| Error::create("-o", path, error))
+                };
+                (Box::new(create(path)?), format!("the results to {}", path.display()), None)
             }
         };
         let file = matches!(&output.to, To::File(path) if path.as_os_str() != "-");
@@ -84,19 +88,6 @@ impl Sink {
             .and_then(|()| self.to.flush())
             .map_err(|error| Error::output(&self.name, error))
     }
-}
-
-/// Creates or continues a file that only its owner reads.
-fn create(path: &Path, append: bool) -> Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options()
-        .write(true)
-        .create(true)
-        .append(append)
-        .truncate(!append)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| Error::create("-o", path, error))
 }
 
 /// Replaces a file by a whole new one: a reader sees the old text or the new, never a part.

@@ -42,9 +42,6 @@ pub struct LineFrame {
     pub column: u32,
 }
 
-/// Stack of the threads that parse DWARF: addr2line descends once for each level of inlining.
-pub const STACK: usize = 64 << 20;
-
 /// More functions at one address are left out.
 const MOST_FRAMES: usize = 1000;
 /// Addresses below which a second thread does not pay.

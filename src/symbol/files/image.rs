@@ -47,6 +47,11 @@ impl Image {
         }
     }
 
+    /// Whether the file was shortened while it was read: see [`FileMap::is_cut`].
+    pub fn is_cut(&self) -> bool {
+        matches!(&*self.bytes, ImageBytes::Mapped(map) if map.is_cut())
+    }
+
     /// Where in it these bytes of it stand; `None` of others.
     pub fn position_of(&self, part: &[u8]) -> Option<usize> {
         let at = part.as_ptr().addr().checked_sub(self.as_ptr().addr())?;

@@ -1,10 +1,16 @@
 //! The text of source files, by the paths that compilers wrote down.
 //!
 //! Receives a path out of debug information, which nobody vouches for; hands on its lines. Only regular files
-//! are opened, and both their size and the length of a line are bounded. Decides where a file may lie: below
+//! are opened, and both their size and the length of a line are bounded. Root shows only what the program's
+//! owner could show: a file that all users can read, or that belongs to the owner of the program; otherwise a
+//! program whose debug information names `/etc/shadow` as its source would have root print it. Links change
+//! nothing, since the file that was opened is judged. Decides where a file may lie: below
 //! `--prefix`, below `--symfs`, then as written, then wherever the caller has it from.
 
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -36,13 +42,15 @@ pub struct SourceText {
     pub modified: Option<SystemTime>,
 }
 
-/// Reads a source file; `fetch` may know of a copy where none is at its place.
+/// Reads a source file that a program of this `owner` names; `fetch` may know of a copy where none is at its
+/// place.
 ///
 /// # Errors
 /// What the kernel said of the last place, with that place.
 pub fn read(
     path: &str,
     folders: &SourceFolders,
+    owner: Option<u32>,
     fetch: impl FnOnce() -> Option<PathBuf>,
 ) -> Result<SourceText, (PathBuf, String)> {
     let as_written = PathBuf::from(path);
@@ -53,18 +61,35 @@ pub fn read(
     let below = folders.symfs.as_ref().map(|root| root.join(from_root.unwrap_or(&as_written)));
     let mut said = None;
     for place in prefixed.into_iter().chain(below).chain([as_written.clone()]) {
-        match read_one(&place) {
+        match read_one(&place, |file| is_for_all(file, owner)) {
             Ok(text) => return Ok(text),
             Err(error) => said = Some((place, crate::error::kernel_words(&error))),
         }
     }
     // It was asked for by the program's build: that it came lately says nothing.
-    let fetched = fetch().and_then(|copy| Some(SourceText { modified: None, ..read_one(&copy).ok()? }));
+    let fetched =
+        fetch().and_then(|copy| Some(SourceText { modified: None, ..read_one(&copy, |_| true).ok()? }));
     fetched.ok_or(said.unwrap_or_default())
 }
 
-fn read_one(path: &Path) -> std::io::Result<SourceText> {
+/// Whether a file tells the owner of the program nothing that is not his to read. The kernel has judged for
+/// all users but root.
+fn is_for_all(file: &File, owner: Option<u32>) -> bool {
+    let Ok(meta) = file.metadata() else { return false };
+    if !rustix::process::geteuid().is_root() || owner == Some(meta.uid()) {
+        return true;
+    }
+    // Where it really is, whatever links led there.
+    let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let is_open = |folder: &Path| folder.metadata().is_ok_and(|folder| folder.mode() & 0o001 != 0);
+    meta.mode() & 0o004 != 0 && real.is_ok_and(|real| real.ancestors().skip(1).all(is_open))
+}
+
+fn read_one(path: &Path, may_show: impl FnOnce(&File) -> bool) -> std::io::Result<SourceText> {
     let file = open_regular(path, true)?;
+    if !may_show(&file) {
+        return Err(rustix::io::Errno::PERM.into());
+    }
     let modified = file.metadata()?.modified().ok();
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes)?;
@@ -77,7 +102,36 @@ fn read_one(path: &Path) -> std::io::Result<SourceText> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
     use super::*;
+
+    #[test]
+    fn root_shows_no_source_that_the_owner_of_the_program_cannot_read() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        let (secret, link) = (folder.path().join("shadow"), folder.path().join("a.c"));
+        std::fs::write(&secret, "root:x").unwrap();
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&secret, &link).unwrap();
+        let shows = |owner| {
+            let read = |path: &Path| read(path.to_str().unwrap(), &SourceFolders::default(), owner, || None);
+            let [direct, linked] = [&secret, &link].map(|path| read(path).is_ok());
+            assert_eq!(direct, linked);
+            direct
+        };
+        assert_eq!((shows(None), shows(Some(65534)), shows(Some(0))), (false, false, true));
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(shows(Some(65534)));
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(!shows(Some(65534)), "the folder hides it");
+        chown(&secret, Some(65534), None).unwrap();
+        assert!(shows(Some(65534)));
+    }
 
     #[test]
     fn lines_are_found_below_the_given_root_and_nothing_odd_is_opened() {
@@ -86,11 +140,11 @@ mod tests {
         std::fs::write(folder.path().join("src/a.c"), b"one\r\ntwo\n\xff").unwrap();
         let below = SourceFolders { symfs: Some(folder.path().into()), ..SourceFolders::default() };
         let nowhere = SourceFolders::default();
-        let text = read("/src/a.c", &below, || None).unwrap();
+        let text = read("/src/a.c", &below, None, || None).unwrap();
         assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
-        assert!(read("/dev/zero", &nowhere, || None).unwrap_err().1.contains("EINVAL"));
-        assert!(read("/src/a.c", &nowhere, || None).unwrap_err().1.contains("ENOENT"));
-        let copy = read("/src/a.c", &nowhere, || Some(folder.path().join("src/a.c"))).unwrap();
+        assert!(read("/dev/zero", &nowhere, None, || None).unwrap_err().1.contains("EINVAL"));
+        assert!(read("/src/a.c", &nowhere, None, || None).unwrap_err().1.contains("ENOENT"));
+        let copy = read("/src/a.c", &nowhere, None, || Some(folder.path().join("src/a.c"))).unwrap();
         assert_eq!((&copy.lines[0], copy.modified), (&"one".to_owned(), None));
     }
 }

@@ -219,7 +219,7 @@ impl ModuleSources {
         }
         let mut dumped = IntervalMap::default();
         for (_, path) in shared.jitdumps.iter().filter(|(owner, _)| *owner == pid) {
-            match Jitdump::read(path) {
+            match Jitdump::read(&shared.options.below_symfs(path)) {
                 Ok(dump) => {
                     loaded.quality.binary = Some(path.clone());
                     for code in dump.codes() {

@@ -153,6 +153,9 @@ impl ModuleSources {
             let path = quality.debug.as_ref().or(quality.binary.as_ref()).cloned().unwrap_or_default();
             quality.missing.push(Missing::BadLines { path, why: why.clone() });
         }
+        let cut = self.files.images().filter(|image| image.is_cut());
+        let cut: Vec<Missing> = cut.map(|image| Missing::Shortened { path: image.path.clone() }).collect();
+        quality.missing.splice(0..0, cut);
         quality
     }
 

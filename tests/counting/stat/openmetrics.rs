@@ -132,6 +132,17 @@ fn the_page_is_served() {
     let _ = rude.write_all(&[0xff; 20_000]);
     drop(rude);
     assert!(ask("GET / HTTP/1.0\r\n\r\n").contains("# EOF"));
+    // One that sends a byte now and then has no more time than others. It is served first.
+    let mut slow = TcpStream::connect(&address).unwrap();
+    let sending = std::thread::spawn(move || {
+        let pause = std::time::Duration::from_millis(50);
+        (0..4000).find(|_| {
+            std::thread::sleep(pause);
+            slow.write_all(b"x").is_err()
+        })
+    });
+    assert!(ask("GET / HTTP/1.0\r\n\r\n").contains("# EOF"));
+    assert!(sending.join().unwrap().is_some(), "the slow client was never left");
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
         .unwrap();
     child.wait().unwrap();

@@ -1,0 +1,51 @@
+//! The threads that read and name in parallel: as many as there are CPUs, or as many as can be started.
+//!
+//! rayon's own pool panics where a thread cannot be started (a limit of processes). This one takes what it
+//! gets: each thread is started first and given to the pool then; where there is none, the thread that asks
+//! does all the work.
+
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, available_parallelism};
+
+use rayon::{ThreadBuilder, ThreadPoolBuilder};
+
+/// Stack of each thread: addr2line descends once for each level of inlining.
+pub const STACK: usize = 64 << 20;
+
+/// Starts them, once for the whole program. Returns whether the current thread is alone, with its own stack.
+///
+/// # Errors
+/// What rayon says of the pool.
+pub fn start() -> Result<bool, String> {
+    static STARTED: OnceLock<Result<bool, String>> = OnceLock::new();
+    STARTED.get_or_init(build).clone()
+}
+
+fn build() -> Result<bool, String> {
+    let wanted = available_parallelism().map_or(1, usize::from);
+    let mut threads: Vec<Sender<ThreadBuilder>> = (0..wanted).map_while(thread).collect();
+    let builder = ThreadPoolBuilder::new().num_threads(threads.len().max(1));
+    let is_alone = threads.is_empty();
+    let built = if is_alone {
+        builder.use_current_thread().build_global()
+    } else {
+        let give = move |worker: ThreadBuilder| {
+            let thread = threads.pop().ok_or(std::io::ErrorKind::WouldBlock)?;
+            thread.send(worker).map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+        };
+        builder.spawn_handler(give).build_global()
+    };
+    built.map(|()| is_alone).map_err(|error| format!("starting threads: {error}"))
+}
+
+/// A thread that waits for its place in the pool; `None` where none can be started.
+fn thread(number: usize) -> Option<Sender<ThreadBuilder>> {
+    let (place, waits) = channel::<ThreadBuilder>();
+    let work = move || {
+        if let Ok(worker) = waits.recv() {
+            worker.run();
+        }
+    };
+    Builder::new().name(format!("worker-{number}")).stack_size(STACK).spawn(work).ok().map(|_| place)
+}

@@ -1,0 +1,259 @@
+//! Opening files to write, where other users may have put something first.
+//!
+//! Receives a path that was typed, or the default; hands on what [stands](Standing) there, and files to write.
+//! In a folder that others can write, a name can lead anywhere: a link to a file of root's, a pipe that somebody
+//! reads. So a file is new (`O_EXCL`) and takes its place by `rename(2)`, or is our own already. Links are followed
+//! one at a time, and only those that nobody else can have made.
+//!
+//! ```text
+//!   perf.data -> /big/disk/x    ours, root's, or in a folder that only we can write: followed
+//!   perf.data -> /etc/x         another user's: replaced
+//! ```
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::geteuid;
+
+use super::replacement::Replacement;
+use super::{descriptor, signal};
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing.
+    Nothing,
+    /// A file.
+    File {
+        /// Bytes in it.
+        len: u64,
+        /// Its owner is our user, and it has no other name: we may write into it.
+        is_ours: bool,
+    },
+    /// A named pipe.
+    Fifo,
+    /// A device, a terminal, what `/dev/stdout` leads to: opened as it is.
+    Special,
+    /// A link that another user made, not to be followed.
+    OthersLink,
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone)]
+pub struct OutputPlace {
+    /// The path behind our own links.
+    pub path: PathBuf,
+    /// What stands there.
+    pub standing: Standing,
+}
+
+/// The most links that follow one another, as in the kernel.
+const MOST_LINKS: usize = 40;
+/// Time between two looks for a reader of a pipe.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The signals that end a command, which a command that measures blocks.
+const ENDING: [i32; 4] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT];
+/// `f_type` of procfs, whose links lead to open files rather than to names.
+const PROC: i64 = 0x9fa0;
+
+/// Looks where a path leads.
+///
+/// # Errors
+/// What the kernel says, except that nothing is there.
+pub fn look(path: &Path) -> io::Result<OutputPlace> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let at = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let there = match rustix::fs::open(&path, at, Mode::empty()) {
+            Ok(there) => File::from(there),
+            Err(rustix::io::Errno::NOENT) => return Ok(OutputPlace { path, standing: Standing::Nothing }),
+            Err(error) => return Err(error.into()),
+        };
+        let meta = there.metadata()?;
+        let kind = meta.file_type();
+        let standing = if kind.is_file() {
+            Standing::File { len: meta.len(), is_ours: is_ours(&meta) }
+        } else if kind.is_fifo() {
+            Standing::Fifo
+        } else if !kind.is_symlink() || is_in_proc(&path) {
+            Standing::Special
+        } else if !is_trusted(&meta, &path) {
+            Standing::OthersLink
+        } else {
+            // Of the link that was looked at, not of one that took its place.
+            let target = rustix::fs::readlinkat(&there, c"", Vec::new())?;
+            path = folder_of(&path).join(OsString::from_vec(target.into_bytes()));
+            continue;
+        };
+        return Ok(OutputPlace { path, standing });
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn is_ours(meta: &fs::Metadata) -> bool {
+    meta.is_file() && meta.uid() == geteuid().as_raw() && meta.nlink() == 1
+}
+
+fn is_in_proc(path: &Path) -> bool {
+    rustix::fs::statfs(folder_of(path)).is_ok_and(|system| system.f_type as i64 == PROC)
+}
+
+/// Whether nobody but us and root can have put a link there.
+fn is_trusted(link: &fs::Metadata, path: &Path) -> bool {
+    let us = [0, geteuid().as_raw()];
+    let is_closed = |folder: fs::Metadata| us.contains(&folder.uid()) && folder.mode() & 0o022 == 0;
+    us.contains(&link.uid()) || fs::metadata(folder_of(path)).is_ok_and(is_closed)
+}
+
+/// Opens a file to write from its beginning (`append`: behind its end), for what has no end at which it could
+/// take its place whole. A file of another user is replaced, unless it is to be appended to.
+///
+/// # Errors
+/// What the kernel says; `EINTR` as [`open_fifo`].
+pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
+    let OutputPlace { path, standing } = look(path)?;
+    let mut open = OpenOptions::new();
+    open.write(true).append(append);
+    match standing {
+        Standing::Nothing => open.create_new(true).mode(mode).open(&path),
+        Standing::Fifo => open_fifo(&path).and_then(blocking),
+        Standing::Special => open.open(&path),
+        Standing::File { is_ours: ours, .. } if append || ours => {
+            let file = open.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path)?;
+            let meta = file.metadata()?;
+            if !(is_ours(&meta) || append && meta.is_file()) {
+                return replace(&path, mode);
+            }
+            if !append {
+                file.set_len(0)?;
+            }
+            Ok(file)
+        }
+        Standing::File { .. } | Standing::OthersLink => replace(&path, mode),
+    }
+}
+
+/// Puts an empty file into the place of what is there.
+fn replace(path: &Path, mode: u32) -> io::Result<File> {
+    let new = Replacement::new(path);
+    let file = new.create(mode)?;
+    new.put()?;
+    Ok(file)
+}
+
+/// Opens a file of our own that is there, without emptying it.
+///
+/// # Errors
+/// What the kernel says; `EEXIST` when it is no longer ours.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    if is_ours(&file.metadata()?) { Ok(file) } else { Err(rustix::io::Errno::EXIST.into()) }
+}
+
+/// Opens a named pipe for writing as soon as it has a reader; its writes do not block ([`wait_for_room`]).
+///
+/// # Errors
+/// What the kernel says; `EINTR` when a signal that is to end us waits.
+pub fn open_fifo(path: &Path) -> io::Result<File> {
+    loop {
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+        match OpenOptions::new().write(true).custom_flags(flags).open(path) {
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+                if signal::is_pending(&ENDING) {
+                    return Err(rustix::io::Errno::INTR.into());
+                }
+                sleep(PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn blocking(file: File) -> io::Result<File> {
+    descriptor::set_blocking(&file)?;
+    Ok(file)
+}
+
+/// Waits until a pipe that does not block takes more. A reader that takes nothing holds nobody up who is to
+/// end.
+///
+/// # Errors
+/// `EINTR` when a signal that is to end us waits and there was no room for two seconds.
+pub fn wait_for_room(file: &File) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    const STEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let mut steps = 0;
+    loop {
+        match poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&STEP)) {
+            Ok(0) if steps >= 20 => return Err(rustix::io::Errno::INTR.into()),
+            Ok(0) => steps += u32::from(signal::is_pending(&ENDING)),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn own_links_are_followed_and_files_rewritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "former").unwrap();
+        symlink("file", at("link")).unwrap();
+        symlink("link", at("second")).unwrap();
+        create(&at("second"), 0o600, false).unwrap().write_all(b"new").unwrap();
+        create(&at("second"), 0o600, true).unwrap().write_all(b"er").unwrap();
+        assert_eq!(fs::read(at("file")).unwrap(), b"newer");
+        symlink("circle", at("circle")).unwrap();
+        assert!(create(&at("circle"), 0o600, false).is_err());
+        symlink("none", at("dangling")).unwrap();
+        create(&at("dangling"), 0o600, false).unwrap();
+        assert_eq!(fs::metadata(at("none")).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(look(Path::new("/dev/null")).unwrap().standing, Standing::Special);
+        create(Path::new("/dev/null"), 0o600, false).unwrap();
+    }
+
+    #[test]
+    fn what_others_put_there_is_replaced() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (victim, link, hard) =
+            (folder.path().join("v"), folder.path().join("l"), folder.path().join("h"));
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::write(&victim, "root's").unwrap();
+        symlink(&victim, &link).unwrap();
+        lchown(&link, Some(65534), Some(65534)).unwrap();
+        fs::hard_link(&victim, &hard).unwrap();
+        for name in [&link, &hard] {
+            create(name, 0o600, false).unwrap().write_all(b"ours").unwrap();
+            assert_eq!(
+                (fs::read(&victim).unwrap(), fs::read(name).unwrap()),
+                (b"root's".into(), b"ours".into())
+            );
+            assert!(fs::symlink_metadata(name).unwrap().is_file());
+        }
+        lchown(&link, Some(65534), Some(65534)).unwrap();
+        create(&link, 0o600, false).unwrap();
+        assert_eq!(fs::metadata(&link).unwrap().uid(), 0, "a file of another user is not written into");
+    }
+}

@@ -1,0 +1,376 @@
+//! Root's pmc where another user has put something in its way: links, pipes, files that shrink, endless streams.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::kit::{self, Ran};
+
+const NOBODY: u32 = 65534;
+
+/// A folder of nobody's, with a file of root's outside.
+struct Scene {
+    folder: tempfile::TempDir,
+    root: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Option<Self> {
+        if !kit::need_root() || !kit::need_perf_events() || !kit::need_program("setpriv") {
+            return None;
+        }
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+        chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("victim"), "root's own").unwrap();
+        Some(Self { folder, root })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn victim(&self) -> PathBuf {
+        self.root.path().join("victim")
+    }
+
+    fn link(&self, name: &str) {
+        let _ = fs::remove_file(self.at(name));
+        symlink(self.victim(), self.at(name)).unwrap();
+        lchown(self.at(name), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+
+    #[track_caller]
+    fn nothing_is_lost(&self, name: &str) {
+        assert_eq!(fs::read_to_string(self.victim()).unwrap(), "root's own", "{name}");
+        let meta = fs::symlink_metadata(self.at(name)).unwrap();
+        assert!(meta.is_file() && meta.uid() == 0 && meta.len() > 0, "{name}: {meta:?}");
+    }
+
+    fn pmc(&self, words: &[&str]) -> Ran {
+        kit::pmc().current_dir(self.folder.path()).args(words).output().unwrap().into()
+    }
+
+    fn nobody(&self, script: &str) -> Attacker {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script]);
+        command.current_dir(self.folder.path()).process_group(0);
+        Attacker(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+/// Ends with all its children.
+struct Attacker(Child);
+
+impl Drop for Attacker {
+    fn drop(&mut self) {
+        let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+fn libc() -> String {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.split_whitespace().find(|word| word.contains("libc.so.6")).unwrap_or_default().to_owned()
+}
+
+/// A library that shrinks while it is read: by `report`, whose recording names it, and by the recorder.
+#[test]
+fn a_library_that_shrinks_ends_nothing() {
+    let Some(scene) = Scene::new() else { return };
+    let libc = libc();
+    if !kit::need("glibc", !libc.is_empty(), "the tests do not run on a shared glibc") {
+        return;
+    }
+    fs::copy(&libc, scene.at("whole")).unwrap();
+    let data = scene.root.path().join("perf.data");
+    let data = data.to_str().unwrap();
+    let begun = "cp whole libc.so.6; LD_LIBRARY_PATH=. sh -c 'while :; do : $((1+1)); done'";
+    {
+        let _busy = scene.nobody(begun);
+        let words = ["record", "-a", "-g", "-e", "cpu-clock", "-o", data, "--", "sh", "-c"];
+        let until = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
+        scene.pmc(&[&words[..], &[until]].concat()).expect(0);
+    }
+    let _attacker = scene.nobody("while :; do cp whole libc.so.6; : > libc.so.6; done");
+    for command in ["report", "script", "annotate"] {
+        for _ in 0..7 {
+            let words: &[&str] = match command {
+                "script" => &["script", "-i", data],
+                _ => &[command, "--stdio", "-i", data],
+            };
+            scene.pmc(words).expect(0);
+        }
+    }
+    let _running = scene.nobody(
+        "while :; do cp whole own.so; mkdir -p d; cp whole d/libc.so.6; LD_LIBRARY_PATH=d timeout 0.2 \
+         sh -c 'while :; do : $((1+1)); done' & sleep 0.05; mv d/libc.so.6 d/old; cp whole d/libc.so.6; \
+         : > d/libc.so.6; wait; done",
+    );
+    for mode in ["dwarf", "auto"].repeat(10) {
+        let other = scene.root.path().join("other.data");
+        let words = ["record", "-a", "-e", "cpu-clock", "--call-graph", mode, "-o", other.to_str().unwrap()];
+        scene.pmc(&[&words[..], &["--", "sleep", "0.1"]].concat()).expect(0);
+    }
+}
+
+#[test]
+fn links_of_others_are_replaced_and_not_followed() {
+    let Some(scene) = Scene::new() else { return };
+    let record = ["record", "-e", "cpu-clock", "--", "true"];
+    scene.link("perf.data");
+    scene.pmc(&record).expect(0).says(&["a link that another user made"]);
+    scene.nothing_is_lost("perf.data");
+    scene.pmc(&record).expect(0);
+    scene.link("perf.data.old");
+    scene.pmc(&record).expect(0);
+    scene.nothing_is_lost("perf.data.old");
+    let outputs: [(&str, &[&str]); 6] = [
+        ("a", &["inject", "-i", "perf.data", "-o", "a"]),
+        ("b.json", &["export", "-i", "perf.data", "-o", "b.json", "--format", "firefox"]),
+        ("c", &["stat", "-e", "task-clock", "-o", "c", "--", "true"]),
+        ("d", &["data", "convert", "-f", "-i", "perf.data", "--to-json", "d"]),
+        ("e", &["stat", "record", "-e", "task-clock", "-o", "e", "--", "true"]),
+        ("f", &["record", "-e", "cpu-clock", "-o", "f", "--", "true"]),
+    ];
+    for (name, words) in outputs {
+        scene.link(name);
+        scene.pmc(words).expect(0);
+        scene.nothing_is_lost(name);
+        // An empty file of another user, who could read what root writes into it.
+        fs::remove_file(scene.at(name)).unwrap();
+        fs::write(scene.at(name), "").unwrap();
+        chown(scene.at(name), Some(NOBODY), None).unwrap();
+        scene.pmc(words).expect(0);
+        scene.nothing_is_lost(name);
+    }
+}
+
+#[test]
+fn own_links_are_followed() {
+    let Some(scene) = Scene::new() else { return };
+    let own = tempfile::tempdir().unwrap();
+    symlink(scene.root.path().join("big"), own.path().join("perf.data")).unwrap();
+    for _ in 0..2 {
+        let mut command = kit::pmc();
+        command.current_dir(own.path()).args(["record", "-e", "cpu-clock", "--", "true"]);
+        Ran::from(command.output().unwrap()).expect(0);
+    }
+    assert!(own.path().join("perf.data").is_symlink());
+    let former = scene.root.path().join("big.old");
+    assert!(fs::metadata(scene.root.path().join("big")).unwrap().len() > 0 && former.exists());
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_recording_gets_nothing() {
+    let Some(scene) = Scene::new() else { return };
+    let make = |name: &str| {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, scene.at(name), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        chown(scene.at(name), Some(NOBODY), None).unwrap();
+    };
+    make("perf.data");
+    scene.pmc(&["record", "-e", "cpu-clock", "--", "true"]).expect(0).says(&["was a pipe"]);
+    scene.nothing_is_lost("perf.data");
+    // One that is named is written to, and without a reader it can be interrupted.
+    make("chosen");
+    let words = ["record", "-e", "cpu-clock", "-o", "chosen", "--", "true"];
+    let mut waits = kit::pmc();
+    waits.current_dir(scene.folder.path()).args(words).stderr(Stdio::null()).stdout(Stdio::null());
+    let mut waiting = waits.spawn().unwrap();
+    kit::wait_for("a process in its pause", || is_pausing(waiting.id()));
+    kit::wait_for("the end", || {
+        let _ = rustix::process::kill_process(Pid::from_child(&waiting), Signal::INT);
+        waiting.try_wait().unwrap().is_some()
+    });
+    assert!(fs::symlink_metadata(scene.at("chosen")).unwrap().file_type().is_fifo());
+    let reader = Command::new("cat").arg(scene.at("chosen")).stdout(Stdio::piped()).spawn().unwrap();
+    scene.pmc(&words).expect(0);
+    assert!(reader.wait_with_output().unwrap().stdout.starts_with(b"PERFILE2"));
+}
+
+/// Whether it waits for a reader.
+fn is_pausing(pid: u32) -> bool {
+    let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    let sleep = [libc_number("clock_nanosleep"), libc_number("nanosleep")];
+    call.split(' ').next().is_some_and(|number| sleep.iter().any(|sleep| *sleep == number))
+}
+
+fn libc_number(name: &str) -> &'static str {
+    match (name, cfg!(target_arch = "x86_64")) {
+        ("clock_nanosleep", true) => "230",
+        ("clock_nanosleep", false) => "115",
+        (_, true) => "35",
+        (_, false) => "101",
+    }
+}
+
+#[test]
+fn endless_input_is_refused_by_its_beginning() {
+    for input in ["yes", "cat /dev/zero"] {
+        let script = format!("{input} | {} report -i -", kit::binary());
+        let ran = Command::new("sh").args(["-c", &script]).output().unwrap();
+        Ran::from(ran).expect(1).says(&["not a perf.data file"]);
+    }
+    kit::run(&["report", "-i", "/dev/zero"]).expect(1).says(&["not a perf.data file"]);
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_told() {
+    if !kit::need_perf_events() || !kit::need_program("prlimit") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new("prlimit");
+        command.arg("--fsize=8192").arg(kit::binary()).args(words).current_dir(folder.path());
+        command.output().unwrap()
+    };
+    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let ran = run(&["record", "-e", "cpu-clock", "-F", "5000", "--", "sh", "-c", busy]);
+    assert_eq!(ran.status.signal(), None, "{ran:?}");
+    Ran::from(ran).expect(1).says(&["EFBIG"]);
+    // The command has the signal as ever.
+    let ran = run(&["stat", "-e", "task-clock", "--", "sh", "-c", "exec head -c 100000 /dev/zero > much"]);
+    Ran::from(ran).expect(128 + 25);
+}
+
+#[test]
+fn output_that_nobody_takes_is_an_error() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("perf.data");
+    let data = data.to_str().unwrap();
+    kit::run(&["record", "-e", "cpu-clock", "-o", data, "--", "true"]).expect(0);
+    let printing: [&[&str]; 8] = [
+        &["report", "-i", data],
+        &["script", "--header", "-i", data],
+        &["list"],
+        &["export", "--format", "folded", "-i", data, "-o", "-"],
+        &["help"],
+        &["help", "report"],
+        &["--version"],
+        &["record", "-e", "cpu-clock", "-o", "-", "--", "true"],
+    ];
+    for words in printing {
+        for (to, said) in [(">&-", "standard output is closed"), ("> /dev/full", "ENOSPC")] {
+            let script = format!("exec {} \"$@\" {to}", kit::binary());
+            let ran = kit_shell(&script, words);
+            assert!(
+                ran.status == Some(1) && (ran.stderr.contains(said) || ran.stderr.contains("EBADF")),
+                "{words:?} {to}: {ran:?}"
+            );
+        }
+    }
+    // What is measured has what it was given: a closed output.
+    let ran = kit_shell(&format!("exec {} stat -e task-clock -- sh -c 'echo x' >&-", kit::binary()), &[]);
+    assert!(ran.status != Some(0) && ran.stderr.contains("echo"), "{ran:?}");
+}
+
+fn kit_shell(script: &str, words: &[&str]) -> Ran {
+    let mut command = Command::new("sh");
+    let ran = command.args(["-c", script, "sh"]).args(words).env("PERF_CONFIG", "/dev/null").output();
+    ran.unwrap().into()
+}
+
+#[test]
+fn few_descriptors_and_no_threads_are_enough() {
+    if !kit::need_perf_events() || !kit::need_program("prlimit") || !kit::need_program("setpriv") {
+        return;
+    }
+    let Some(scene) = Scene::new() else { return };
+    let pmc = scene.at("pmc");
+    kit::copy_program(kit::binary(), &pmc);
+    let run = |limit: &str, words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", limit]).arg(&pmc);
+        command.args(words).current_dir(scene.folder.path()).env("HOME", "/nonexistent");
+        Ran::from(command.output().unwrap())
+    };
+    let words = ["record", "-e", "task-clock:u,page-faults:u", "-o", "mine", "--", "sh", "-c", "exit 0"];
+    let needed = 12 + 2 * fs::read_dir("/sys/devices/system/cpu").unwrap().flatten().filter(is_cpu).count();
+    run(&format!("--nofile={needed}:{needed}"), &words).expect(0);
+    run("--nproc=1:1", &["report", "--stdio", "-i", "mine"]).expect(0);
+    assert!(!Path::new("/nonexistent").exists());
+}
+
+fn is_cpu(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name().into_string().unwrap();
+    name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+#[test]
+fn an_archive_is_its_owners_alone() {
+    if !kit::need_perf_events() || !kit::need_program("bzip2") || !kit::need_program("tar") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let mut command = kit::pmc();
+        command.current_dir(folder.path()).env_remove("PERF_BUILDID_DIR").env("HOME", folder.path());
+        Ran::from(command.args(words).output().unwrap())
+    };
+    run(&[
+        "record",
+        "-e",
+        "cpu-clock:u",
+        "--",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done",
+    ])
+    .expect(0);
+    run(&["archive"]).expect(0);
+    let made = folder.path().join("perf.data.tar.bz2");
+    assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o600);
+    assert!(Command::new("tar").arg("-tf").arg(&made).output().unwrap().status.success());
+}
+
+/// A terminal that goes away ends the screens quietly, by the signal that tells it.
+#[test]
+fn a_closed_terminal_ends_the_screen_without_an_abort() {
+    if !kit::need_perf_events() || !kit::need_program("script") || !kit::need_program("setsid") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let record = ["record", "-e", "cpu-clock", "-o", at("perf.data").to_str().unwrap(), "--", "true"]
+        .map(str::to_owned);
+    kit::run(&record.each_ref().map(String::as_str)).expect(0);
+    for words in ["top -e cpu-clock", "report -i perf.data", "annotate -i perf.data"] {
+        let _ = fs::remove_file(at("status"));
+        let inner = format!(
+            "trap '' HUP; sh -c 'trap - HUP; echo $$ > pid; exec {} {words} 2> said'; echo $? > status",
+            kit::binary()
+        );
+        let mut terminal = Command::new("script");
+        terminal.args(["-q", "-c", &inner, "/dev/null"]).current_dir(folder.path()).env("TERM", "xterm");
+        let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = terminal.stdout.take().unwrap();
+        let mut seen = Vec::new();
+        // Drawn: the alternate screen was entered.
+        while !seen.windows(8).any(|part| part == b"\x1b[?1049h") {
+            let mut part = [0; 4096];
+            let got = std::io::Read::read(&mut output, &mut part).unwrap();
+            assert!(got > 0, "{words}: {}", String::from_utf8_lossy(&seen));
+            seen.extend(&part[..got]);
+        }
+        terminal.kill().unwrap();
+        terminal.wait().unwrap();
+        kit::wait_for("the end of the screen", || {
+            fs::read_to_string(at("status")).is_ok_and(|text| text.ends_with('\n'))
+        });
+        let status = fs::read_to_string(at("status")).unwrap();
+        let said = fs::read_to_string(at("said")).unwrap_or_default();
+        assert!(["0", "1", "129"].contains(&status.trim()), "{words}: {status} {said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+}
