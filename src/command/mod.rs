@@ -41,7 +41,7 @@ mod usage;
 mod version;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::Write;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};

@@ -28,7 +28,7 @@ use crate::counter::rings::{Instance, Reading, Rings, by_thread};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::process::Thread as Alive;
 use crate::host::{CpuList, Host};
-use crate::record::encode::{Encoder, MOST_THREADS};
+use crate::record::encode::Encoder;
 use crate::record::{Stat, StatRound, Task, Thread, Throttle, kind, walk};
 use crate::recording::attached::Attached;
 use crate::recording::beside::Beside;
