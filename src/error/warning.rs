@@ -61,6 +61,7 @@ pub enum Warning {
     LineLeftOut { line: String, entry: String, why: String },
     MetricLeftOut { why: String },
     Recording { what: String },
+    DamagedRecording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
 }
@@ -82,6 +83,7 @@ impl Warning {
             | Self::RecordsLost
             | Self::TraceCutOff
             | Self::RecordsTorn
+            | Self::DamagedRecording { .. }
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::CountersLeftAlone
             | Self::ChainsNotDeferred
@@ -192,7 +194,7 @@ impl Warning {
                 format!("{line}: {entry} is left out: {why}")
             }
             Self::MetricLeftOut { why } => format!("a metric of the tables is left out: {why}"),
-            Self::Recording { what } => what.clone(),
+            Self::Recording { what } | Self::DamagedRecording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")
             }

@@ -377,6 +377,7 @@ pub(super) fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
         )?;
     }
     let lost = match facts.lost {
+        0 if facts.is_damaged => "the file is damaged".to_owned(),
         0 => "none lost".to_owned(),
         lost => format!("{} lost", thousands(lost)),
     };

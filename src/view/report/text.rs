@@ -27,6 +27,9 @@ const WIDEST: usize = 40;
 const NARROWEST: usize = 16;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    if layout.is_piped {
+        fields::lost(out, profile)?;
+    }
     tables(out, profile, layout)?;
     let mut out = Remarks::new(out, layout.width(), layout.is_piped);
     writeln!(out)?;
@@ -235,6 +238,7 @@ pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     let lost = trust.lost_samples.max(trust.lost_records);
     let mut parts = vec![format!("{} samples", thousands(trust.samples))];
     parts.push(match lost {
+        0 if trust.is_damaged => "the file is damaged".to_owned(),
         0 => "none lost".to_owned(),
         _ => {
             let share = lost as f64 / (lost + trust.samples).max(1) as f64 * 100.0;
