@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
-use crate::perfdata::Reader;
+use crate::perfdata::{Note, Reader};
 use crate::profile::diff::{self, Comparison, Compute, Event, streams};
 use crate::profile::sampled::trust;
 use crate::profile::sampled::{self, Cell, Order, Query, SortKey, StackProfile, StringId, StringTable};
@@ -48,6 +48,10 @@ struct DiffSide {
     file: diff::File,
     /// What is worth knowing about the file.
     notes: Vec<String>,
+    /// Those notes that tell of damage.
+    damage: Vec<String>,
+    /// Samples are missing because of it.
+    loses_samples: bool,
     events: Vec<sampled::Event>,
 }
 
@@ -68,6 +72,16 @@ impl DiffSides {
         let read = |path: &PathBuf| read(path, request, &mut texts, progress);
         let all = request.files.iter().map(read).collect::<Result<_>>()?;
         Ok(Self { all, texts })
+    }
+
+    /// Notes that tell of damage.
+    pub fn damage(&self) -> Vec<String> {
+        self.all.iter().flat_map(|side| side.damage.iter().cloned()).collect()
+    }
+
+    /// Whether samples of a recording could not be read.
+    pub fn lose_samples(&self) -> bool {
+        self.all.iter().any(|side| side.loses_samples)
     }
 
     /// Compares them with the base.
@@ -120,8 +134,12 @@ fn read(
         profile.events
     };
     let path = path.display().to_string();
+    let named = |note: &Note| format!("{path}: {note}");
+    let notes = session.notes();
     Ok(DiffSide {
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
+        damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
+        loses_samples: notes.iter().any(Note::loses_samples),
         file: diff::File {
             path,
             samples: analysis.sample_count(),

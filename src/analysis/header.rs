@@ -92,7 +92,9 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     say("form", Some(form.to_owned()));
     let path =
         if reader.form() == Form::Directory { reader.path().join("data") } else { reader.path().into() };
-    let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    // A pipe was made when the recording began.
+    let path = if path.as_os_str() == "-" { "/dev/stdin".into() } else { path };
+    let about = std::fs::metadata(path).ok();
     say("captured on", about.map(|about| clock::local_date_of(about.mtime())));
     say("data offset", Some(reader.data_offset().to_string()));
     say("data size", Some(reader.data_size().to_string()));
@@ -171,9 +173,7 @@ fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));
     say("type", attr.kind().to_string());
     say("size", attr.size().to_string());
-    if attr.config() != 0 {
-        say("config", format!("{:#x}", attr.config()));
-    }
+    say("config", if attr.config() == 0 { "0".to_owned() } else { format!("{:#x}", attr.config()) });
     if attr.period() != 0 {
         say("{ sample_period, sample_freq }", attr.period().to_string());
     }

@@ -6,7 +6,8 @@
 use super::has_chains;
 use super::symbols::Symbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
-use crate::error::{Warning, say};
+use crate::error::{Exit, Result, Warning, say};
+use crate::perfdata::{Note, Reader};
 use crate::profile::sampled::quality::{Ends, StackCounts, Unsampled};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::record::kind;
@@ -36,15 +37,46 @@ pub fn notes(session: &Session) -> Vec<String> {
     session.notes().iter().map(ToString::to_string).chain(dropped).collect()
 }
 
-/// Says on stderr what is worth knowing about the file and what was lost: for outputs that have no place for
-/// it.
-pub fn warn(session: &Session) {
+/// Whether the file is damaged, so that nobody knows what is missing.
+pub fn is_damaged(session: &Session) -> bool {
+    session.notes().iter().any(Note::is_damage)
+}
+
+/// Warns about damage, for outputs that show all else themselves. Returns the exit status.
+pub fn warn_of_damage(session: &Session) -> Exit {
+    say_damage(session.notes())
+}
+
+/// Warns about damage of a file of which only the header is wanted. Returns the exit status.
+///
+/// # Errors
+/// When the kernel cannot read the file.
+pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
+    // The header says that records are missing; walking over them says from where on.
+    let is_cut = reader.notes().iter().any(Note::loses_samples);
+    let notes = if is_cut { reader.scan(|_| {})?.notes } else { reader.notes().to_vec() };
+    Ok(say_damage(&notes))
+}
+
+fn say_damage(notes: &[Note]) -> Exit {
+    for note in notes.iter().filter(|note| note.is_damage()) {
+        say::warn(&Warning::DamagedRecording { what: note.to_string() });
+    }
+    if notes.iter().any(Note::loses_samples) { Exit::Failure } else { Exit::Done }
+}
+
+/// Warns about everything worth knowing about the file, and about losses: for outputs that have no place for
+/// it. Returns the exit status.
+pub fn warn(session: &Session) -> Exit {
+    let exit = warn_of_damage(session);
     let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
     let lost = counted(lost(session), "samples or records were lost while recording");
     let unknown = counted(session.index.unknown_samples, "samples of no known event are left out");
-    for what in notes(session).into_iter().chain(lost).chain(unknown) {
+    let notes = session.notes().iter().filter(|note| !note.is_damage()).map(ToString::to_string);
+    for what in notes.chain(lost).chain(unknown) {
         say::warn(&Warning::Recording { what });
     }
+    exit
 }
 
 /// Modules with samples, most frames first.
@@ -168,6 +200,7 @@ pub(super) fn trust(
         throttled: session.facts.throttled,
         yielded_ns: session.facts.yielded_ns,
         unknown: session.index.unknown_samples,
+        is_damaged: is_damaged(session),
         stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,
         cut_off: if has_stacks { quality.cut_off } else { 0 },

@@ -407,6 +407,7 @@ impl SampleSelection {
     /// # Errors
     /// When the recording does not say what its sockets or its first and last times are, and that is needed.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
+        self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
         let times = self.time.map(|span| span.of(&session.reader)).transpose()?;
         let cpus = match self.socket {
@@ -422,6 +423,31 @@ impl SampleSelection {
             levels: self.parallelism.clone(),
             ..SampleQuery::default()
         })
+    }
+}
+
+/// A filter, whether it is set, the field of samples that it needs (`PERF_SAMPLE_*`), what that field holds, and
+/// the option that records it.
+type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
+
+impl SampleSelection {
+    /// Refuses filters on fields that were not recorded: no sample would pass.
+    fn check(&self, reader: &Reader) -> Result<()> {
+        let cpus = ("CPU numbers", "pmc record --sample-cpu, or record whole CPUs (-a, -C)");
+        let threads = ("process and thread ids", "record again: pmc record always takes them");
+        let needs: [FilterNeed; 6] = [
+            ("-C", self.cpus.is_some(), sample_type::CPU, cpus.0, cpus.1),
+            ("--socket-filter", self.socket.is_some(), sample_type::CPU, cpus.0, cpus.1),
+            ("--time", self.time.is_some(), sample_type::TIME, "timestamps", "pmc record --timestamp"),
+            ("--pid", !self.pids.is_empty(), sample_type::TID, threads.0, threads.1),
+            ("--tid", !self.tids.is_empty(), sample_type::TID, threads.0, threads.1),
+            ("--comms", !self.comms.is_empty(), sample_type::TID, threads.0, threads.1),
+        ];
+        let missing = |need: &&FilterNeed| need.1 && !reader.layouts().have(need.2);
+        let Some((option, _, _, what, remedy)) = needs.iter().find(missing) else { return Ok(()) };
+        Err(Error::new(format!("{option} matches no sample: the recording has no {what}"))
+            .try_this(format!("leave out {option}"))
+            .try_this(*remedy))
     }
 }
 

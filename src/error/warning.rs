@@ -71,6 +71,7 @@ pub enum Warning {
     LineLeftOut { line: String, entry: String, why: String },
     MetricLeftOut { why: String },
     Recording { what: String },
+    DamagedRecording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
 }
@@ -93,6 +94,7 @@ impl Warning {
             | Self::RecordsLost
             | Self::TraceCutOff
             | Self::RecordsTorn
+            | Self::DamagedRecording { .. }
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::CountersLeftAlone
             | Self::ChainsNotDeferred
@@ -210,7 +212,7 @@ impl Warning {
                 format!("{line}: {entry} is left out: {why}")
             }
             Self::MetricLeftOut { why } => format!("a metric of the tables is left out: {why}"),
-            Self::Recording { what } => what.clone(),
+            Self::Recording { what } | Self::DamagedRecording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")
             }

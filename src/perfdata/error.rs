@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::record::kind;
 use crate::units;
 
 /// Why reading or writing a recording failed.
@@ -136,6 +137,8 @@ pub enum Note {
         at: u64,
         /// Bytes that were not read.
         lost: u64,
+        /// Kind and size of the record that begins there, if its header was read.
+        header: Option<(u32, usize)>,
     },
     /// Feature sections that lie outside the file or do not hold what they should: their names.
     BadFeatures(Vec<String>),
@@ -148,11 +151,22 @@ pub enum Note {
     Unknown {
         /// How many.
         count: u64,
+        /// Offset and kind of the first.
+        first: (u64, u32),
+    },
+    /// Records of the kernel that are too short for their fields, or whose text has no end: skipped.
+    Malformed {
+        /// How many.
+        count: u64,
+        /// Offset and kind of the first.
+        first: (u64, u32),
     },
     /// Samples whose fields end before or behind their record: a damaged size hides the records behind it.
     Misshapen {
         /// How many.
         count: u64,
+        /// Offset of the first.
+        first: u64,
         /// Bytes in them that belong to no field.
         bytes: u64,
     },
@@ -166,14 +180,32 @@ pub enum Note {
 }
 
 impl Note {
+    /// Whether the recording is damaged, and not merely unfinished or newer than pmc.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Torn { .. }
+            | Self::Malformed { .. }
+            | Self::Misshapen { .. }
+            | Self::BadFeatures(_)
+            | Self::MissingFile(_)
+            | Self::BadCompression { .. } => true,
+            Self::Unfinished { .. } | Self::Aux { .. } | Self::Unknown { .. } => false,
+        }
+    }
+
+    /// Whether samples could not be read, or not be trusted.
+    pub fn loses_samples(&self) -> bool {
+        self.is_damage() && !matches!(self, Self::Malformed { .. } | Self::BadFeatures(_))
+    }
+
     /// Adds what the records told to what opening the file found out. A record that is cut off where the file
     /// ends is the same tear.
     pub(super) fn join(self, notes: &mut Vec<Self>) {
-        if let Self::Torn { at, lost } = self {
+        if let Self::Torn { at, lost, header } = self {
             for note in notes.iter_mut() {
                 match note {
-                    Self::Torn { at: end, lost: more } if at + lost == *end => {
-                        (*end, *more) = (at, *more + lost);
+                    Self::Torn { at: end, lost: more, header: cut } if at + lost == *end => {
+                        (*end, *more, *cut) = (at, *more + lost, header);
                         return;
                     }
                     // More than a record's worth is damage of its own.
@@ -189,6 +221,11 @@ impl Note {
     }
 }
 
+/// A record's kind as perf writes it: `MMAP2 (10)`.
+fn kind_words(number: u32) -> String {
+    format!("{} ({number})", kind::name(number).unwrap_or("unknown type"))
+}
+
 impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -201,12 +238,12 @@ impl std::fmt::Display for Note {
                     _ => write!(f, ", but for {} of a record that is not whole", units::bytes(*lost)),
                 }
             }
-            Self::Torn { at, lost } => {
-                write!(
-                    f,
-                    "the records are cut off at byte {at}; {} behind it cannot be read",
-                    units::bytes(*lost)
-                )
+            Self::Torn { at, lost, header } => {
+                write!(f, "the records are cut off at offset {at:#x}")?;
+                if let Some((kind, size)) = header {
+                    write!(f, ", in {} of {}", kind_words(*kind), units::bytes(*size as u64))?;
+                }
+                write!(f, "; {} from there on cannot be read", units::bytes(*lost))
             }
             Self::BadFeatures(names) => match &names[..] {
                 [name] => write!(f, "the {name} section is damaged and is not used"),
@@ -219,15 +256,28 @@ impl std::fmt::Display for Note {
                     units::bytes(*bytes)
                 )
             }
-            Self::Unknown { count } => {
-                write!(f, "{} records of unknown type skipped", units::thousands(*count))
-            }
-            Self::Misshapen { count, bytes } => {
+            Self::Unknown { count, first: (at, kind) } => {
                 write!(
                     f,
-                    "{} samples are longer or shorter than their fields: their sizes are damaged; {} in them, \
-                     perhaps of other records, cannot be read",
+                    "{} records of unknown type skipped, the first at offset {at:#x}: type {kind}",
+                    units::thousands(*count)
+                )
+            }
+            Self::Malformed { count, first: (at, kind) } => {
+                write!(
+                    f,
+                    "{} damaged records skipped, the first at offset {at:#x}: {}",
                     units::thousands(*count),
+                    kind_words(*kind)
+                )
+            }
+            Self::Misshapen { count, first, bytes } => {
+                write!(
+                    f,
+                    "{} samples are longer or shorter than their fields, the first at offset {first:#x}: {}; \
+                     their sizes are damaged, and {} in them, perhaps of other records, cannot be read",
+                    units::thousands(*count),
+                    kind_words(kind::SAMPLE),
                     units::bytes(*bytes)
                 )
             }
@@ -235,7 +285,7 @@ impl std::fmt::Display for Note {
                 write!(f, "{} cannot be read; its records are missing", path.display())
             }
             Self::BadCompression { at } => {
-                write!(f, "the compressed records are damaged at byte {at}; what follows cannot be read")
+                write!(f, "the compressed records are damaged at offset {at:#x}; what follows cannot be read")
             }
         }
     }

@@ -150,8 +150,8 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
     })?;
     // What the last compressed bytes begin, and does not follow, is the same tear.
     let tear = match tear {
-        None if walked < end => Some(Note::Torn { at: walked, lost: end - walked }),
-        None if !pending.is_empty() => Some(Note::Torn { at: end, lost: pending.len() as u64 }),
+        None if walked < end => Some(Note::Torn { at: walked, lost: end - walked, header: None }),
+        None if !pending.is_empty() => Some(Note::Torn { at: end, lost: pending.len() as u64, header: None }),
         tear => tear,
     };
     if let Some(tear) = tear {

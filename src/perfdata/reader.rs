@@ -101,7 +101,7 @@ impl Reader {
             self.notes.push(Note::Unfinished { lost: 0 });
         } else if end > source.len() {
             // The table of features would stand behind the records.
-            self.notes.push(Note::Torn { at: source.len(), lost: end - source.len() });
+            self.notes.push(Note::Torn { at: source.len(), lost: end - source.len(), header: None });
         } else {
             self.read_features(source, header, end)?;
         }

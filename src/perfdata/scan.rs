@@ -129,6 +129,31 @@ pub(super) fn behind_tracing(record: usize, size: u32) -> u64 {
     if is_inside { 0 } else { u64::from(size).next_multiple_of(8) }
 }
 
+/// Records that something is wrong with.
+#[derive(Debug, Default)]
+struct OddRecords {
+    count: u64,
+    /// Offset and kind.
+    first: Option<(u64, u32)>,
+}
+
+impl OddRecords {
+    fn add(&mut self, at: u64, kind: u32) {
+        self.count += 1;
+        self.first.get_or_insert((at, kind));
+    }
+}
+
+/// What a scan found wrong.
+#[derive(Debug, Default)]
+struct Found {
+    malformed: OddRecords,
+    misshapen: OddRecords,
+    /// Bytes of misshapen samples that belong to no field.
+    hidden: u64,
+    unknown: OddRecords,
+}
+
 /// One pass over everything. `visit` is given each record with its place: file number and offset.
 pub(super) fn scan(
     segments: &[Segment],
@@ -137,7 +162,7 @@ pub(super) fn scan(
 ) -> Result<Index, Error> {
     let mut index = Index { counts: vec![0; 128], ..Index::default() };
     let mut aux = 0;
-    let (mut misshapen, mut hidden) = (0, 0);
+    let mut found = Found::default();
     let mut buffer = vec![0; CHUNK];
     for (number, segment) in segments.iter().enumerate() {
         let mut at = segment.start;
@@ -146,11 +171,12 @@ pub(super) fn scan(
             let got = segment.source.read_at(&mut buffer[..want], at)?;
             let bytes = &mut buffer[..got];
             // One that is larger than the buffer is simpleperf's own.
-            if let Some((_, size)) = header_at(bytes, order.is_foreign)
+            if let Some((kind, size)) = header_at(bytes, order.is_foreign)
                 && size > CHUNK
                 && size as u64 <= segment.end - at
             {
                 index.unknown += 1;
+                found.unknown.add(at, kind);
                 at += size as u64;
                 continue;
             }
@@ -158,11 +184,15 @@ pub(super) fn scan(
                 swap::records(bytes, order.layouts);
             }
             let mut chunk = Chunk { segment: number as u32, offset: at, len: 0, samples: 0 };
-            let mut skip = 0;
+            let (mut skip, mut skipping) = (0, None);
             for record in Records::new(bytes) {
+                let place = at + u64::from(chunk.len);
                 match index.counts.get_mut(record.kind as usize) {
                     Some(count) => *count += 1,
                     None => index.unknown += 1,
+                }
+                if kind::name(record.kind).is_none() {
+                    found.unknown.add(place, record.kind);
                 }
                 if record.kind == kind::SAMPLE {
                     chunk.samples += 1;
@@ -170,29 +200,35 @@ pub(super) fn scan(
                         None => index.unknown_samples += 1,
                         Some(Some(0)) => {}
                         Some(excess) => {
-                            misshapen += 1;
-                            hidden += excess.unwrap_or(0);
+                            found.misshapen.add(place, record.kind);
+                            found.hidden += excess.unwrap_or(0);
                         }
                     }
+                } else if record.kind < kind::FIRST_USER && record.parse().is_none() {
+                    found.malformed.add(place, record.kind);
                 }
-                visit(&record, at + u64::from(chunk.len));
+                visit(&record, place);
                 chunk.len += record.bytes.len() as u32;
                 if record.kind >= kind::FIRST_USER {
                     skip = payload(&record);
                     if skip > 0 {
+                        skipping = Some((place, record.kind, record.bytes.len()));
                         aux += if record.kind == kind::AUXTRACE { skip } else { 0 };
                         break;
                     }
                 }
             }
             if chunk.len == 0 {
-                index.notes.push(Note::Torn { at, lost: segment.end - at });
+                let header = header_in(bytes, order.is_foreign);
+                index.notes.push(Note::Torn { at, lost: segment.end - at, header });
                 break;
             }
             index.bytes += u64::from(chunk.len);
             at += u64::from(chunk.len);
             if skip > segment.end - at {
-                index.notes.push(Note::Torn { at, lost: segment.end - at });
+                // The record that announced the payload is the one that is cut off.
+                let (at, header) = skipping.map_or((at, None), |(at, kind, size)| (at, Some((kind, size))));
+                index.notes.push(Note::Torn { at, lost: segment.end - at, header });
                 skip = segment.end - at;
             }
             at += skip;
@@ -209,11 +245,14 @@ pub(super) fn scan(
     if aux > 0 {
         index.notes.push(Note::Aux { bytes: aux });
     }
-    if misshapen > 0 {
-        index.notes.push(Note::Misshapen { count: misshapen, bytes: hidden });
+    if let (count, Some(first)) = (found.malformed.count, found.malformed.first) {
+        index.notes.push(Note::Malformed { count, first });
     }
-    if index.unknown > 0 {
-        index.notes.push(Note::Unknown { count: index.unknown });
+    if let (count, Some((first, _))) = (found.misshapen.count, found.misshapen.first) {
+        index.notes.push(Note::Misshapen { count, first, bytes: found.hidden });
+    }
+    if let Some(first) = found.unknown.first {
+        index.notes.push(Note::Unknown { count: index.unknown, first });
     }
     Ok(index)
 }
@@ -234,8 +273,14 @@ pub(super) fn load<'b>(
     Ok(Records::new(&buffer.bytes))
 }
 
-/// The header of the record at `at`, made native: kind and size.
+/// The header of the record that the bytes begin with, made native: kind and size. `None` also where the size
+/// is smaller than a header.
 pub(super) fn header_at(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
+    header_in(bytes, is_foreign).filter(|(_, size)| *size >= HEADER)
+}
+
+/// The same, whatever its size.
+fn header_in(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
     let mut head = *bytes.first_chunk::<HEADER>()?;
     if is_foreign {
         swap::header(&mut head);
@@ -243,5 +288,5 @@ pub(super) fn header_at(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> 
     let [a, b, c, d, e, f, g, h] = head;
     let kind = u32::from_ne_bytes([a, b, c, d]);
     let size = crate::record::size(kind, u16::from_ne_bytes([e, f]), u16::from_ne_bytes([g, h]));
-    (size >= HEADER).then_some((kind, size))
+    Some((kind, size))
 }

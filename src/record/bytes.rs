@@ -79,6 +79,11 @@ impl<'a> Cursor<'a> {
         self.left = &[];
         text
     }
+
+    /// The same, where a NUL must end the text.
+    pub fn terminated(&mut self) -> Option<&'a [u8]> {
+        self.left.contains(&0).then(|| self.text())
+    }
 }
 
 /// The bytes before the first NUL, or all.

@@ -47,7 +47,7 @@ impl<'a> Mmap<'a> {
             len: c.u64()?,
             pgoff: c.u64()?,
             is_data: flags & misc::MMAP_DATA != 0,
-            name: c.text(),
+            name: c.terminated()?,
         })
     }
 }
@@ -103,7 +103,8 @@ impl<'a> Mmap2<'a> {
             }
         };
         let (prot, flags) = (c.u32()?, c.u32()?);
-        let map = Mmap { thread, addr, len, pgoff, is_data: bits & misc::MMAP_DATA != 0, name: c.text() };
+        let is_data = bits & misc::MMAP_DATA != 0;
+        let map = Mmap { thread, addr, len, pgoff, is_data, name: c.terminated()? };
         Some(Self { map, file, prot, flags })
     }
 }
@@ -149,7 +150,8 @@ pub struct Comm<'a> {
 
 impl<'a> Comm<'a> {
     pub(super) fn parse(c: &mut Cursor<'a>, flags: u16) -> Option<Self> {
-        Some(Self { thread: Thread::parse(c)?, is_exec: flags & misc::COMM_EXEC != 0, comm: c.text() })
+        let thread = Thread::parse(c)?;
+        Some(Self { thread, is_exec: flags & misc::COMM_EXEC != 0, comm: c.terminated()? })
     }
 }
 

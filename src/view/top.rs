@@ -56,7 +56,7 @@ pub fn write(out: &mut dyn Write, head: &LiveHeader, profile: &Profile, layout: 
         thousands(head.rate.round() as u64),
         events.join(", ")
     )?;
-    write!(out, "{}", losses(head.samples, head.lost))?;
+    write!(out, "{}", losses(head.samples, head.lost, false))?;
     if head.throttled > 0 {
         write!(out, ", throttled {} times", thousands(head.throttled))?;
     }

@@ -140,7 +140,7 @@ fn a_torn_file_is_read_up_to_the_tear() {
         Reader::open(kit::data("perfdata/fp.data")).map(|whole| whole.data_offset() + whole.data_size());
     let end = end.expect("it opens");
     assert!(
-        matches!(index.notes[..], [Note::Torn { at, lost }] if at < cut && at + lost == end),
+        matches!(index.notes[..], [Note::Torn { at, lost, .. }] if at < cut && at + lost == end),
         "{:?}",
         index.notes
     );
@@ -174,7 +174,7 @@ fn one_tear_is_one_note() {
     assert!(matches!(torn[..], [Note::Torn { .. }]), "{torn:?}");
     packed[reader.data_offset() as usize + 6..][..2].fill(0);
     let torn = notes(&packed);
-    assert!(matches!(torn[..], [Note::Torn { at, lost: 1.. }] if at == reader.data_offset()), "{torn:?}");
+    assert!(matches!(torn[..], [Note::Torn { at, lost: 1.., .. }] if at == reader.data_offset()), "{torn:?}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     let facts = Facts {
         samples: analysis.sample_count(),
         lost: quality::lost(&session),
+        is_damaged: quality::is_damaged(&session),
         functions: code.functions,
         left_out: code.left_out,
         notes: quality::notes(&session),
@@ -39,5 +40,5 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the listing", error))?;
-    Ok(Exit::Done)
+    Ok(quality::warn_of_damage(&session))
 }

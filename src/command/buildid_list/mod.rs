@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) use plan::Plan;
 
 use super::pager::Output;
-use crate::analysis::header;
+use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::symbol::{Image, elf, kernel};
@@ -38,7 +38,12 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         }
         Plan::File { path, with_hits } => match of_program(path) {
             Some(id) => vec![(id?, String::new())],
-            None => header::build_ids(&Reader::open(path)?, *with_hits)?,
+            None => {
+                let reader = Reader::open(path)?;
+                let rows = header::build_ids(&reader, *with_hits)?;
+                written(view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))?;
+                return quality::warn_of_header(&reader);
+            }
         },
     };
     written(view::header::build_ids(&mut out, &rows).and_then(|()| out.finish()))

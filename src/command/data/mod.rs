@@ -37,6 +37,5 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         })?;
         perf_json::end(out).map_err(written)
     })?;
-    quality::warn(&session);
-    Ok(Exit::Done)
+    Ok(quality::warn(&session))
 }

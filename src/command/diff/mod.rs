@@ -18,9 +18,13 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         true => error,
         false => error.try_this("name both recordings: pmc diff OLD NEW"),
     })?;
+    let (damage, exit) = (sides.damage(), if sides.lose_samples() { Exit::Failure } else { Exit::Done });
     let comparison = sides.compare(&plan.request)?;
+    for what in damage.iter().cloned() {
+        say::warn(&Warning::DamagedRecording { what });
+    }
     if plan.layout.form.is_bare() {
-        for what in comparison.notes.iter().cloned() {
+        for what in comparison.notes.iter().filter(|note| !damage.contains(note)).cloned() {
             say::warn(&Warning::Recording { what });
         }
     }
@@ -28,5 +32,5 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     view::diff::write(&mut out, &comparison, &plan.layout)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the comparison", error))?;
-    Ok(Exit::Done)
+    Ok(exit)
 }

@@ -7,7 +7,7 @@ mod plan;
 pub(super) use plan::Plan;
 
 use super::pager::Output;
-use crate::analysis::header;
+use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::view;
@@ -17,10 +17,11 @@ use crate::view;
 /// # Errors
 /// A file that cannot be read, and those of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
-    let recording = header::of(&Reader::open(&plan.file)?);
+    let reader = Reader::open(&plan.file)?;
+    let recording = header::of(&reader);
     let mut out = Output::new();
     view::header::events(&mut out, &recording, plan.form)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the list of events", error))?;
-    Ok(Exit::Done)
+    quality::warn_of_header(&reader)
 }

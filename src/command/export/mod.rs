@@ -62,8 +62,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     if is_file {
         say::note(format!("{} is written", plan.output.display()));
     }
-    quality::warn(analysis.session());
-    Ok(Exit::Done)
+    Ok(quality::warn(analysis.session()))
 }
 
 /// Writes files for gprof, and says which is of which program.
@@ -98,8 +97,7 @@ fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query)
         let written = io::Write::write_all(&mut io::stdout(), lines.as_bytes());
         written.map_err(|error| Error::output("which file is of which program", error))?;
     }
-    quality::warn(analysis.session());
-    Ok(Exit::Done)
+    Ok(quality::warn(analysis.session()))
 }
 
 /// The files of an analysis that has named its locations.

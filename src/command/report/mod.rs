@@ -27,6 +27,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if plan.browses && screen::is_there() {
         return recording_screen::run(plan.screen(), reader);
     }
+    let mut exit = Exit::Done;
     let mut out = Output::to(plan.stream);
     let written = |error| Error::output("the report", error);
     if plan.header != HeaderChoice::No {
@@ -38,20 +39,21 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
             view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
         } else if let Some(listing) = plan.listing {
             list(&mut out, &session, listing)?;
-            quality::warn(&session);
+            exit = quality::warn(&session);
         } else {
             let profile = profile(&mut plan, session.clone())?;
             view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
-            if plan.layout.form.is_bare() {
-                quality::warn(&session);
-            }
+            exit = match plan.layout.form.is_bare() {
+                true => quality::warn(&session),
+                false => quality::warn_of_damage(&session),
+            };
             if plan.thread_counts {
                 view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
             }
         }
     }
     out.finish().map_err(written)?;
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()> {

@@ -41,15 +41,13 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     if counts::holds_counts(&session) {
         print_counts(&session, plan.is_json(), &mut out)?;
         out.finish().map_err(written)?;
-        quality::warn(&session);
-        return Ok(Exit::Done);
+        return Ok(quality::warn(&session));
     }
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
     if plan.per_event {
         dump::write(&script, &layout, &plan.input)?;
-        quality::warn(&session);
-        return Ok(Exit::Done);
+        return Ok(quality::warn(&session));
     }
     let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
@@ -63,8 +61,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         }
     })?;
     writer.finish(&mut out).and_then(|()| out.finish()).map_err(written)?;
-    quality::warn(&session);
-    Ok(Exit::Done)
+    Ok(quality::warn(&session))
 }
 
 /// Prints a recording in one of pmcstat's forms.

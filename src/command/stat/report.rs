@@ -36,7 +36,7 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
         counts::check_rounds(&session)?;
     }
     let recorded = Recorded::load(&session)?;
-    quality::warn(&session);
+    let exit = quality::warn(&session);
     let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
     can_show(aggregation, &recorded)?;
     let host = Host::live();
@@ -77,7 +77,7 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     if has_rounds {
         printer.whole(&table(&last.0, None, last.1))?;
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// The counts of threads: a row each at its end, or an interval each time slice.

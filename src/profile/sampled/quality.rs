@@ -20,6 +20,8 @@ pub struct DataQuality {
     pub yielded_ns: u64,
     /// Samples of no known event.
     pub unknown: u64,
+    /// The file is damaged: nobody knows how many samples are missing.
+    pub is_damaged: bool,
     /// Samples with a call chain; 0 when none were recorded.
     pub stacks: u64,
     /// Those whose outermost function is where programs, threads or the kernel's own work begin.

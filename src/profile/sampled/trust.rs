@@ -44,9 +44,11 @@ impl Remark {
     }
 }
 
-/// Number of samples or records that were lost, and their share of all.
-pub fn losses(samples: u64, lost: u64) -> String {
+/// Number of samples or records that were lost, and their share of all. Those of a damaged file
+/// cannot be counted.
+pub fn losses(samples: u64, lost: u64, is_damaged: bool) -> String {
     match lost {
+        0 if is_damaged => "the file is damaged".to_owned(),
         0 => "none lost".to_owned(),
         _ => format!("{} lost ({:.1}%)", thousands(lost), share(lost, lost.saturating_add(samples))),
     }
@@ -86,7 +88,7 @@ fn are_many_cut_off(quality: &DataQuality) -> bool {
 
 fn summary(quality: &DataQuality) -> String {
     let lost = quality.lost_samples.max(quality.lost_records);
-    let mut parts = vec![format!("{} samples", thousands(quality.samples)), losses(quality.samples, lost)];
+    let mut parts = vec![format!("{} samples", thousands(quality.samples)), losses(quality.samples, lost, quality.is_damaged)];
     if quality.throttled > 0 {
         parts.push(format!("throttled {} times", thousands(quality.throttled)));
     }

@@ -61,7 +61,7 @@ fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style
     let status = &state.status;
     if status.is_live || profile.trust == DataQuality::default() {
         let samples = profile.events.iter().map(|event| event.total.samples).sum();
-        let words = format!("{} samples, {}", thousands(samples), losses(samples, status.lost));
+        let words = format!("{} samples, {}", thousands(samples), losses(samples, status.lost, false));
         lines.push((words, style(status.lost)));
         lines.extend(status.notes.iter().map(|note| (note.clone(), theme.plain())));
         return lines;

@@ -60,6 +60,8 @@ pub struct Facts {
     pub samples: u64,
     /// What was lost.
     pub lost: u64,
+    /// The file is damaged: nobody knows how many samples are missing.
+    pub is_damaged: bool,
     /// Functions with samples.
     pub functions: usize,
     /// Functions that were asked for but are not shown.

@@ -377,7 +377,7 @@ pub(super) fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
             thousands(facts.left_out as u64)
         )?;
     }
-    let lost = losses(facts.samples, facts.lost);
+    let lost = losses(facts.samples, facts.lost, facts.is_damaged);
     writeln!(
         out,
         "Trust: {} samples, {lost}. ± is the 95% confidence interval of sampling.",

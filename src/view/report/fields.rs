@@ -18,6 +18,11 @@ fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
     }
 }
 
+/// perf's lines before all tables.
+pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
+    writeln!(out, "#\n# Total Lost Samples: {}\n#", profile.trust.lost_samples)
+}
+
 /// perf's lines before a table.
 pub(super) fn headline(out: &mut dyn Write, events: &[&Event]) -> io::Result<()> {
     let Some(leader) = events.first() else { return Ok(()) };
@@ -33,6 +38,7 @@ pub(super) fn separated(
     separator: &str,
 ) -> io::Result<()> {
     let columns = layout.columns(profile);
+    lost(out, profile)?;
     for index in 0..profile.events.len() {
         let events = side_by_side(profile, layout, index);
         if events.is_empty() {

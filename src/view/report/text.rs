@@ -30,6 +30,9 @@ const PADDED: usize = 80;
 const NARROWEST: usize = 16;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    if layout.is_piped {
+        fields::lost(out, profile)?;
+    }
     tables(out, profile, layout)?;
     let mut out = Remarks::new(out, layout.width(), layout.is_piped);
     writeln!(out)?;

@@ -153,11 +153,20 @@ fn damaged_recordings_do_no_harm() {
 
 /// Where the samples of a saved recording lie.
 fn samples(bytes: &[u8]) -> Vec<Range<usize>> {
+    records(bytes, kind::SAMPLE)
+}
+
+/// Where its first mapping with a file's identity lies.
+fn mapping(bytes: &[u8]) -> Range<usize> {
+    records(bytes, kind::MMAP2).swap_remove(0)
+}
+
+fn records(bytes: &[u8], wanted: u32) -> Vec<Range<usize>> {
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word)) as usize;
     let (mut at, end) = (word(40), word(40) + word(48));
     let mut found = Vec::new();
     while let Some(raw) = RawRecord::first(&bytes[at..end]) {
-        if raw.kind == kind::SAMPLE {
+        if raw.kind == wanted {
             found.push(at..at + raw.bytes.len());
         }
         at += raw.bytes.len();
@@ -185,35 +194,88 @@ fn every_way_of_reading_says_what_is_damaged() {
     let reader = Reader::open(kit::data("perfdata/packed.data")).unwrap();
     let middle = reader.data_offset() as usize + 400;
     packed[middle..middle + 200].fill(0xff);
-    let cases: [(&str, Vec<u8>, &str); 6] = [
-        ("cut", whole[..fourth.start + 12].to_vec(), "the records are cut off at byte"),
-        ("zero", zero, "the records are cut off at byte"),
-        ("swallowed", swallowed, "1 samples are longer or shorter than their fields"),
-        ("short", short, "samples of no known event"),
-        ("unknown", unknown, "1 records of unknown type"),
-        ("packed", packed, "the compressed records are damaged at byte"),
+    let mapping = mapping(&whole);
+    let mut endless = whole.clone();
+    // The name of a mapping starts 72 bytes into its record.
+    endless[mapping.start + 72..mapping.end].fill(b'x');
+    // Each says which record it is, and where that record begins.
+    let cases: [(&str, Vec<u8>, String, i32); 7] = [
+        (
+            "cut",
+            whole[..fourth.start + 12].to_vec(),
+            format!("the records are cut off at offset {:#x}, in SAMPLE (9) of ", fourth.start),
+            1,
+        ),
+        (
+            "zero",
+            zero,
+            format!("the records are cut off at offset {:#x}, in SAMPLE (9) of 0 B; ", third.start),
+            1,
+        ),
+        (
+            "swallowed",
+            swallowed,
+            format!(
+                "1 samples are longer or shorter than their fields, the first at offset {:#x}: SAMPLE (9)",
+                third.start
+            ),
+            1,
+        ),
+        ("short", short, "samples of no known event".to_owned(), 1),
+        (
+            "unknown",
+            unknown,
+            format!("1 records of unknown type skipped, the first at offset {:#x}: type 120", third.start),
+            0,
+        ),
+        ("packed", packed, "the compressed records are damaged at offset 0x".to_owned(), 1),
+        (
+            "mapping",
+            endless,
+            format!("1 damaged records skipped, the first at offset {:#x}: MMAP2 (10)", mapping.start),
+            0,
+        ),
     ];
     let file = folder.path().join("hurt");
-    for (what, bytes, said) in cases {
+    let page = folder.path().join("page.html");
+    for (what, bytes, said, status) in cases {
         std::fs::write(&file, bytes).unwrap();
         let path = file.to_str().unwrap();
-        let ways: [&[&str]; 5] = [
+        let ways: [&[&str]; 8] = [
             &["script", "--no-cache", "-i", path],
             &["report", "--no-cache", "--csv", "-i", path],
             &["report", "--stats", "-i", path],
             &["diff", "--no-cache", "--csv", path, path],
+            &["export", "--no-cache", "--format", "html", "-o", page.to_str().unwrap(), "-i", path],
+            &["annotate", "--no-cache", "--stdio", "-i", path],
+            &["annotate", "--no-cache", "--json", "-i", path],
             &["report", "--no-cache", "--stdio", "-i", path],
         ];
         for way in ways {
-            let ran = kit::run(way).expect(0);
-            // One word for what is there, once; the report for people has its place for it.
-            let is_bare = !way.contains(&"--stdio");
-            let text = if is_bare { &ran.stderr } else { &ran.stdout };
+            let ran = kit::run(way).expect(status);
             let files = if way[0] == "diff" { 2 } else { 1 };
-            let known = what == "short" && (!is_bare || way[0] == "diff");
-            assert!(known || text.matches(said).count() == files, "{what}, {way:?}:\n{text}");
-            assert!(is_bare || ran.stderr.is_empty(), "{what}, {way:?}: {}", ran.stderr);
+            let has_own_remarks = way.contains(&"--stdio") || way[0] == "annotate";
+            if what == "short" && (has_own_remarks || way[0] == "diff") {
+                continue;
+            }
+            // Damage is told on stderr, whatever else the output says.
+            let told = ran.stderr.matches(&said).count();
+            let is_damage = what != "unknown" && what != "short";
+            if !has_own_remarks || is_damage {
+                assert_eq!(told, files, "{what}, {way:?}:\n{}", ran.stderr);
+            }
+            if has_own_remarks {
+                assert_eq!(ran.stdout.matches(&said).count(), 1, "{what}, {way:?}:\n{}", ran.stdout);
+                assert_eq!(ran.stdout.contains("none lost"), !is_damage && way.contains(&"--stdio"));
+            }
         }
+    }
+    // The header of a file that is cut off says that records are missing.
+    std::fs::write(&file, &whole[..fourth.start + 12]).unwrap();
+    for command in ["evlist", "buildid-list"] {
+        let ran = kit::run(&[command, "-i", file.to_str().unwrap()]).expect(1);
+        let said = format!("cut off at offset {:#x}, in SAMPLE (9)", fourth.start);
+        assert!(ran.stderr.contains(&said), "{command}: {}", ran.stderr);
     }
     for file in ["fp", "packed", "dwarf", "traces", "stream"] {
         let path = kit::data(&format!("perfdata/{file}.data"));

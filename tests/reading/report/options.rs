@@ -38,6 +38,49 @@ pub(crate) fn tables_agree(file: &Path, options: &[&str]) {
 }
 
 #[test]
+fn filters_on_fields_that_were_not_recorded_are_errors() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    // perf records CPU numbers only where it measures CPUs.
+    let file = lab.record("plain", &["-e", "cpu-clock", "-F", "999"], &[deep.to_str().unwrap()], false);
+    let file = file.to_str().unwrap();
+    for command in
+        [&["report", "--stdio"] as &[&str], &["script"], &["annotate", "--stdio"], &["report", "--json"]]
+    {
+        let all = [command, &["--no-cache", "-C", "0", "-i", file]].concat();
+        let refused =
+            kit::run(&all).expect(1).says(&["-C matches no sample: the recording has no CPU numbers"]);
+        assert_eq!(refused.stdout, "", "{all:?}");
+    }
+    kit::run(&["report", "--stdio", "--socket-filter", "0", "-i", file]).expect(1).says(&["no CPU numbers"]);
+    // What was recorded can be filtered by.
+    kit::run(&["report", "--stdio", "--no-cache", "--comms", "deep", "--time", "0,", "-i", file]).expect(0);
+    for other in ["x.html", "x.folded"] {
+        let out = lab.path(other);
+        let all = ["export", "--no-cache", "-C", "0", "-o", out.to_str().unwrap(), "-i", file];
+        kit::run(&all).expect(1).says(&["no CPU numbers"]);
+    }
+}
+
+#[test]
+fn reports_in_a_pipe_say_how_many_samples_were_lost_as_perf_does() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("plain", &["-e", "cpu-clock", "-F", "999"], &[deep.to_str().unwrap()], false);
+    let said = |text: &str| -> Vec<String> {
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| line.starts_with("# Total Lost Samples: "));
+        let at = at.unwrap_or_else(|| panic!("{text}"));
+        lines[at - 1..=at + 1].iter().map(|line| (*line).to_owned()).collect()
+    };
+    let ours = kit::run(&["report", "--stdio", "--no-cache", "-i", file.to_str().unwrap()]).expect(0).stdout;
+    assert_eq!(said(&ours), said(&oracle::perf_of(&file, &["report", "--stdio"])));
+    let fields = ["report", "--stdio", "-t", ";"];
+    let all = [&fields as &[&str], &["--no-cache", "-i", file.to_str().unwrap()]].concat();
+    assert_eq!(said(&kit::run(&all).expect(0).stdout), said(&oracle::perf_of(&file, &fields)));
+}
+
+#[test]
 fn parents_callees_and_filters() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
@@ -74,7 +117,6 @@ fn parents_callees_and_filters() {
     let file = file.to_str().unwrap();
     kit::run(&["report", "-i", file, "-p", "(", "-s", "sym"]).expect(2).says(&["regular expression"]);
     kit::run(&["report", "-i", file, "-b"]).expect(1).says(&["no branches", "pmc record -b"]);
-    kit::run(&["report", "-i", file, "--socket-filter", "0"]).expect(0).prints(&["Trust:"]);
     for option in ["--total-cycles", "--itrace", "--branch-history"] {
         kit::run(&["report", "-i", file, option]).expect(2).says(&["has no", "why:", "try:"]);
     }
