@@ -138,7 +138,8 @@ impl Spaces<'_> {
         let read = || {
             let id = self.symbols.id(module)?;
             let debug = self.symbols.symbolizer.debug(id).map(|image| &**image);
-            Tables::read(self.symbols.symbolizer.binary(id)?, debug)
+            let binary = self.symbols.symbolizer.binary(id)?;
+            Some(Tables::read(binary, debug)?.with_program(Arc::new(binary.clone())))
         };
         self.tables.get(module as usize)?.get_or_init(read).as_ref()
     }

@@ -184,13 +184,13 @@ pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -
 }
 
 /// As the kernel writes chains where it follows frame pointers: its own part, then the process's, each behind
-/// its marker. A process's part that was recorded stays if it is the longer one.
+/// its marker. The walk through the copy takes the place of the process's part, however long that is: what of it
+/// can be believed is in the walk already.
 fn whole_chain(sample: &Sample<'_>, recorded: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
     let mut whole: Vec<u64> = recorded.collect();
     let at = whole.iter().position(|&word| word == context::USER).unwrap_or(whole.len());
     let followed = whole.split_off(at);
-    let followed = followed.get(1..).unwrap_or_default();
-    let user = if followed.len() > user.len() { followed } else { user };
+    let user = if user.is_empty() { followed.get(1..).unwrap_or_default() } else { user };
     // A marker with nothing behind it says nothing.
     while whole.last().is_some_and(|&word| word >= context::MAX) {
         whole.pop();

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   kernel's words | user marker | sampled address, callers          as recorded
-//!                                | the walk through the stack's copy  if it is longer
+//!                                | the walk through the stack's copy  if there is one
 //!                                | sampled address, branches' origins, callers behind the last of them
 //!                                | the same of any branches           if their history is asked for
 //! ```
@@ -204,17 +204,13 @@ impl<'a> Stacker<'a> {
         self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
     }
 
-    /// Puts what a copied stack came to in the place of the recorded user part, if it is longer. Whether it
-    /// is.
+    /// Puts what a copied stack came to, if there is one, in the place of the recorded user part, however long
+    /// that is: what of it can be believed, [`Unwind`] has taken over. Whether it has.
     fn unwound(&mut self, unwound: &[u64]) -> bool {
-        let at = self.user_part();
-        let recorded = self.chain.len().saturating_sub(at + 1);
-        // The marker in a joined chain is no frame.
-        let walked = unwound.iter().filter(|word| **word < context::MAX).count();
-        if walked <= recorded {
+        if unwound.is_empty() {
             return false;
         }
-        self.chain.truncate(at);
+        self.chain.truncate(self.user_part());
         self.chain.push(context::USER);
         self.chain.extend(unwound.first());
         let less = |word: &u64| u64::from(self.like_perf && *word < context::MAX);
@@ -319,15 +315,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_marker_of_a_joined_chain_is_no_frame() {
-        let recorded = [context::USER, 0x1111, 0x2005, 0x3002];
-        let longer = |walk: &[u64]| {
+    fn a_walk_takes_the_place_of_the_recorded_part_however_long_that_is() {
+        let recorded = [context::marker(CpuMode::Kernel), 0x99, context::USER, 0x1111, 0x2005, 0x3002];
+        let chain = |walk: &[u64]| {
             let mut stacker = Stacker::new(false);
             stacker.chain.extend(recorded);
-            stacker.unwound(walk)
+            let is_replaced = stacker.unwound(walk);
+            (is_replaced, stacker.chain)
         };
-        assert!(!longer(&[0x1111, 0x2005, context::USER, 0x3002]));
-        assert!(longer(&[0x1111, 0x2005, context::USER, 0x3002, 0x4007]));
+        assert_eq!(chain(&[]), (false, recorded.to_vec()));
+        for walk in [&[0x1111][..], &[0x1111, 0x2005, context::USER, 0x3002, 0x4007]] {
+            assert_eq!(chain(walk), (true, [&recorded[..3], walk].concat()));
+        }
     }
 
     #[test]

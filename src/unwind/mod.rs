@@ -12,6 +12,8 @@
 //!   StackUnwinder: many samples at once, and what cut stacks are joined with --> chains
 //! ```
 
+mod code;
+mod entries;
 mod joiner;
 mod stacks;
 mod stitcher;
@@ -19,6 +21,7 @@ mod tables;
 mod walker;
 mod x86;
 
+pub use code::Program;
 use joiner::Joiner;
 pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};
 pub use stitcher::Stitcher;

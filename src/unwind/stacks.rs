@@ -67,7 +67,7 @@ pub struct UnwoundStack<'a> {
     pub end: Option<End>,
     /// Callers were taken over from an earlier walk.
     pub is_joined: bool,
-    /// What the kernel found leads further than the copy.
+    /// What the kernel found by frame pointers leads further than the copy.
     pub is_completed: bool,
 }
 
@@ -145,8 +145,8 @@ impl StackUnwinder {
 
 impl StackWalker {
     /// Walks a sample of this thread through its copy, and on with what the kernel found by frame pointers.
-    /// `space` comes with a number that changes when addresses in it may mean something else; without one the
-    /// sampled address stands alone. Nothing where registers are missing, or the way leads through a frame
+    /// `space` comes with a number that changes when addresses in it may mean something else; without one there
+    /// is only what the kernel found. Nothing where registers are missing, or the way leads through a frame
     /// that is not believed.
     pub fn walk(
         &mut self,
@@ -161,9 +161,12 @@ impl StackWalker {
         self.values.extend(recorded.values.iter());
         let Some(registers) = Registers::from_sample(arch, recorded.mask, &self.values) else { return };
         let start = self.frames.len();
+        let callers = user_part(parts.callchain.unwrap_or_default());
         let Some((space, version)) = space else {
             self.frames.push(Frame { address: Avma(registers.ip), sp: registers.sp });
-            self.walks.push(Some(Walk { frames: start..start + 1, own: 1, end: None }));
+            let frame = |caller| Frame { address: Avma(caller), sp: 0 };
+            self.frames.extend(callers.skip(1).take(self.most.saturating_sub(1)).map(frame));
+            self.walks.push(Some(Walk { frames: start..self.frames.len(), own: 1, end: None }));
             return;
         };
         let stack = parts.user_stack.map_or(&[][..], |stack| stack.bytes);
@@ -173,7 +176,6 @@ impl StackWalker {
             end => end,
         };
         let own = self.chain.len();
-        let callers = user_part(parts.callchain.unwrap_or_default());
         self.walker.complete(space, callers, self.most, &mut self.chain);
         if self.chain.iter().all(is_believed) {
             self.frames.append(&mut self.chain);

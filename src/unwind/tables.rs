@@ -4,13 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
-use gimli::{
-    CallFrameInstruction, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Operation, UnwindSection,
-};
+use gimli::{CallFrameInstruction, CieOrFde, EndianSlice, LittleEndian, Operation, Register, UnwindSection};
 use object::Architecture;
 use object::read::{File, Object, ObjectSection, ObjectSegment};
 
-use super::x86;
+use super::code::{Code, Program};
+use super::entries::{self, Entries, Index};
 use crate::address::{FileOffset, Mapping};
 
 /// The processors whose stacks can be unwound.
@@ -44,11 +43,11 @@ pub(super) type Bytes = Arc<[u8]>;
 pub struct Tables {
     sections: ExplicitModuleSectionInfo<Bytes>,
     /// File range and address of each loaded segment.
-    segments: Vec<(Range<u64>, u64)>,
+    segments: Arc<[(Range<u64>, u64)]>,
     /// Where they have entries, in the file's own addresses, by start.
     covered: Arc<[Range<u64>]>,
-    /// Of 32-bit files.
-    entries: Option<Arc<x86::Entries>>,
+    entries: Arc<Entries>,
+    code: Option<Code>,
 }
 
 /// An entry's place in its section, and where its function begins.
@@ -74,30 +73,41 @@ impl Tables {
         let debug_frame =
             || bytes(&file, ".debug_frame").or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"));
         let debug_frame = if eh_frame.is_none() { debug_frame() } else { None };
-        let is_x86 = file.architecture() == Architecture::I386;
-        if !(file.is_64() || is_x86) || !file.is_little_endian() {
+        let arch = match file.architecture() {
+            Architecture::I386 => Arch::X86,
+            Architecture::Aarch64 => Arch::Aarch64,
+            _ => Arch::X86_64,
+        };
+        if !(file.is_64() || arch == Arch::X86) || !file.is_little_endian() {
             return None;
         }
         let start = |name: &str| range(name).map_or(0, |range| range.start);
         let bases = gimli::BaseAddresses::default().set_eh_frame(start(".eh_frame"));
         let bases = bases.set_text(start(".text")).set_got(start(".got"));
-        let (places, covered) = match (&eh_frame, &debug_frame) {
-            (Some(bytes), _) if is_x86 => checked(&x86::eh_frame(bytes), &bases)?,
-            (_, Some(bytes)) if is_x86 => checked(&x86::debug_frame(bytes), &bases)?,
-            (Some(bytes), _) => checked(&EhFrame::new(bytes, LittleEndian), &bases)?,
-            (_, Some(bytes)) => {
-                let mut section = DebugFrame::new(bytes, LittleEndian);
-                section.set_address_size(8);
-                checked(&section, &bases)?
-            }
+        let register = entries::frame_pointer(arch);
+        let Checked { places, covered, tell_frame_pointers } = match (&eh_frame, &debug_frame) {
+            (Some(bytes), _) => checked(&entries::eh_frame(bytes, arch), &bases, register)?,
+            (_, Some(bytes)) => checked(&entries::debug_frame(bytes, arch), &bases, register)?,
             _ => return None,
+        };
+        let eh_frame_hdr = usable_index(&file, &places).and_then(|_| bytes(&file, ".eh_frame_hdr"));
+        let index = match &eh_frame_hdr {
+            Some(header) if arch != Arch::X86 => {
+                let (header, address) = (Arc::clone(header), start(".eh_frame_hdr"));
+                Index::Linkers { header, address, eh_frame: start(".eh_frame") }
+            }
+            _ => {
+                let mut functions: Vec<_> = places.iter().map(|(place, start)| (*start, *place)).collect();
+                functions.sort_unstable();
+                Index::List(functions)
+            }
         };
         let sections = ExplicitModuleSectionInfo {
             base_svma: 0,
             text_svma: range(".text"),
             got_svma: range(".got"),
             eh_frame_svma: range(".eh_frame"),
-            eh_frame_hdr: usable_index(&file, &places).and_then(|_| bytes(&file, ".eh_frame_hdr")),
+            eh_frame_hdr,
             eh_frame_hdr_svma: range(".eh_frame_hdr"),
             eh_frame: eh_frame.clone(),
             debug_frame: debug_frame.clone(),
@@ -108,12 +118,20 @@ impl Tables {
             (offset..offset.saturating_add(size), s.address())
         };
         let segments = file.segments().map(segment).collect();
-        let entries = is_x86.then(|| {
-            let mut functions: Vec<_> = places.iter().map(|(place, start)| (*start, *place)).collect();
-            functions.sort_unstable();
-            Arc::new(x86::Entries { eh_frame, debug_frame, bases, functions })
-        });
-        Some(Self { sections, segments, covered: covered.into(), entries })
+        let entries = Arc::new(Entries { arch, eh_frame, debug_frame, bases, index, tell_frame_pointers });
+        Some(Self { sections, segments, covered: covered.into(), entries, code: None })
+    }
+
+    /// The same with the file, so that callers that frame pointers led to can be checked against its code.
+    #[must_use]
+    pub fn with_program(self, program: Program) -> Self {
+        let code = Code { arch: self.entries.arch, program, segments: Arc::clone(&self.segments) };
+        Self { code: Some(code), ..self }
+    }
+
+    /// The file's code, if it is there.
+    pub(super) fn code(&self) -> Option<&Code> {
+        self.code.as_ref()
     }
 
     /// Where they have entries, in the file's own addresses, by start; short gaps are left out.
@@ -121,17 +139,22 @@ impl Tables {
         self.covered.clone()
     }
 
-    /// The entries by function; of 32-bit files.
-    pub(super) fn entries(&self) -> Option<&Arc<x86::Entries>> {
-        self.entries.as_ref()
+    /// The entries by function.
+    pub(super) fn entries(&self) -> &Arc<Entries> {
+        &self.entries
+    }
+
+    /// Whether they are of a 32-bit file.
+    pub(super) fn is_x86(&self) -> bool {
+        self.entries.arch == Arch::X86
     }
 
     /// Bytes that are held.
     pub fn bytes(&self) -> usize {
         let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, debug_frame, .. } = &self.sections;
         let sections = [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten();
-        let functions = self.entries.as_ref().map_or(0, |entries| size_of_val(&*entries.functions));
-        sections.map(|bytes| bytes.len()).sum::<usize>() + size_of_val(&*self.covered) + functions
+        let index = self.entries.index.bytes();
+        sections.map(|bytes| bytes.len()).sum::<usize>() + size_of_val(&*self.covered) + index
     }
 
     pub(super) fn sections(&self) -> ExplicitModuleSectionInfo<Bytes> {
@@ -185,33 +208,49 @@ fn usable_index(file: &File<'_>, places: &[Place]) -> Option<()> {
     (form && table.chunks_exact(8).all(leads_to_a_frame)).then_some(())
 }
 
-/// The places of all frames, ascending, with where their functions begin, and what they cover; `None` if a
-/// rule's expression branches. No compiler writes such a rule, and one that branches backwards would be
-/// walked without end.
-fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses) -> Option<(Vec<Place>, Vec<Range<u64>>)>
+/// What a section says of its frames.
+struct Checked {
+    /// Of all, ascending.
+    places: Vec<Place>,
+    covered: Vec<Range<u64>>,
+    /// See [`Entries`].
+    tell_frame_pointers: bool,
+}
+
+/// Reads all frames of a section. `None` if a rule's expression branches: no compiler writes such a rule, and
+/// one that branches backwards would be walked without end.
+fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<Checked>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,
     S::Offset: gimli::UnwindOffset<usize>,
 {
-    let branches = |mut instructions: gimli::CallFrameInstructionIter<'_, EndianSlice<'a, LittleEndian>>,
-                    encoding| {
-        while let Ok(Some(instruction)) = instructions.next() {
-            let (CallFrameInstruction::DefCfaExpression { expression }
-            | CallFrameInstruction::Expression { expression, .. }
-            | CallFrameInstruction::ValExpression { expression, .. }) = instruction
-            else {
-                continue;
-            };
-            let Ok(expression) = expression.get(section) else { continue };
-            let mut operations = expression.operations(encoding);
-            while let Ok(Some(operation)) = operations.next() {
-                if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
-                    return true;
+    let mut tell_frame_pointers = false;
+    let mut branches =
+        |mut instructions: gimli::CallFrameInstructionIter<'_, EndianSlice<'a, LittleEndian>>, encoding| {
+            while let Ok(Some(instruction)) = instructions.next() {
+                tell_frame_pointers |= matches!(
+                    instruction,
+                    CallFrameInstruction::DefCfa { register, .. }
+                    | CallFrameInstruction::DefCfaRegister { register }
+                    | CallFrameInstruction::Offset { register, .. }
+                    | CallFrameInstruction::Expression { register, .. } if register == frame_pointer
+                );
+                let (CallFrameInstruction::DefCfaExpression { expression }
+                | CallFrameInstruction::Expression { expression, .. }
+                | CallFrameInstruction::ValExpression { expression, .. }) = instruction
+                else {
+                    continue;
+                };
+                let Ok(expression) = expression.get(section) else { continue };
+                let mut operations = expression.operations(encoding);
+                while let Ok(Some(operation)) = operations.next() {
+                    if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
+                        return true;
+                    }
                 }
             }
-        }
-        false
-    };
+            false
+        };
     let mut places = Vec::new();
     let mut functions = Vec::new();
     let mut entries = section.entries(bases);
@@ -237,7 +276,7 @@ where
         touches
     });
     functions.shrink_to_fit();
-    Some((places, functions))
+    Some(Checked { places, covered: functions, tell_frame_pointers })
 }
 
 #[cfg(test)]
@@ -251,7 +290,9 @@ mod tests {
         let frames = bytes(&file, ".eh_frame").unwrap();
         let bases = gimli::BaseAddresses::default();
         let bases = bases.set_eh_frame(file.section_by_name(".eh_frame").unwrap().address());
-        let (mut places, covered) = checked(&EhFrame::new(&frames, LittleEndian), &bases).unwrap();
+        let section = entries::eh_frame(&frames, Arch::X86_64);
+        let Checked { mut places, covered, .. } =
+            checked(&section, &bases, entries::frame_pointer(Arch::X86_64)).unwrap();
         assert!(covered.is_sorted_by(|a, b| a.end + PADDING < b.start));
         assert!(covered.iter().any(|range| range.contains(&(file.entry()))));
         assert!(places.len() > 100 && usable_index(&file, &places).is_some());

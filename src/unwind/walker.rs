@@ -16,6 +16,8 @@ use framehop::{FrameAddress, Module, Unwinder};
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
+use super::code::Code;
+use super::entries::{Entries, FramePointer};
 use super::tables::{Arch, Bytes, Tables};
 use super::x86;
 use crate::address::{Avma, IntervalMap, Mapping};
@@ -84,6 +86,13 @@ pub struct Frame {
     pub sp: u64,
 }
 
+impl Frame {
+    /// Where its tables are looked up: in the call that a caller's address lies behind.
+    fn lookup(self, is_sampled: bool) -> u64 {
+        if is_sampled { self.address.0 } else { self.address.0.wrapping_sub(1) }
+    }
+}
+
 /// The modules of a process at one time.
 #[derive(Clone)]
 pub struct Space {
@@ -101,8 +110,8 @@ struct Covered {
     ranges: Arc<[Range<u64>]>,
     /// By how much the mapping lies above them.
     slide: u64,
-    /// Of 32-bit files.
-    entries: Option<Arc<x86::Entries>>,
+    entries: Arc<Entries>,
+    code: Option<Code>,
 }
 
 /// What is known of the code at an address.
@@ -183,10 +192,14 @@ impl Space {
             return;
         }
         let is_x86 = matches!(self.unwinder, ArchUnwinder::X86);
-        let tables = tables.filter(|tables| tables.entries().is_some() == is_x86);
+        let tables = tables.filter(|tables| tables.is_x86() == is_x86);
         let slide = tables.map_or(0, |tables| tables.slide(mapping));
-        let covered =
-            |tables: &Tables| Covered { ranges: tables.covered(), slide, entries: tables.entries().cloned() };
+        let covered = |tables: &Tables| Covered {
+            ranges: tables.covered(),
+            slide,
+            entries: Arc::clone(tables.entries()),
+            code: tables.code().cloned(),
+        };
         self.known.replace(range.clone(), tables.map(covered));
         let Some(tables) = tables.filter(|_| !is_x86) else { return };
         let module = Module::new(String::new(), range, slide, tables.sections());
@@ -195,6 +208,11 @@ impl Space {
             ArchUnwinder::X86 => {}
             ArchUnwinder::Aarch64(unwinder) => unwinder.add_module(module),
         });
+    }
+
+    /// Bytes of a word on the stack.
+    fn word(&self) -> u64 {
+        if matches!(self.unwinder, ArchUnwinder::X86) { 4 } else { 8 }
     }
 
     fn coverage(&self, address: u64) -> Coverage {
@@ -206,11 +224,31 @@ impl Space {
         if is_covered { Coverage::Entry } else { Coverage::Gap }
     }
 
-    /// The rules of the 32-bit file that is mapped there, and how far above its own addresses.
-    fn entries(&self, address: u64) -> Option<(&x86::Entries, u64)> {
+    /// The tables of the file that is mapped there, and how far above its own addresses.
+    fn entries(&self, address: u64) -> Option<(&Entries, u64)> {
         let (_, covered) = self.known.find(address)?;
         let covered = covered.as_ref()?;
-        Some((covered.entries.as_deref()?, covered.slide))
+        Some((&covered.entries, covered.slide))
+    }
+
+    /// Whether an address that a frame pointer led to may be a caller: it must be code, and stand behind a call
+    /// where the file can be asked. Where it cannot, the file's tables must tell of the function.
+    fn is_caller(&self, address: u64) -> bool {
+        let is_code = || matches!(self.coverage(address.wrapping_sub(1)), Coverage::Entry | Coverage::Bare);
+        self.is_behind_call(address).unwrap_or_else(is_code)
+    }
+
+    /// Whether an address stands behind a call; `None` where its file cannot be asked.
+    fn is_behind_call(&self, address: u64) -> Option<bool> {
+        let (_, covered) = self.known.find(address.wrapping_sub(1))?;
+        let Covered { code, slide, .. } = covered.as_ref()?;
+        Some(code.as_ref()?.is_behind_call(address.wrapping_sub(*slide)))
+    }
+
+    /// What the frame-pointer register holds there; `None` where nothing is known of it.
+    fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
+        let (entries, slide) = self.entries(address)?;
+        entries.frame_pointer(address.wrapping_sub(slide))
     }
 }
 
@@ -224,12 +262,17 @@ pub struct Walker {
     seen: FxHashMap<u16, u64>,
     /// By space and address.
     coverage: FxHashMap<(u64, u64), Coverage>,
-    /// How many frame records the last walk passed; `None` if it reached the root, or lost the way.
-    frame_records: Option<usize>,
+    /// See [`Space::frame_pointer`]; by space and address.
+    frame_pointers: FxHashMap<(u64, u64), Option<FramePointer>>,
+    /// Where the frame records return to that the last walk passed, from the sampled frame pointer on.
+    records: Vec<u64>,
+    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or further
+    /// out.
+    leads_on: bool,
 }
 
-/// Addresses whose coverage is remembered.
-const MOST_COVERAGE: usize = 1 << 16;
+/// Addresses whose coverage, or whose frame pointer, is remembered.
+const MOST_REMEMBERED: usize = 1 << 16;
 
 impl fmt::Debug for Walker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -245,40 +288,108 @@ impl Default for Walker {
             x86: None,
             seen: FxHashMap::default(),
             coverage: FxHashMap::default(),
-            frame_records: None,
+            frame_pointers: FxHashMap::default(),
+            records: Vec::new(),
+            leads_on: false,
         }
     }
 }
 
 impl Walker {
-    /// Goes on where the last walk ended without reaching the root, with what the kernel found by frame
-    /// pointers: `recorded` is the process's part of its chain. What it found in frames that were walked is
-    /// known by the number of frame records that the walk has passed, beginning at the sampled frame pointer.
-    /// Whether anything was added.
+    /// Goes on where the last walk ended with the copy, with what the kernel found by frame pointers: `recorded`
+    /// is the process's part of its chain. Whether anything was added. A walk is never shortened or changed.
     ///
     /// ```text
-    ///   walked              compare  sort  run       run's frame lies beyond the copy
-    ///   by frame pointers   compare  sort       main  _start     sort has no record; 1 was passed, compare's
-    ///   together            compare  sort  run  main  _start
+    ///   frame   what the kernel found   record
+    ///   hash    hash, sampled           -                   it has none: the register is its caller's
+    ///   sort    sort                    sort's, in the copy the same caller at the same place as the walk's
+    ///   run     run                     run's, beyond it    from here on there is only the kernel's word
+    ///   -       main                    main's
+    ///   -       0x1234                                      no code: nothing more is believed
     /// ```
-    /// (A caller is missing between them where the outermost frame that was walked has no frame pointer.)
+    ///
+    /// The register may hold anything, and what the kernel makes of it may look like code. So a caller is
+    /// believed only if:
+    ///
+    /// * each record in the copy returns to a frame that the walk found, at the same stack pointer, and leads
+    ///   further out, until one lies outside the copy (where the stack was changed, on another);
+    /// * the tables agree: the function that the record is taken from keeps a frame pointer, or leaves the
+    ///   register to its caller, which then does (that one is missing between them). Where there are no tables
+    ///   the kernel is believed;
+    /// * the caller is code that a call returns to.
     pub fn complete(
-        &self,
+        &mut self,
         space: &Space,
         recorded: impl Iterator<Item = u64>,
         most: usize,
         chain: &mut Vec<Frame>,
     ) -> bool {
-        let Some(passed) = self.frame_records else { return false };
-        let walked = chain.len();
-        let is_code = |caller: &u64| {
-            let coverage = space.coverage(caller.wrapping_sub(1));
-            matches!(coverage, Coverage::Entry | Coverage::Bare)
-        };
-        let callers = recorded.skip(1 + passed).take_while(is_code);
-        let frame = |caller| Frame { address: Avma(caller), sp: 0 };
-        chain.extend(callers.take(most.saturating_sub(walked)).map(frame));
+        let (Some(outermost), true) = (chain.last(), self.leads_on) else { return false };
+        let (walked, mut innermost) = (chain.len(), outermost.lookup(chain.len() == 1));
+        let mut recorded = recorded.skip(1);
+        let agrees = |record: &u64| recorded.next().is_some_and(|caller| is_same(caller, *record));
+        if !self.records.iter().all(agrees) {
+            return false;
+        }
+        for caller in recorded.take(most.saturating_sub(walked)) {
+            let lookup = caller.wrapping_sub(1);
+            let is_vouched_for = match self.frame_pointer(space, innermost) {
+                Some(FramePointer::Own) | None => true,
+                Some(FramePointer::Callers) => {
+                    matches!(self.frame_pointer(space, lookup), Some(FramePointer::Own) | None)
+                }
+                Some(FramePointer::Other) => false,
+            };
+            if !is_vouched_for || !space.is_caller(caller) {
+                break;
+            }
+            chain.push(Frame { address: Avma(caller), sp: 0 });
+            innermost = lookup;
+        }
         chain.len() > walked
+    }
+
+    fn frame_pointer(&mut self, space: &Space, address: u64) -> Option<FramePointer> {
+        if self.frame_pointers.len() > MOST_REMEMBERED {
+            self.frame_pointers.clear();
+        }
+        let key = (space.generation, address);
+        *self.frame_pointers.entry(key).or_insert_with(|| space.frame_pointer(address))
+    }
+
+    /// Follows the frame records of a walk through its copy into `records`; whether they agree with it and lead
+    /// out of it. `end`: what the register holds in the outermost frame.
+    fn follow_records(
+        &mut self,
+        space: &Space,
+        from: u64,
+        end: u64,
+        chain: &[Frame],
+        copied: impl Fn(u64) -> Option<u64>,
+    ) -> bool {
+        self.records.clear();
+        let Some(outermost) = chain.last() else { return false };
+        let width = space.word();
+        let has_record_at_end = !matches!(space.unwinder, ArchUnwinder::Aarch64(_));
+        let mut walked = chain[1..].iter();
+        let mut at = from;
+        let record = |at: u64| copied(at).zip(copied(at.wrapping_add(width)));
+        while let Some((next, caller)) = record(at) {
+            let mut is_walked = |frame: &Frame| {
+                let is_place = !has_record_at_end || frame.sp == at.wrapping_add(2 * width);
+                is_place && is_same(frame.address.0, caller)
+            };
+            // A record that lies further out the walk has met, and did not believe.
+            let goes_out = next > at || record(next).is_none();
+            if at >= outermost.sp || !goes_out || !walked.any(&mut is_walked) {
+                return false;
+            }
+            self.records.push(caller);
+            at = next;
+        }
+        // The unwinder has followed the register, too, wherever the tables say something of it.
+        let is_known = self.frame_pointer(space, outermost.lookup(chain.len() == 1)).is_some();
+        !is_known || at == end
     }
 
     /// Unwinds one sample: the instruction pointer first, then return addresses, outwards. `stack` is what
@@ -298,17 +409,13 @@ impl Walker {
             *self = Self::default();
             self.seen.insert(space.generation as u16, space.generation);
         }
-        if self.coverage.len() > MOST_COVERAGE {
+        if self.coverage.len() > MOST_REMEMBERED {
             self.coverage.clear();
         }
-        let coverage = &mut self.coverage;
-        let mut coverage = |address: u64| {
-            let key = (space.generation, address);
-            *coverage.entry(key).or_insert_with(|| space.coverage(address))
-        };
+        let mut code = KnownCode { space, coverage: &mut self.coverage };
         let mut cut = false;
         let offset = |address: u64| address.checked_sub(registers.sp).and_then(|at| usize::try_from(at).ok());
-        let width = if matches!(space.unwinder, ArchUnwinder::X86) { 4 } else { 8 };
+        let width = space.word() as usize;
         let copied = |address: u64| {
             let at = offset(address)?;
             let mut word = [0; 8];
@@ -332,8 +439,7 @@ impl Walker {
                 }
                 let cache = &mut self.x86_64;
                 let caller = |frame, regs: &mut _| unwinder.unwind_frame(frame, regs, cache, &mut read);
-                let sp = UnwindRegsX86_64::sp;
-                let end = follow(registers.ip, &mut regs, sp, caller, &mut coverage, most, chain);
+                let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.bp())
             }
             ArchUnwinder::X86 => {
@@ -345,8 +451,7 @@ impl Walker {
                     let caller = x86::unwind_frame(entries, frame, regs, context, &mut read);
                     caller.map_err(|()| framehop::Error::DidNotAdvance)
                 };
-                let sp = |regs: &x86::Registers| regs.sp().into();
-                let end = follow(registers.ip, &mut regs, sp, caller, &mut coverage, most, chain);
+                let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp().into())
             }
             ArchUnwinder::Aarch64(unwinder) => {
@@ -356,16 +461,22 @@ impl Walker {
                     UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
                 let cache = &mut self.aarch64;
                 let caller = |frame, regs: &mut _| unwinder.unwind_frame(frame, regs, cache, &mut read);
-                let sp = UnwindRegsAarch64::sp;
-                let end = follow(registers.ip, &mut regs, sp, caller, &mut coverage, most, chain);
+                let end = follow(registers.ip, &mut regs, caller, &copied, &mut code, most, chain);
                 (end, regs.fp())
             }
         };
-        let is_short = matches!(failed, Outcome::Failed);
-        self.frame_records = if is_short { records_between(registers.fp, fp, copied) } else { None };
-        let last = chain.last().map_or(Avma::default(), |frame| frame.address);
-        // A caller's address is behind its call.
-        let looked_up = if chain.len() > 1 { last.0.wrapping_sub(1) } else { last.0 };
+        // Tables that never mention the frame pointer take the end of a stack that was switched to for the root.
+        let may_lead_on = match failed {
+            Outcome::Failed => true,
+            Outcome::Root => chain
+                .last()
+                .is_some_and(|last| self.frame_pointer(space, last.lookup(chain.len() == 1)).is_none()),
+            Outcome::Long => false,
+        };
+        self.leads_on = may_lead_on && self.follow_records(space, registers.fp, fp, chain, copied);
+        let last = chain.last().copied().unwrap_or_default();
+        let looked_up = last.lookup(chain.len() == 1);
+        let last = last.address;
         match failed {
             Outcome::Root => End::Root,
             Outcome::Long => End::Long,
@@ -405,39 +516,107 @@ enum Outcome {
     Long,
 }
 
+/// The code of a process, with what is remembered of it.
+struct KnownCode<'a> {
+    space: &'a Space,
+    /// See [`Walker`].
+    coverage: &'a mut FxHashMap<(u64, u64), Coverage>,
+}
+
+impl KnownCode<'_> {
+    fn coverage(&mut self, address: u64) -> Coverage {
+        let key = (self.space.generation, address);
+        *self.coverage.entry(key).or_insert_with(|| self.space.coverage(address))
+    }
+}
+
+/// The registers that an unwinder takes from frame to frame.
+trait FrameRegisters: Copy {
+    fn sp(self) -> u64;
+
+    /// Where the function returns to, and the caller's registers, if its frame is one word and it leaves the
+    /// frame pointer alone. `None` where no function is like that.
+    fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
+        let _ = copied;
+        None
+    }
+}
+
+impl FrameRegisters for UnwindRegsX86_64 {
+    fn sp(self) -> u64 {
+        Self::sp(&self)
+    }
+
+    /// As Python's trampolines are: `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`.
+    fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
+        let sp = Self::sp(&self);
+        let address = copied(sp.checked_add(8)?)?;
+        Some((address, Self::new(address, sp.checked_add(16)?, self.bp())))
+    }
+}
+
+impl FrameRegisters for UnwindRegsAarch64 {
+    fn sp(self) -> u64 {
+        Self::sp(&self)
+    }
+}
+
+impl FrameRegisters for x86::Registers {
+    fn sp(self) -> u64 {
+        Self::sp(&self).into()
+    }
+}
+
 /// Walks on as long as frames are believed.
 ///
 /// Where the tables have nothing to say the unwinder (`caller`) follows the frame pointer, which may hold
-/// anything: such a caller is believed if it lies in code, and where that code has tables, in theirs.
-fn follow<R>(
+/// anything: see [`Space::is_caller`]. If that leads nowhere, the function may do without one and have a small
+/// frame; then only what is known to stand behind a call is believed.
+fn follow<R: FrameRegisters>(
     ip: u64,
     regs: &mut R,
-    sp: impl Fn(&R) -> u64,
     mut caller: impl FnMut(FrameAddress, &mut R) -> Result<Option<u64>, framehop::Error>,
-    coverage: &mut impl FnMut(u64) -> Coverage,
+    copied: &impl Fn(u64) -> Option<u64>,
+    code: &mut KnownCode<'_>,
     most: usize,
     chain: &mut Vec<Frame>,
 ) -> Outcome {
     let mut frame = FrameAddress::InstructionPointer(ip);
-    let mut is_guess = false;
     loop {
         if chain.len() >= most {
             return Outcome::Long;
         }
         // A caller's address is behind its call.
-        let (address, here) = (frame.address(), coverage(frame.address_for_lookup()));
-        let is_caller = !chain.is_empty();
-        let is_believed = match here {
-            Coverage::Entry | Coverage::Bare => true,
-            Coverage::Gap => !is_guess,
-            Coverage::Nowhere => !is_guess && (FIRST_PAGES..USER_END).contains(&address),
-        };
-        if is_caller && !is_believed {
+        let (address, here) = (frame.address(), code.coverage(frame.address_for_lookup()));
+        let is_address = here != Coverage::Nowhere || (FIRST_PAGES..USER_END).contains(&address);
+        if !chain.is_empty() && !is_address {
             return Outcome::Failed;
         }
-        chain.push(Frame { address: Avma(address), sp: sp(regs) });
-        is_guess = here != Coverage::Entry;
-        frame = match caller(frame, regs) {
+        chain.push(Frame { address: Avma(address), sp: regs.sp() });
+        let before = *regs;
+        let mut next = caller(frame, regs);
+        let is_good = |next: &Result<Option<u64>, _>| matches!(next, Ok(Some(address)) if code.space.is_caller(*address));
+        if here == Coverage::Gap && chain.len() == 1 && !is_good(&next) {
+            // It was not just called: it may have its frame pointer.
+            *regs = before;
+            let as_caller = FrameAddress::from_return_address(ip.saturating_add(1));
+            next = as_caller.map_or(next, |frame| caller(frame, regs));
+        }
+        if here != Coverage::Entry && !is_good(&next) {
+            let other = before.behind_small_frame(copied);
+            match other.filter(|(address, _)| code.space.is_behind_call(*address) == Some(true)) {
+                Some((address, registers)) => {
+                    *regs = registers;
+                    next = Ok(Some(address));
+                }
+                None if matches!(next, Ok(Some(_))) => {
+                    *regs = before;
+                    return Outcome::Failed;
+                }
+                None => {}
+            }
+        }
+        frame = match next {
             // A null return address is how several start files end the stack.
             Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
             Ok(Some(address)) => match FrameAddress::from_return_address(address) {
@@ -449,21 +628,14 @@ fn follow<R>(
     }
 }
 
-/// Longest chain of frame records that is followed.
-const MOST_RECORDS: usize = 1024;
-
-/// How many frame records (a frame pointer and, behind it, the return address) lie on the way from one frame
-/// pointer to another; `None` where no way through the copy leads there.
-fn records_between(from: u64, to: u64, copied: impl Fn(u64) -> Option<u64>) -> Option<usize> {
-    let mut at = from;
-    for passed in 0..MOST_RECORDS {
-        if at == to {
-            return Some(passed);
-        }
-        at = copied(at).filter(|next| *next > at)?;
-    }
-    None
+/// Whether two addresses are the same code: arm64 signs return addresses in the bits that no address needs, and
+/// the kernel takes the signature off.
+fn is_same(one: u64, other: u64) -> bool {
+    (one ^ other) & ADDRESS_BITS == 0
 }
+
+/// The bits of an address in a process of arm64 that are never signed.
+const ADDRESS_BITS: u64 = (1 << 48) - 1;
 
 /// Below, nothing can be mapped; from [`USER_END`] on nothing of a process is, whatever the page tables.
 const FIRST_PAGES: u64 = 1 << 16;
@@ -587,6 +759,105 @@ mod tests {
         // Nowhere, in nothing's address space, on the stack, and in a file where no function is.
         for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
             assert_eq!(callers(address), (None, End::NoTables(Avma(bare + 0x1234))), "{address:x}");
+        }
+    }
+
+    #[test]
+    fn what_a_frame_pointer_leads_to_stands_behind_a_call() {
+        let program = std::fs::read("/proc/self/exe").unwrap();
+        let tables = Tables::read(&program, None).unwrap().with_program(std::sync::Arc::new(program.clone()));
+        let (bare, covered) = (0x40_0000u64, 0x7f00_0000_0000u64);
+        let mut space = Space::new(Arch::X86_64);
+        space.add(&Mapping { start: Avma(bare), len: 0x1_0000, offset: FileOffset(0) }, None);
+        let mapping = Mapping { start: Avma(covered), len: program.len() as u64, offset: FileOffset(0) };
+        space.add(&mapping, Some(&tables));
+        let code = tables.covered().iter().map(|range| range.end - range.start).max().unwrap();
+        let code = tables.covered().iter().find(|range| range.end - range.start == code).unwrap().clone();
+        let slide = tables.slide(&mapping);
+        let find = |is_call| {
+            let mut addresses = (code.start + 16..code.end).map(|address| address + slide);
+            addresses.find(|address| space.is_behind_call(*address) == Some(is_call)).unwrap()
+        };
+        let (call, other) = (find(true), find(false));
+        let sp = 0x7ffe_0000u64;
+        // A frame pointer to the third word, or none; words on the stack.
+        let callers = |fp: u64, words: [u64; 5]| {
+            let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let registers = Registers { ip: bare, sp, fp, ..Registers::default() };
+            let mut chain = Vec::new();
+            Walker::default().walk(&space, &registers, &stack, 2, &mut chain);
+            chain.get(1).map(|caller| (caller.address.0, caller.sp - sp))
+        };
+        let fp = sp + 16;
+        assert_eq!(callers(fp, [0, 0, 0, call, 0]), Some((call, 32)));
+        assert_eq!(callers(fp, [0, 0, 0, other, 0]), None);
+        // One word, then where it returns to: without a frame pointer, or with one that leads nowhere.
+        for fp in [0, 0x5500_0000, fp] {
+            assert_eq!(callers(fp, [0, call, 0, other, 0]), Some((call, 16)), "{fp:x}");
+            assert_eq!(callers(fp, [call, other, call, other, 0]), None, "{fp:x}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_found_is_believed_only_where_it_agrees_with_the_walk() {
+        let sp = 0x7ffe_0000u64;
+        let mut space = Space::new(Arch::X86_64);
+        space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
+        let (ip, first, second) = (0x40_0010, 0x40_1234, 0x40_2345);
+        // Two frame records; the second leads out of the copy.
+        let words: [u64; 6] = [0, 0, sp + 32, first, sp + 8000, second];
+        let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let registers = Registers { ip, sp, fp: sp + 16, ..Registers::default() };
+        let (mut walker, mut chain) = (Walker::default(), Vec::new());
+        let mut after = |recorded: &[u64]| {
+            walker.walk(&space, &registers, &stack, 99, &mut chain);
+            assert_eq!(addresses(&chain), [ip, first, second]);
+            walker.complete(&space, recorded.iter().copied(), 99, &mut chain);
+            addresses(&chain)[3..].to_vec()
+        };
+        assert_eq!(after(&[ip, first, second, 0x40_3456, 0x40_4567]), [0x40_3456, 0x40_4567]);
+        // Of another moment; one too many (a kernel that looks at the word on the stack, too); too short.
+        assert!(after(&[ip, first, 0x40_9999, 0x40_3456]).is_empty());
+        assert!(after(&[ip, 0x40_0100, first, second, 0x40_3456]).is_empty());
+        assert!(after(&[ip, first]).is_empty());
+    }
+
+    proptest::proptest! {
+        /// Whatever lies on the stack and in registers, and whatever the kernel made of it: what the walk found
+        /// stays as it is, and what is added is code.
+        #[test]
+        fn a_walk_is_never_shortened_or_changed(
+            words in proptest::collection::vec((0usize..6, 0u64..0x40), 0..64),
+            recorded in proptest::collection::vec((0usize..6, 0u64..0x40), 0..64),
+            (fp, ip) in ((0usize..6, 0u64..0x40), (0usize..6, 0u64..0x40)),
+            most in 1usize..40,
+        ) {
+            static TABLES: std::sync::OnceLock<(u64, Tables)> = std::sync::OnceLock::new();
+            let (len, tables) = TABLES.get_or_init(|| {
+                let program = std::fs::read("/proc/self/exe").unwrap();
+                (program.len() as u64, Tables::read(&program, None).unwrap())
+            });
+            let (bare, covered, sp) = (0x40_0000u64, 0x7f00_0000_0000u64, 0x7ffe_0000u64);
+            let mut space = Space::new(Arch::X86_64);
+            space.add(&Mapping { start: Avma(bare), len: 0x1_0000, offset: FileOffset(0) }, None);
+            let mapping = Mapping { start: Avma(covered), len: *len, offset: FileOffset(0) };
+            space.add(&mapping, Some(tables));
+            let entry = tables.covered()[0].start + tables.slide(&mapping);
+            // Of each kind: code with tables and without, the stack, memory that is none, small numbers.
+            let value = |(kind, at): (usize, u64)| {
+                [entry + at, bare + at * 16, sp + at * 8, sp + at * 4096, covered + at, at][kind]
+            };
+            let stack: Vec<u8> = words.iter().flat_map(|word| value(*word).to_le_bytes()).collect();
+            let recorded: Vec<u64> = recorded.into_iter().map(value).collect();
+            let registers = Registers { ip: value(ip), sp, fp: value(fp), ..Registers::default() };
+            let (mut walker, mut chain) = (Walker::default(), Vec::new());
+            walker.walk(&space, &registers, &stack, most, &mut chain);
+            let walked = chain.clone();
+            let is_longer = walker.complete(&space, recorded.into_iter(), most, &mut chain);
+            proptest::prop_assert!(chain.starts_with(&walked) && chain.len() <= most);
+            proptest::prop_assert_eq!(is_longer, chain.len() > walked.len());
+            let added = &chain[walked.len()..];
+            proptest::prop_assert!(added.iter().all(|frame| space.is_caller(frame.address.0)));
         }
     }
 

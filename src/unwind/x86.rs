@@ -7,13 +7,13 @@
 //! What framehop does for 64 bits is done for 32: where a file has no tables the frame pointer is followed;
 //! in the gaps of one that has, a sampled function has just been called, and others have a frame pointer.
 
-use std::sync::Arc;
-
 use framehop::FrameAddress;
 use gimli::{
-    BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, EvaluationResult, Expression, LittleEndian,
-    RegisterRule, UnwindContext, UnwindSection, Value, X86,
+    CfaRule, EndianSlice, EvaluationResult, Expression, LittleEndian, RegisterRule, UnwindContext,
+    UnwindSection, Value, X86,
 };
+
+use super::entries::{Entries, debug_frame, eh_frame};
 
 /// Operations of an expression beyond which it is not believed; real ones have three or so.
 const MOST_OPERATIONS: u32 = 1000;
@@ -72,16 +72,6 @@ impl Registers {
     }
 }
 
-/// A file's tables, by function.
-#[derive(Debug)]
-pub(super) struct Entries {
-    pub(super) eh_frame: Option<Arc<[u8]>>,
-    pub(super) debug_frame: Option<Arc<[u8]>>,
-    pub(super) bases: BaseAddresses,
-    /// Where each function begins, and the place of its entry; by start.
-    pub(super) functions: Vec<(u64, usize)>,
-}
-
 /// Goes to the caller; where that returns to, `None` at the root. `entries` are those of the file that the
 /// address lies in, with what its mapping lies above the file's own addresses.
 ///
@@ -133,13 +123,14 @@ impl Entries {
         context: &mut UnwindContext<usize>,
         read: &mut impl FnMut(u64) -> Result<u64, ()>,
     ) -> Result<Found, ()> {
-        let before = self.functions.partition_point(|(start, _)| *start <= address);
-        let Some(&(_, place)) = before.checked_sub(1).and_then(|last| self.functions.get(last)) else {
-            return Ok(Found::Gap);
-        };
+        let Some(place) = self.index.place(address) else { return Ok(Found::Gap) };
         match (&self.eh_frame, &self.debug_frame) {
-            (Some(bytes), _) => self.by_rules(&eh_frame(bytes), place, address, registers, context, read),
-            (_, Some(bytes)) => self.by_rules(&debug_frame(bytes), place, address, registers, context, read),
+            (Some(bytes), _) => {
+                self.by_rules(&eh_frame(bytes, self.arch), place, address, registers, context, read)
+            }
+            (_, Some(bytes)) => {
+                self.by_rules(&debug_frame(bytes, self.arch), place, address, registers, context, read)
+            }
             _ => Ok(Found::Gap),
         }
     }
@@ -210,20 +201,6 @@ impl Entries {
     }
 }
 
-/// `.eh_frame` of 32-bit files.
-pub(super) fn eh_frame(bytes: &[u8]) -> EhFrame<EndianSlice<'_, LittleEndian>> {
-    let mut section = EhFrame::new(bytes, LittleEndian);
-    section.set_address_size(4);
-    section
-}
-
-/// `.debug_frame` of 32-bit files.
-pub(super) fn debug_frame(bytes: &[u8]) -> DebugFrame<EndianSlice<'_, LittleEndian>> {
-    let mut section = DebugFrame::new(bytes, LittleEndian);
-    section.set_address_size(4);
-    section
-}
-
 /// An expression's value. `initial` is what it begins with.
 fn evaluate(
     expression: Expression<EndianSlice<'_, LittleEndian>>,
@@ -258,6 +235,8 @@ fn evaluate(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unwind::Arch;
+    use crate::unwind::entries::Index;
 
     /// A function as gcc makes them, at 0x1000, and one at 0x1100 that nobody calls.
     ///
@@ -291,10 +270,15 @@ mod tests {
     }
 
     fn entries(section: Vec<u8>) -> Entries {
+        let functions = functions(&section);
+        entries_of(section, functions)
+    }
+
+    /// Where they begin, and their entries' places.
+    fn functions(section: &[u8]) -> Vec<(u64, usize)> {
         let length = |at: usize| 4 + u32::from_le_bytes(section[at..at + 4].try_into().unwrap()) as usize;
         let first = length(0);
-        let functions = vec![(0x1000, first), (0x1100, first + length(first))];
-        Entries { functions, ..entries_of(section) }
+        vec![(0x1000, first), (0x1100, first + length(first))]
     }
 
     const SP: u32 = 0xffff_d000;
@@ -366,13 +350,13 @@ mod tests {
     #[test]
     fn hostile_rules_end_the_walk() {
         let whole = section();
-        let known = entries(whole.clone()).functions;
+        let known = functions(&whole);
         let mut ends = 0;
         for at in 0..whole.len() {
             for value in [0, 1, 4, 0x0f, 0x10, 0x2f, 0x7f, 0x80, 0xc3, 0xff] {
                 let mut changed = whole.clone();
                 changed[at] = value;
-                let entries = Entries { functions: known.clone(), ..entries_of(changed) };
+                let entries = entries_of(changed, known.clone());
                 for address in [0x1000, 0x1003, 0x1010, 0x1020, 0x1030, 0x1100] {
                     ends += usize::from(caller(Some(&entries), mapped(address), SP + 8).is_err());
                 }
@@ -381,14 +365,20 @@ mod tests {
         assert!(ends > 0);
         // Places that are none.
         let functions = vec![(0, 0), (0x1000, usize::MAX), (0x1100, whole.len())];
-        let entries = Entries { functions, ..entries_of(whole) };
+        let entries = entries_of(whole, functions);
         for address in [5, 0x1000, 0x1100] {
             assert!(caller(Some(&entries), mapped(address), SP + 8).is_err(), "{address:x}");
         }
     }
 
-    fn entries_of(section: Vec<u8>) -> Entries {
-        let (debug_frame, bases) = (Some(section.into()), BaseAddresses::default());
-        Entries { eh_frame: None, debug_frame, bases, functions: Vec::new() }
+    fn entries_of(section: Vec<u8>, functions: Vec<(u64, usize)>) -> Entries {
+        Entries {
+            arch: Arch::X86,
+            eh_frame: None,
+            debug_frame: Some(section.into()),
+            bases: gimli::BaseAddresses::default(),
+            index: Index::List(functions),
+            tell_frame_pointers: true,
+        }
     }
 }

@@ -155,6 +155,7 @@ const ROOTS: &[&str] = &[
     "runtime.goexit",
     "runtime.mstart",
     "runtime.rt0_go",
+    "runtime.clone",
     "ret_from_fork",
     "ret_from_fork_asm",
     "secondary_startup_64",

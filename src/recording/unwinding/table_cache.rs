@@ -127,7 +127,10 @@ fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::Module)> {
         while let Ok((number, module)) = taken.recv() {
             let found = locate::locate(&module, &options);
             let debug = found.debug.as_deref();
-            let tables = found.binary.as_ref().and_then(|binary| Tables::read(binary, debug));
+            let tables = found
+                .binary
+                .as_ref()
+                .and_then(|binary| Some(Tables::read(binary, debug)?.with_program(Arc::new(binary.clone()))));
             let mut known = shared.lock();
             known.bytes += tables.as_ref().map_or(0, Tables::bytes);
             known.slots.insert(number, Slot::Read(tables.map(Arc::new)));

@@ -147,6 +147,131 @@ fn copies_and_frame_pointers_complete_each_other() {
     assert_eq!(whole, [true, false, true, false, true, true]);
 }
 
+/// `main` keeps 200 KB on the stack, a list whose nodes look like frame records: the next node, then code. `visit`
+/// needs the frame-pointer register for its way through it.
+const LIST: &str = r#"
+#include <cstddef>
+struct Node { Node *next; int (*work)(int); };
+volatile int sink;
+__attribute__((noinline)) int work(int n) { for (int i = 0; i < n; i++) sink = sink + i * 7; return sink; }
+__attribute__((noinline)) int other(int n) { return work(n) + 1; }
+__attribute__((noinline)) int visit(Node *first, int n) {
+    int sum = 0;
+    for (Node *at = first; at; at = at->next) {
+        register Node *in_register asm("rbp") = at;
+        asm volatile("" : "+r"(in_register));
+        sum += in_register->work(n);
+        asm volatile("" : "+r"(in_register));
+    }
+    return sum;
+}
+int main() {
+    Node nodes[12800];
+    for (size_t i = 0; i < 12800; i++) nodes[i] = { i + 1 < 12800 ? &nodes[i + 1] : nullptr, i % 3 ? work : other };
+    return visit(nodes, 30000) == 42;
+}
+"#;
+
+/// A copy of a recording in which the kernel's way by frame pointers leads nowhere: what is left is DWARF's.
+fn without_frame_pointers(file: &Path, to: &Path) {
+    let mut bytes = std::fs::read(file).expect("a recording");
+    let word =
+        |bytes: &[u8], at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let (attr, data) = (word(&bytes, 24) as usize, word(&bytes, 40) as usize);
+    let sample_type = word(&bytes, attr + 24);
+    let (callchain, read) = (1u64 << 5, 1u64 << 4);
+    assert_eq!(sample_type & (callchain | read), callchain, "{sample_type:x}");
+    // One word each: ip, tid, time, addr, id, cpu, period, stream id, identifier.
+    let front = (sample_type & 0x1_03cf).count_ones() as usize;
+    let end = data + word(&bytes, 48) as usize;
+    let mut record = data;
+    while record < end {
+        let size = u16::from_ne_bytes([bytes[record + 6], bytes[record + 7]]) as usize;
+        if bytes[record..record + 4] == 9u32.to_ne_bytes() {
+            let chain = record + 8 + 8 * front;
+            let words = (1..=word(&bytes, chain) as usize).map(|index| chain + 8 * index);
+            let user = words.skip_while(|at| word(&bytes, *at) != -512i64 as u64).skip(1);
+            user.collect::<Vec<_>>().into_iter().for_each(|at| bytes[at..at + 8].fill(0));
+        }
+        record += size;
+    }
+    std::fs::write(to, bytes).expect("room");
+}
+
+#[test]
+fn what_frame_pointers_lead_to_never_takes_the_place_of_what_dwarf_found() {
+    if !ready() || !kit::need_program("g++") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, program) = (lab.path("list.cpp"), lab.path("list"));
+    std::fs::write(&source, LIST).expect("a source");
+    let options = ["-O1", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
+    assert!(
+        Command::new("g++").args(options).args([&program, &source]).status().expect("g++ starts").success()
+    );
+    let work = [program.to_str().expect("UTF-8")];
+    for when in ["live", "deferred"] {
+        let file = lab.path(when);
+        let options = ["-e", "cpu-clock:u", "--call-graph", "auto,65528", "-F", "2000", "--unwind", when];
+        record(&file, &options, &work).expect(0).says(&["none lost"]);
+        let stacks = chains_of(&file, "visit", &["--no-inline"]);
+        let is_whole = |chain: &&Vec<String>| {
+            let functions: Vec<&str> =
+                chain.iter().map(|name| name.split('(').next().unwrap_or(name)).collect();
+            ["work visit main", "work other visit main", "other visit main", "visit main"]
+                .contains(&functions.join(" ").as_str())
+        };
+        let broken: Vec<_> = stacks.iter().filter(|chain| !is_whole(chain)).take(3).collect();
+        assert!(stacks.len() > 100 && broken.is_empty(), "{when}: {} {broken:?}", stacks.len());
+    }
+    // The same copies without frame pointers: the same stacks, or shorter ones.
+    let (auto, dwarf) = (lab.path("deferred"), lab.path("dwarf"));
+    without_frame_pointers(&auto, &dwarf);
+    let [auto, dwarf] = [auto, dwarf].map(|file| chains_of(&file, "", &[]));
+    assert!(
+        auto.len() == dwarf.len() && auto.iter().zip(&dwarf).all(|(auto, dwarf)| auto.starts_with(dwarf))
+    );
+}
+
+/// Goes 80 calls deep, far beyond a copy of 8 KiB. Go's tables never say where the frame pointer is.
+const DEEP_GO: &str = r#"
+package main
+//go:noinline
+func leaf(n int) int { s := 0; for i := 0; i < 100000; i++ { s += i * n % 7 }; return s }
+//go:noinline
+func level(d int) int { var b [60]int; b[d%60] = d; if d == 0 { return leaf(d) + b[0] }; return level(d-1) + b[d%60] }
+func main() { s := 0; for i := 0; i < 2000; i++ { s += level(80) }; if s == 42 { panic(s) } }
+"#;
+
+#[test]
+fn frame_pointers_go_on_exactly_where_the_copy_ends() {
+    if !ready() || !kit::need_program("go") {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, program, file) = (lab.path("deep.go"), lab.path("deepgo"), lab.path("file"));
+    std::fs::write(&source, DEEP_GO).expect("a source");
+    let mut go = Command::new("go");
+    go.args(["build", "-o"])
+        .args([&program, &source])
+        .env("GO111MODULE", "off")
+        .env("GOCACHE", lab.path("cache"));
+    assert!(go.status().expect("go starts").success());
+    let options = ["-e", "cpu-clock:u", "--call-graph", "auto,8192", "--no-join", "-F", "1000"];
+    record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0);
+    let stacks = chains_of(&file, "main.leaf", &["--no-join"]);
+    let levels = |chain: &Vec<String>| chain.iter().filter(|name| *name == "main.level").count();
+    // A function that is just being entered has no frame record yet: the kernel passes over its caller.
+    let exact = stacks.iter().filter(|chain| levels(chain) == 81).count();
+    let longest = stacks.iter().map(levels).max();
+    assert!(
+        longest == Some(81) && exact * 100 > stacks.len() * 95,
+        "{exact} of {}, {longest:?}",
+        stacks.len()
+    );
+}
+
 /// Touches a page nobody has touched at each level of a recursion of 24 KiB, going down and coming back, in leaves
 /// that differ: one page fault each, so that what is sampled, and where, is the same in each run.
 const DEEP: &str = r#"
@@ -171,16 +296,22 @@ int main(void) {
 }
 "#;
 
-/// The functions of each sample from `main` on, by pmc's `script`.
+/// The functions of each sample with `level` in it, by pmc's `script`.
 #[track_caller]
 fn chains(file: &Path, more: &[&str]) -> Vec<Vec<String>> {
+    chains_of(file, "level", more)
+}
+
+/// The functions of each sample with this one in it, innermost first, by pmc's `script`.
+#[track_caller]
+fn chains_of(file: &Path, function: &str, more: &[&str]) -> Vec<Vec<String>> {
     let mut pmc = kit::pmc();
     pmc.args(["script", "-F", "ip,sym"]).args(more).arg("-i").arg(file);
     let run: kit::Ran = pmc.output().expect("pmc starts").into();
     let stdout = run.expect(0).stdout;
-    let function = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
-    let chain = |sample: &str| sample.lines().map(function).collect::<Vec<_>>();
-    let of_ours = |chain: &Vec<String>| chain.iter().any(|name| name.starts_with("level"));
+    let name = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let chain = |sample: &str| sample.trim().lines().map(name).collect::<Vec<_>>();
+    let of_ours = |chain: &Vec<String>| chain.iter().any(|name| name.starts_with(function));
     stdout.split("\n\n").map(chain).filter(of_ours).collect()
 }
 
