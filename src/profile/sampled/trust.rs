@@ -88,7 +88,10 @@ fn are_many_cut_off(quality: &DataQuality) -> bool {
 
 fn summary(quality: &DataQuality) -> String {
     let lost = quality.lost_samples.max(quality.lost_records);
-    let mut parts = vec![format!("{} samples", thousands(quality.samples)), losses(quality.samples, lost, quality.is_damaged)];
+    let mut parts = vec![
+        format!("{} samples", thousands(quality.samples)),
+        losses(quality.samples, lost, quality.is_damaged),
+    ];
     if quality.throttled > 0 {
         parts.push(format!("throttled {} times", thousands(quality.throttled)));
     }
