@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::sys::descriptor;
+use crate::sys::{descriptor, errno};
 
 pub use warning::{RingLimit, Warning};
 
@@ -143,7 +143,7 @@ impl Error {
             return Self { quiet: true, ..Self::new("").exit(Exit::Done) };
         }
         if kernel.kind() == io::ErrorKind::NotConnected && descriptor::stdout_was_closed() {
-            let closed = Self::io(format!("writing {what}"), rustix::io::Errno::BADF);
+            let closed = Self::io(format!("writing {what}"), io::Error::from_raw_os_error(errno::EBADF));
             return closed.why("standard output is closed");
         }
         let full = matches!(kernel.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);

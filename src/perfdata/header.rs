@@ -8,21 +8,10 @@
 //! Source: `tools/perf/util/header.h`.
 
 use super::Error;
+use super::magic::{FOREIGN, MAGIC, OLD};
 use super::source::Source;
 use crate::abi::Attr;
 use crate::record::{Cursor, attr};
-
-/// The magic number, as it lies in a file of a machine with our byte order.
-pub(super) const MAGIC: [u8; 8] = *b"PERFILE2";
-/// The same from the others.
-const FOREIGN: [u8; 8] = *b"2ELIFREP";
-/// The one before Linux 2.6.36, the same in either byte order; what follows has not changed since.
-const OLD: [u8; 8] = *b"PERFFILE";
-
-/// Whether a recording may begin so.
-pub(super) fn is_magic(bytes: &[u8]) -> bool {
-    [MAGIC, FOREIGN, OLD].iter().any(|magic| bytes == magic)
-}
 
 /// Bytes of the header in file form.
 pub(super) const FILE_HEADER: u64 = 104;

@@ -17,6 +17,7 @@ mod event;
 mod expand;
 pub mod feature;
 mod header;
+mod magic;
 mod reader;
 mod scan;
 mod source;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, OFlags};
 
 use super::Error;
-use super::header::is_magic;
+use super::magic::is_magic;
 
 /// Unpacked bytes allowed for each packed one: recordings compress 5 to 100 times, gzip at most 1,032 times.
 const RATIO: u64 = 1_100;

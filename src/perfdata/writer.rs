@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 
 use self::compress::Compressor;
 use super::feature::{Compression, Feature, Features};
-use super::header::{FILE_HEADER, MAGIC, PIPE_HEADER};
+use super::header::{FILE_HEADER, PIPE_HEADER};
+use super::magic::MAGIC;
 use super::{Error, Form, RecordedEvent};
 use crate::error::say;
 use crate::record::{attr, kind};
@@ -99,7 +100,8 @@ impl Writer {
     }
 
     /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take
-    /// the pipe form. Links are followed as [`output_file`] says. `features` are what is known at the start: they are written now, as records.
+    /// the pipe form. Links are followed as [`output_file`] says. `features` are what is known at the start:
+    /// they are written now, as records.
     ///
     /// # Errors
     /// When the file cannot be made or its header not be written.

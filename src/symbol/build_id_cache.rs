@@ -10,9 +10,10 @@
 //!   CACHE/[kernel.kallsyms]/abcdef…/kallsyms      the kernel's list of functions
 //!   CACHE/[vdso]/abcdef…/vdso
 //! ```
-//! Files that only we and root can write are hard links where the cache is on the same file system. Others are
-//! copied, with their holes: their owner could change what is kept. A program that is installed anew is another file; one that is overwritten where it stands changes
-//! in the cache, too, and is told by its build-id.
+//! Files that only we and root can write are hard links where the cache is on the same file system. Others
+//! are copied, with their holes: their owner could change what is kept. A program that is installed anew is
+//! another file; one that is overwritten where it stands changes in the cache, too, and is told by its
+//! build-id.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -4,12 +4,12 @@
 //! device, whose `open` would block for ever.
 //!
 //! **Files are mapped, and a file that shrinks is survived.** Any user can shorten his own library while
-//! root's pmc reads it, and a rebuild shortens one's own. The kernel then answers a read of the lost pages with
-//! SIGBUS, which ends a process that does not handle it. Reading copies with `pread` would avoid the signal,
-//! but a browser's debug file has gigabytes of which a report touches megabytes, and the choice "map this
-//! one, copy that one" would have to be right about owners, modes, links and namespaces each time. So one
-//! rule covers all files: the handler below puts zeros in the place of the lost pages, and the map remembers
-//! that it [was cut](FileMap::is_cut), so that the reader can say why names are missing.
+//! root's pmc reads it, and a rebuild shortens one's own. The kernel then answers a read of the lost pages
+//! with SIGBUS, which ends a process that does not handle it. Reading copies with `pread` would avoid the
+//! signal, but a browser's debug file has gigabytes of which a report touches megabytes, and the choice
+//! "map this one, copy that one" would have to be right about owners, modes, links and namespaces each
+//! time. So one rule covers all files: the handler below puts zeros in the place of the lost pages, and the
+//! map remembers that it [was cut](FileMap::is_cut), so that the reader can say why names are missing.
 //!
 //! ```text
 //!   file      |........|  cut here

@@ -1,9 +1,9 @@
 //! Opening files to write, where other users may have put something first.
 //!
-//! Receives a path that was typed, or the default; hands on what [stands](Standing) there, and files to write.
-//! In a folder that others can write, a name can lead anywhere: a link to a file of root's, a pipe that somebody
-//! reads. So a file is new (`O_EXCL`) and takes its place by `rename(2)`, or is our own already. Links are followed
-//! one at a time, and only those that nobody else can have made.
+//! Receives a path that was typed, or the default; hands on what [stands](Standing) there, and files to
+//! write. In a folder that others can write, a name can lead anywhere: a link to a file of root's, a pipe
+//! that another user reads. So a file is new (`O_EXCL`) and takes its place by `rename(2)`, or is our own
+//! already. Links are followed one at a time, and only those that no other user can have made.
 //!
 //! ```text
 //!   perf.data -> /big/disk/x    ours, root's, or in a folder that only we can write: followed

@@ -27,8 +27,8 @@ use super::Message;
 use super::answer::AnswerFilter;
 use crate::terminal::Stream;
 
-/// Where frames go. Never dropped: ratatui prints to stderr where it cannot show the cursor again, which panics
-/// where the terminal has gone. [`give_back`] shows the cursor.
+/// Where frames go. Never dropped: ratatui prints to stderr where it cannot show the cursor again, which
+/// panics where the terminal has gone. [`give_back`] shows the cursor.
 pub(super) type Out = ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>;
 
 /// Whether the terminal is ours at the moment.

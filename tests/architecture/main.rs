@@ -120,7 +120,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("symbol", &["session", "sys", "abi", "error", "text", "address", "sort"]),
     ("unwind", &["abi", "record", "address"]),
     ("session", &["perfdata", "record", "abi", "address"]),
-    ("perfdata", &["record", "abi", "error", "units", "sort"]),
+    // Files are opened where others may have put something: `sys` knows how.
+    ("perfdata", &["sys", "record", "abi", "error", "units", "sort"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
     ("sys", &["abi"]),
     // For tests only.
@@ -177,11 +178,11 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "config",
         ],
     ),
+    ("std::process", &["main", "command", "recording", "persistent", "counter", "symbol", "error", "sys"]),
     (
-        "std::process",
-        &["main", "command", "recording", "persistent", "counter", "symbol", "perfdata", "error", "sys"],
+        "std::thread",
+        &["command", "holder", "tui", "recording", "analysis", "persistent", "counter", "session", "sys"],
     ),
-    ("std::thread", &["command", "holder", "tui", "recording", "analysis", "persistent", "counter"]),
     (
         "std::env",
         &[

@@ -59,7 +59,15 @@ impl Scene {
 
     fn nobody(&self, script: &str) -> Attacker {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script]);
+        command.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--pdeathsig=KILL",
+            "sh",
+            "-c",
+            script,
+        ]);
         command.current_dir(self.folder.path()).process_group(0);
         Attacker(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }

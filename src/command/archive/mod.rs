@@ -115,8 +115,8 @@ fn unpack(archive: &Path, cache: &BuildIdCache) -> Result<()> {
     unpacked
 }
 
-/// Makes an archive that only its owner reads: the kernel's addresses may be in it. It is there whole or not at
-/// all.
+/// Makes an archive that only its owner reads: the kernel's addresses may be in it. It is there whole or not
+/// at all.
 fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     let failed = |error| Error::io(format!("creating {}", archive.display()), error);
     let new = Replacement::new(&output_file::look(archive).map_err(failed)?.path);
