@@ -426,8 +426,8 @@ impl SampleSelection {
     }
 }
 
-/// A filter, whether it is set, the field of samples that it needs (`PERF_SAMPLE_*`), what that field holds, and
-/// the option that records it.
+/// A filter's option, whether it is set, the field of samples that it needs (`PERF_SAMPLE_*`), what that
+/// field holds, and what to do about it.
 type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
 
 impl SampleSelection {

@@ -81,8 +81,9 @@ fn dumps_are_perfs() {
     dumps_agree(&file, &["script", "-G", "-F", "time,event", "--dump-unsorted-raw-trace"]);
 }
 
+/// The dump of a damaged file.
 fn dump(file: &Path) -> Ran {
-    kit::run(&["report", "-D", "-i", file.to_str().unwrap()]).expect(0)
+    kit::run(&["report", "-D", "-i", file.to_str().unwrap()]).expect(1)
 }
 
 #[test]
