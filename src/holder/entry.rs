@@ -48,8 +48,8 @@ pub(super) struct HeldEvent {
 }
 
 impl HeldEvent {
-    /// Opens it; it counts once it is [started](Self::start). `since` is now, in seconds since 1970. An event of
-    /// a device or a package that can only be counted is counted.
+    /// Opens it; it counts once it is [started](Self::start). `since` is now, in seconds since 1970. An event
+    /// of a device or a package that can only be counted is counted.
     pub(super) fn open(host: &Host, definition: Definition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };

@@ -96,8 +96,8 @@ impl Host {
         std::fs::read(self.path("/proc/kallsyms")).ok().filter(|text| !text.is_empty())
     }
 
-    /// Online CPUs: those of `/sys/devices/system/cpu/online`, or of `/proc/stat` where `/sys` is not mounted;
-    /// empty where both are missing.
+    /// Online CPUs: those of `/sys/devices/system/cpu/online`, or of `/proc/stat` where `/sys` is not
+    /// mounted; empty where both are missing.
     pub fn online_cpus(&self) -> CpuList {
         let listed = self.text("/sys/devices/system/cpu/online").and_then(|text| text.parse().ok());
         listed.unwrap_or_else(|| {

@@ -382,9 +382,9 @@ impl History {
         self.forget_versions(before)
     }
 
-    /// Bounds the memory of all versions of address spaces. A hostile recording can make each mapping a version
-    /// of its own; beyond this many nodes older versions are dropped, and what they held is looked up in the
-    /// version that followed.
+    /// Bounds the memory of all versions of address spaces. A hostile recording can make each mapping a
+    /// version of its own; beyond this many nodes older versions are dropped, and what they held is looked up
+    /// in the version that followed.
     pub(super) fn limit_versions(&mut self, most_nodes: usize) {
         self.most_nodes = most_nodes;
     }
