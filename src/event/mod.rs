@@ -40,7 +40,7 @@ use crate::host::CpuList;
 use crate::host::tracer::Tracer;
 
 pub use error::{ParseError, Span};
-pub use probe::{FindProgram, Subject};
+pub use probe::{FindProgram, Subject, with_libraries};
 pub use resolve::{Parser, parse};
 
 /// Events that go on the hardware together or not at all.

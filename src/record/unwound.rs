@@ -184,8 +184,8 @@ pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -
 }
 
 /// As the kernel writes chains where it follows frame pointers: its own part, then the process's, each behind
-/// its marker. The walk through the copy takes the place of the process's part, however long that is: what of it
-/// can be believed is in the walk already.
+/// its marker. The walk through the copy takes the place of the process's part, however long that is: what of
+/// it can be believed is in the walk already.
 fn whole_chain(sample: &Sample<'_>, recorded: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
     let mut whole: Vec<u64> = recorded.collect();
     let at = whole.iter().position(|&word| word == context::USER).unwrap_or(whole.len());

@@ -8,6 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::event;
+use crate::host::Host;
 use crate::symbol::{Image, elf};
 
 /// A runtime, and how it is asked.
@@ -39,7 +41,7 @@ const RUNTIMES: &[Runtime] = &[
         name: "Python",
         is_of: |program| (program.has)("Py_BytesMain"),
         lacks: |program| {
-            let lacks = !(program.has)("PyUnstable_PerfMapState_Init");
+            let lacks = !program.has_or_links("PyUnstable_PerfMapState_Init");
             lacks.then_some("Python names its functions from 3.12 on")
         },
         variable: Some(Variable { name: "PYTHONPERFSUPPORT", values: &["1"], is_list: false }),
@@ -140,6 +142,18 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
+    /// Whether a function stands in its dynamic symbol table, or in that of a library that it needs: Python
+    /// is often all in one (`libpython3.12.so`).
+    fn has_or_links(&self, function: &str) -> bool {
+        let exports = |file: PathBuf| {
+            let image = Image::open(&file).ok()?;
+            Some(elf::has_dynamic_symbol(&image.elf().ok()?, function))
+        };
+        let path = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+        let libraries = || event::with_libraries(&Host::live(), self.file, &path);
+        (self.has)(function) || libraries().into_iter().skip(1).any(|file| exports(file) == Some(true))
+    }
+
     /// Whether its file holds a text.
     fn holds(&self, text: &str) -> bool {
         self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
@@ -265,6 +279,13 @@ mod tests {
         assert_eq!(ask("BEAM", Some("+JPperf false")), None);
         assert_eq!(ask("BEAM", Some("+S 2")).as_deref(), Some("+S 2 +JPperf true"));
         assert_eq!(ask("LuaJIT", None), None);
+    }
+
+    #[test]
+    fn functions_of_needed_libraries_count() {
+        let file = std::env::current_exe().unwrap();
+        let program = Program { file: &file, image: &[], has: &|_| false, words: &[] };
+        assert!(program.has_or_links("getenv") && !program.has_or_links("PyUnstable_PerfMapState_Init"));
     }
 
     #[test]

@@ -204,8 +204,8 @@ impl<'a> Stacker<'a> {
         self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
     }
 
-    /// Puts what a copied stack came to, if there is one, in the place of the recorded user part, however long
-    /// that is: what of it can be believed, [`Unwind`] has taken over. Whether it has.
+    /// Puts what a copied stack came to, if there is one, in the place of the recorded user part, however
+    /// long that is: what of it can be believed, [`Unwind`] has taken over. Whether it has.
     fn unwound(&mut self, unwound: &[u64]) -> bool {
         if unwound.is_empty() {
             return false;

@@ -1,14 +1,14 @@
 //! A program's instructions, looked at for one question: does a call return to this address?
 //!
 //! Where there are no tables, frame pointers lead from frame to frame, and what they lead to may be anything.
-//! A return address stands behind a call; one that was made up to end a stack (Go's `goexit`) behind a no-op, so
-//! that looking one byte before it finds its function.
+//! A return address stands behind a call; one that was made up to end a stack (Go's `goexit`) behind a no-op,
+//! so that looking one byte before it finds its function.
 
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use super::tables::Arch;
+use super::arch::Arch;
 
 /// A program's file, which is read again whenever an address of it is asked for.
 pub type Program = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
@@ -28,7 +28,8 @@ impl fmt::Debug for Code {
     }
 }
 
-/// The longest form of an indirect call of x86: 0xff, two bytes that say where its operand lies, four of distance.
+/// The longest form of an indirect call of x86: 0xff, two bytes that say where its operand lies, four of
+/// distance.
 const LONGEST_CALL: u64 = 7;
 
 impl Code {
@@ -102,7 +103,8 @@ mod tests {
 
     #[test]
     fn calls_are_told_from_other_instructions() {
-        // As `as` encodes them: call f; call *%rax; *%r11; *(%rax); *8(%rbx); *0x100(%rcx); *f(%rip); *(%rsp);
+        // As `as` encodes them: call f; call *%rax; *%r11; *(%rax); *8(%rbx); *0x100(%rcx); *f(%rip);
+        // *(%rsp);
         // *8(%rsp); *0x100(%rsp); *(,%rax,8).
         let calls: [&[u8]; 11] = [
             &[0xe8, 1, 2, 3, 4],

@@ -14,7 +14,7 @@ use gimli::{
     UnwindContext, UnwindSection, X86, X86_64,
 };
 
-use super::tables::Arch;
+use super::arch::Arch;
 
 /// The call frame information of a file.
 #[derive(Debug)]

@@ -12,18 +12,24 @@
 //!   StackUnwinder: many samples at once, and what cut stacks are joined with --> chains
 //! ```
 
+mod arch;
 mod code;
 mod entries;
 mod joiner;
+mod registers;
+mod space;
 mod stacks;
 mod stitcher;
 mod tables;
 mod walker;
 mod x86;
 
+pub use arch::Arch;
 pub use code::Program;
 use joiner::Joiner;
+pub use registers::Registers;
+pub use space::Space;
 pub use stacks::{StackUnwinder, StackWalker, UnwoundStack};
 pub use stitcher::Stitcher;
-pub use tables::{Arch, Tables};
-pub use walker::{End, Frame, Registers, Space, Walker};
+pub use tables::Tables;
+pub use walker::{End, Frame, Walker};

@@ -145,9 +145,9 @@ impl StackUnwinder {
 
 impl StackWalker {
     /// Walks a sample of this thread through its copy, and on with what the kernel found by frame pointers.
-    /// `space` comes with a number that changes when addresses in it may mean something else; without one there
-    /// is only what the kernel found. Nothing where registers are missing, or the way leads through a frame
-    /// that is not believed.
+    /// `space` comes with a number that changes when addresses in it may mean something else; without one
+    /// there is only what the kernel found. Nothing where registers are missing, or the way leads through a
+    /// frame that is not believed.
     pub fn walk(
         &mut self,
         thread: Thread,

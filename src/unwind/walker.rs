@@ -7,74 +7,18 @@
 //! ```
 
 use std::fmt;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
-use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
-use framehop::{FrameAddress, Module, Unwinder};
+use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64};
+use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64};
+use framehop::{FrameAddress, Unwinder};
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
-use super::code::Code;
-use super::entries::{Entries, FramePointer};
-use super::tables::{Arch, Bytes, Tables};
+use super::entries::FramePointer;
+use super::registers::Registers;
+use super::space::{ArchUnwinder, Coverage, Space};
 use super::x86;
-use crate::address::{Avma, IntervalMap, Mapping};
-
-/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86 bp 6, sp 7,
-/// ip 8; aarch64 x29 29, lr 30, sp 31, pc 32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Registers {
-    /// Instruction pointer.
-    pub ip: u64,
-    /// Stack pointer.
-    pub sp: u64,
-    /// Frame pointer.
-    pub fp: u64,
-    /// Link register (aarch64); nothing on x86.
-    pub lr: u64,
-    /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15).
-    /// A few hand-written functions say by them where their frame is. 32-bit x86 likewise: 0 eax, 1 ecx,
-    /// 2 edx, 3 ebx, 6 esi, 7 edi.
-    pub others: [u64; 16],
-}
-
-impl Registers {
-    /// From a sample's user registers, given the mask that was asked for and the values in its order.
-    ///
-    /// `None` when the mask lacks one that is needed, or fewer values came than it has bits.
-    pub fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
-        let get = |register: u32| {
-            let bit = 1u64 << register;
-            (mask & bit != 0).then(|| values.get((mask & (bit - 1)).count_ones() as usize).copied()).flatten()
-        };
-        match arch {
-            Arch::X86_64 => {
-                // perf's order: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 … r15 at 16 to 23.
-                let mut others = [0; 16];
-                for (dwarf, perf) in [(0, 0), (1, 3), (2, 2), (3, 1), (4, 4), (5, 5)] {
-                    others[dwarf] = get(perf).unwrap_or(0);
-                }
-                for (number, other) in others.iter_mut().enumerate().skip(8) {
-                    *other = get(number as u32 + 8).unwrap_or(0);
-                }
-                Some(Self { ip: get(8)?, sp: get(7)?, fp: get(6)?, lr: 0, others })
-            }
-            Arch::X86 => {
-                let mut others = [0; 16];
-                for (dwarf, perf) in [(0, 0), (1, 2), (2, 3), (3, 1), (6, 4), (7, 5)] {
-                    others[dwarf] = get(perf).unwrap_or(0);
-                }
-                let narrow = |register| get(register).map(|value| value & u64::from(u32::MAX));
-                Some(Self { ip: narrow(8)?, sp: narrow(7)?, fp: narrow(6)?, lr: 0, others })
-            }
-            Arch::Aarch64 => {
-                Some(Self { ip: get(32)?, sp: get(31)?, fp: get(29)?, lr: get(30)?, others: [0; 16] })
-            }
-        }
-    }
-}
+use crate::address::Avma;
 
 /// A frame of a walked stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,67 +37,6 @@ impl Frame {
     }
 }
 
-/// The modules of a process at one time.
-#[derive(Clone)]
-pub struct Space {
-    unwinder: ArchUnwinder,
-    /// What tables each mapping has.
-    known: IntervalMap<Option<Covered>>,
-    /// Which state of all spaces' modules this is; see [`GENERATIONS`].
-    generation: u64,
-}
-
-/// Where the tables of a mapped file have entries.
-#[derive(Debug, Clone)]
-struct Covered {
-    /// In the file's own addresses.
-    ranges: Arc<[Range<u64>]>,
-    /// By how much the mapping lies above them.
-    slide: u64,
-    entries: Arc<Entries>,
-    code: Option<Code>,
-}
-
-/// What is known of the code at an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Coverage {
-    /// The tables say how to go on from it.
-    Entry,
-    /// Its file has tables, and nothing in them about it.
-    Gap,
-    /// Code without tables.
-    Bare,
-    /// Nothing is mapped there.
-    Nowhere,
-}
-
-/// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes
-/// up with each of them and each module. After 65,536 steps two spaces may bear the same one. We keep the
-/// whole count beside it, in step because each step is taken under this lock, and forget cached rules when a
-/// number comes again for another space.
-static GENERATIONS: Mutex<u64> = Mutex::new(0);
-
-/// Takes one step of the count together with framehop.
-fn step<T>(act: impl FnOnce() -> T) -> (T, u64) {
-    let mut count = GENERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    let done = act();
-    *count += 1;
-    (done, *count)
-}
-
-#[derive(Clone)]
-enum ArchUnwinder {
-    X86_64(UnwinderX86_64<Bytes>),
-    X86,
-    Aarch64(UnwinderAarch64<Bytes>),
-}
-
-impl fmt::Debug for Space {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Space").field("known", &self.known).finish_non_exhaustive()
-    }
-}
-
 /// Why a chain ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
@@ -167,89 +50,6 @@ pub enum End {
     Lost,
     /// The longest chain that was asked for.
     Long,
-}
-
-impl Space {
-    /// A process without code.
-    pub fn new(arch: Arch) -> Self {
-        let (unwinder, generation) = step(|| match arch {
-            Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),
-            Arch::X86 => {
-                // Its own has no number: it takes another's, so that the count stays in step.
-                drop(UnwinderX86_64::<Bytes>::new());
-                ArchUnwinder::X86
-            }
-            Arch::Aarch64 => ArchUnwinder::Aarch64(UnwinderAarch64::new()),
-        });
-        Self { unwinder, known: IntervalMap::default(), generation }
-    }
-
-    /// Adds a mapping of code, with its file's tables if it has any; those of another word size are none.
-    /// Mappings must not overlap; of two that do, the earlier holds.
-    pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
-        let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
-        if range.is_empty() || self.known.overlaps(&range) {
-            return;
-        }
-        let is_x86 = matches!(self.unwinder, ArchUnwinder::X86);
-        let tables = tables.filter(|tables| tables.is_x86() == is_x86);
-        let slide = tables.map_or(0, |tables| tables.slide(mapping));
-        let covered = |tables: &Tables| Covered {
-            ranges: tables.covered(),
-            slide,
-            entries: Arc::clone(tables.entries()),
-            code: tables.code().cloned(),
-        };
-        self.known.replace(range.clone(), tables.map(covered));
-        let Some(tables) = tables.filter(|_| !is_x86) else { return };
-        let module = Module::new(String::new(), range, slide, tables.sections());
-        ((), self.generation) = step(|| match &mut self.unwinder {
-            ArchUnwinder::X86_64(unwinder) => unwinder.add_module(module),
-            ArchUnwinder::X86 => {}
-            ArchUnwinder::Aarch64(unwinder) => unwinder.add_module(module),
-        });
-    }
-
-    /// Bytes of a word on the stack.
-    fn word(&self) -> u64 {
-        if matches!(self.unwinder, ArchUnwinder::X86) { 4 } else { 8 }
-    }
-
-    fn coverage(&self, address: u64) -> Coverage {
-        let Some((_, known)) = self.known.find(address) else { return Coverage::Nowhere };
-        let Some(Covered { ranges, slide, .. }) = known else { return Coverage::Bare };
-        let address = address.wrapping_sub(*slide);
-        let before = ranges.partition_point(|range| range.start <= address);
-        let is_covered = before.checked_sub(1).is_some_and(|last| address < ranges[last].end);
-        if is_covered { Coverage::Entry } else { Coverage::Gap }
-    }
-
-    /// The tables of the file that is mapped there, and how far above its own addresses.
-    fn entries(&self, address: u64) -> Option<(&Entries, u64)> {
-        let (_, covered) = self.known.find(address)?;
-        let covered = covered.as_ref()?;
-        Some((&covered.entries, covered.slide))
-    }
-
-    /// Whether an address that a frame pointer led to may be a caller: it must be code, and stand behind a call
-    /// where the file can be asked. Where it cannot, the file's tables must tell of the function.
-    fn is_caller(&self, address: u64) -> bool {
-        let is_code = || matches!(self.coverage(address.wrapping_sub(1)), Coverage::Entry | Coverage::Bare);
-        self.is_behind_call(address).unwrap_or_else(is_code)
-    }
-
-    /// Whether an address stands behind a call; `None` where its file cannot be asked.
-    fn is_behind_call(&self, address: u64) -> Option<bool> {
-        let (_, covered) = self.known.find(address.wrapping_sub(1))?;
-        let Covered { code, slide, .. } = covered.as_ref()?;
-        Some(code.as_ref()?.is_behind_call(address.wrapping_sub(*slide)))
-    }
-
-    /// What the frame-pointer register holds there; `None` where nothing is known of it.
-    fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
-        let (entries, slide) = self.entries(address)?;
-        entries.frame_pointer(address.wrapping_sub(slide))
-    }
 }
 
 /// One thread's unwinder: remembers the rules of addresses it has seen, in whichever space.
@@ -296,8 +96,9 @@ impl Default for Walker {
 }
 
 impl Walker {
-    /// Goes on where the last walk ended with the copy, with what the kernel found by frame pointers: `recorded`
-    /// is the process's part of its chain. Whether anything was added. A walk is never shortened or changed.
+    /// Goes on where the last walk ended with the copy, with what the kernel found by frame pointers:
+    /// `recorded` is the process's part of its chain. Whether anything was added. A walk is never shortened
+    /// or changed.
     ///
     /// ```text
     ///   frame   what the kernel found   record
@@ -314,8 +115,8 @@ impl Walker {
     /// * each record in the copy returns to a frame that the walk found, at the same stack pointer, and leads
     ///   further out, until one lies outside the copy (where the stack was changed, on another);
     /// * the tables agree: the function that the record is taken from keeps a frame pointer, or leaves the
-    ///   register to its caller, which then does (that one is missing between them). Where there are no tables
-    ///   the kernel is believed;
+    ///   register to its caller, which then does (that one is missing between them). Where there are no
+    ///   tables the kernel is believed;
     /// * the caller is code that a call returns to.
     pub fn complete(
         &mut self,
@@ -357,8 +158,8 @@ impl Walker {
         *self.frame_pointers.entry(key).or_insert_with(|| space.frame_pointer(address))
     }
 
-    /// Follows the frame records of a walk through its copy into `records`; whether they agree with it and lead
-    /// out of it. `end`: what the register holds in the outermost frame.
+    /// Follows the frame records of a walk through its copy into `records`; whether they agree with it and
+    /// lead out of it. `end`: what the register holds in the outermost frame.
     fn follow_records(
         &mut self,
         space: &Space,
@@ -465,7 +266,8 @@ impl Walker {
                 (end, regs.fp())
             }
         };
-        // Tables that never mention the frame pointer take the end of a stack that was switched to for the root.
+        // Tables that never mention the frame pointer take the end of a stack that was switched to for the
+        // root.
         let may_lead_on = match failed {
             Outcome::Failed => true,
             Outcome::Root => chain
@@ -570,8 +372,8 @@ impl FrameRegisters for x86::Registers {
 /// Walks on as long as frames are believed.
 ///
 /// Where the tables have nothing to say the unwinder (`caller`) follows the frame pointer, which may hold
-/// anything: see [`Space::is_caller`]. If that leads nowhere, the function may do without one and have a small
-/// frame; then only what is known to stand behind a call is believed.
+/// anything: see [`Space::is_caller`]. If that leads nowhere, the function may do without one and have a
+/// small frame; then only what is known to stand behind a call is believed.
 fn follow<R: FrameRegisters>(
     ip: u64,
     regs: &mut R,
@@ -628,8 +430,8 @@ fn follow<R: FrameRegisters>(
     }
 }
 
-/// Whether two addresses are the same code: arm64 signs return addresses in the bits that no address needs, and
-/// the kernel takes the signature off.
+/// Whether two addresses are the same code: arm64 signs return addresses in the bits that no address needs,
+/// and the kernel takes the signature off.
 fn is_same(one: u64, other: u64) -> bool {
     (one ^ other) & ADDRESS_BITS == 0
 }
@@ -644,28 +446,11 @@ const USER_END: u64 = 1 << 56;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::FileOffset;
+    use crate::address::{FileOffset, Mapping};
+    use crate::unwind::{Arch, Tables};
 
     fn addresses(chain: &[Frame]) -> Vec<u64> {
         chain.iter().map(|frame| frame.address.0).collect()
-    }
-
-    #[test]
-    fn registers_are_found_by_their_bits() {
-        // bp, sp and ip, and r8, of x86-64: perf packs the values in the order of the bits.
-        let mask = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16;
-        let registers = Registers::from_sample(Arch::X86_64, mask, &[10, 11, 12, 13]).unwrap();
-        assert_eq!((registers.fp, registers.sp, registers.ip, registers.others[8]), (10, 11, 12, 13));
-        assert!(Registers::from_sample(Arch::X86_64, mask, &[10, 11]).is_none());
-        assert!(Registers::from_sample(Arch::X86_64, 1 << 8, &[1]).is_none());
-        // 32-bit x86: ax bx cx dx si di bp sp ip, and DWARF's order of the others.
-        let values = [0, 1, 2, 3, 4, 5, 6, 7, 0xffff_ffff_0000_0008];
-        let registers = Registers::from_sample(Arch::X86, 0x1ff, &values).unwrap();
-        assert_eq!((registers.fp, registers.sp, registers.ip), (6, 7, 8));
-        assert_eq!(registers.others[..8], [0, 2, 3, 1, 0, 0, 4, 5]);
-        let all: Vec<u64> = (0..33).collect();
-        let registers = Registers::from_sample(Arch::Aarch64, (1 << 33) - 1, &all).unwrap();
-        assert_eq!((registers.fp, registers.lr, registers.sp, registers.ip), (29, 30, 31, 32));
     }
 
     #[test]
@@ -715,22 +500,6 @@ mod tests {
         assert_eq!(whole(2, registers.fp), (false, recorded[..2].to_vec()));
         // Nothing could be walked: it is all the kernel's.
         assert_eq!(whole(9, sp + 8000), (true, recorded[..4].to_vec()));
-    }
-
-    #[test]
-    fn tables_of_another_word_size_are_none() {
-        let program = std::fs::read("/proc/self/exe").unwrap();
-        let tables = Tables::read(&program, None).unwrap();
-        let mapping = Mapping { start: Avma(0x40_0000), len: program.len() as u64, offset: FileOffset(0) };
-        let entry = tables.covered()[0].start + tables.slide(&mapping);
-        for (arch, want) in [(Arch::X86_64, Coverage::Entry), (Arch::X86, Coverage::Bare)] {
-            let mut space = Space::new(arch);
-            space.add(&mapping, Some(&tables));
-            assert_eq!(space.coverage(entry), want);
-        }
-        let arch = |machine: Arch| [0, 1, 2, 3].map(|abi| machine.of_process(abi));
-        assert_eq!(arch(Arch::X86_64), [None, Some(Arch::X86), Some(Arch::X86_64), None]);
-        assert_eq!(arch(Arch::Aarch64), [None, None, Some(Arch::Aarch64), None]);
     }
 
     #[test]
@@ -823,8 +592,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever lies on the stack and in registers, and whatever the kernel made of it: what the walk found
-        /// stays as it is, and what is added is code.
+        /// Whatever lies on the stack and in registers, and whatever the kernel made of it: what the walk
+        /// found stays as it is, and what is added is code.
         #[test]
         fn a_walk_is_never_shortened_or_changed(
             words in proptest::collection::vec((0usize..6, 0u64..0x40), 0..64),
@@ -864,7 +633,8 @@ mod tests {
     #[test]
     fn rules_of_another_space_with_the_same_short_number_are_forgotten() {
         let space = Space::new(Arch::X86_64);
-        let other = Space { generation: space.generation + (1 << 16), ..space.clone() };
+        let mut other = space.clone();
+        other.generation += 1 << 16;
         let mut walker = Walker::default();
         let registers = Registers::default();
         walker.walk(&space, &registers, &[], 10, &mut Vec::new());

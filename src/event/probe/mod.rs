@@ -15,5 +15,5 @@ pub(super) use breakpoint::breakpoint;
 pub(super) use elf::Sources;
 pub(super) use function::{kprobe, returning, uprobe};
 pub(super) use marker::markers;
-pub use subject::{FindProgram, Subject};
+pub use subject::{FindProgram, Subject, with_libraries};
 pub(super) use tracepoint::tracepoints;

@@ -114,6 +114,12 @@ impl Subject {
     }
 }
 
+/// A program and the libraries that it needs, as the dynamic linker finds them with this `LD_LIBRARY_PATH`.
+pub fn with_libraries(host: &Host, program: &Path, library_path: &str) -> Vec<PathBuf> {
+    let subject = Subject { library_path: library_path.to_owned(), ..Subject::default() };
+    subject.with_libraries(&Sources::new(host), program)
+}
+
 /// Programs need fewer libraries than this.
 const MOST_LIBRARIES: usize = 1000;
 /// Where libraries are when nobody says where.

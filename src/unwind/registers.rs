@@ -1,0 +1,80 @@
+//! The registers of a sample that unwinding begins with.
+
+use super::arch::Arch;
+
+/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86 bp 6, sp 7,
+/// ip 8; aarch64 x29 29, lr 30, sp 31, pc 32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registers {
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer.
+    pub fp: u64,
+    /// Link register (aarch64); nothing on x86.
+    pub lr: u64,
+    /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15).
+    /// A few hand-written functions say by them where their frame is. 32-bit x86 likewise: 0 eax, 1 ecx,
+    /// 2 edx, 3 ebx, 6 esi, 7 edi.
+    pub others: [u64; 16],
+}
+
+impl Registers {
+    /// From a sample's user registers, given the mask that was asked for and the values in its order.
+    ///
+    /// `None` when the mask lacks one that is needed, or fewer values came than it has bits.
+    pub fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
+        let get = |register: u32| {
+            let bit = 1u64 << register;
+            (mask & bit != 0).then(|| values.get((mask & (bit - 1)).count_ones() as usize).copied()).flatten()
+        };
+        match arch {
+            Arch::X86_64 => {
+                // perf's order: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 … r15 at 16 to 23.
+                let mut others = [0; 16];
+                for (dwarf, perf) in [(0, 0), (1, 3), (2, 2), (3, 1), (4, 4), (5, 5)] {
+                    others[dwarf] = get(perf).unwrap_or(0);
+                }
+                for (number, other) in others.iter_mut().enumerate().skip(8) {
+                    *other = get(number as u32 + 8).unwrap_or(0);
+                }
+                Some(Self { ip: get(8)?, sp: get(7)?, fp: get(6)?, lr: 0, others })
+            }
+            Arch::X86 => {
+                let mut others = [0; 16];
+                for (dwarf, perf) in [(0, 0), (1, 2), (2, 3), (3, 1), (6, 4), (7, 5)] {
+                    others[dwarf] = get(perf).unwrap_or(0);
+                }
+                let narrow = |register| get(register).map(|value| value & u64::from(u32::MAX));
+                Some(Self { ip: narrow(8)?, sp: narrow(7)?, fp: narrow(6)?, lr: 0, others })
+            }
+            Arch::Aarch64 => {
+                Some(Self { ip: get(32)?, sp: get(31)?, fp: get(29)?, lr: get(30)?, others: [0; 16] })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_found_by_their_bits() {
+        // bp, sp and ip, and r8, of x86-64: perf packs the values in the order of the bits.
+        let mask = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16;
+        let registers = Registers::from_sample(Arch::X86_64, mask, &[10, 11, 12, 13]).unwrap();
+        assert_eq!((registers.fp, registers.sp, registers.ip, registers.others[8]), (10, 11, 12, 13));
+        assert!(Registers::from_sample(Arch::X86_64, mask, &[10, 11]).is_none());
+        assert!(Registers::from_sample(Arch::X86_64, 1 << 8, &[1]).is_none());
+        // 32-bit x86: ax bx cx dx si di bp sp ip, and DWARF's order of the others.
+        let values = [0, 1, 2, 3, 4, 5, 6, 7, 0xffff_ffff_0000_0008];
+        let registers = Registers::from_sample(Arch::X86, 0x1ff, &values).unwrap();
+        assert_eq!((registers.fp, registers.sp, registers.ip), (6, 7, 8));
+        assert_eq!(registers.others[..8], [0, 2, 3, 1, 0, 0, 4, 5]);
+        let all: Vec<u64> = (0..33).collect();
+        let registers = Registers::from_sample(Arch::Aarch64, (1 << 33) - 1, &all).unwrap();
+        assert_eq!((registers.fp, registers.lr, registers.sp, registers.ip), (29, 30, 31, 32));
+    }
+}

@@ -1,0 +1,181 @@
+//! The code of a process at one time, and what is known of each address in it.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use framehop::aarch64::UnwinderAarch64;
+use framehop::x86_64::UnwinderX86_64;
+use framehop::{Module, Unwinder};
+
+use super::arch::Arch;
+use super::code::Code;
+use super::entries::{Entries, FramePointer};
+use super::tables::{Bytes, Tables};
+use crate::address::{IntervalMap, Mapping};
+
+/// The modules of a process at one time.
+#[derive(Clone)]
+pub struct Space {
+    pub(super) unwinder: ArchUnwinder,
+    /// What tables each mapping has.
+    known: IntervalMap<Option<Covered>>,
+    /// Which state of all spaces' modules this is; see [`GENERATIONS`].
+    pub(super) generation: u64,
+}
+
+/// Where the tables of a mapped file have entries.
+#[derive(Debug, Clone)]
+struct Covered {
+    /// In the file's own addresses.
+    ranges: Arc<[Range<u64>]>,
+    /// By how much the mapping lies above them.
+    slide: u64,
+    entries: Arc<Entries>,
+    code: Option<Code>,
+}
+
+/// What is known of the code at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coverage {
+    /// The tables say how to go on from it.
+    Entry,
+    /// Its file has tables, and nothing in them about it.
+    Gap,
+    /// Code without tables.
+    Bare,
+    /// Nothing is mapped there.
+    Nowhere,
+}
+
+/// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes
+/// up with each of them and each module. After 65,536 steps two spaces may bear the same one. We keep the
+/// whole count beside it, in step because each step is taken under this lock, and forget cached rules when a
+/// number comes again for another space.
+static GENERATIONS: Mutex<u64> = Mutex::new(0);
+
+/// Takes one step of the count together with framehop.
+fn step<T>(act: impl FnOnce() -> T) -> (T, u64) {
+    let mut count = GENERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = act();
+    *count += 1;
+    (done, *count)
+}
+
+#[derive(Clone)]
+pub(super) enum ArchUnwinder {
+    X86_64(UnwinderX86_64<Bytes>),
+    X86,
+    Aarch64(UnwinderAarch64<Bytes>),
+}
+
+impl fmt::Debug for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Space").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+impl Space {
+    /// A process without code.
+    pub fn new(arch: Arch) -> Self {
+        let (unwinder, generation) = step(|| match arch {
+            Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),
+            Arch::X86 => {
+                // Its own has no number: it takes another's, so that the count stays in step.
+                drop(UnwinderX86_64::<Bytes>::new());
+                ArchUnwinder::X86
+            }
+            Arch::Aarch64 => ArchUnwinder::Aarch64(UnwinderAarch64::new()),
+        });
+        Self { unwinder, known: IntervalMap::default(), generation }
+    }
+
+    /// Adds a mapping of code, with its file's tables if it has any; those of another word size are none.
+    /// Mappings must not overlap; of two that do, the earlier holds.
+    pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
+        let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
+        if range.is_empty() || self.known.overlaps(&range) {
+            return;
+        }
+        let is_x86 = matches!(self.unwinder, ArchUnwinder::X86);
+        let tables = tables.filter(|tables| tables.is_x86() == is_x86);
+        let slide = tables.map_or(0, |tables| tables.slide(mapping));
+        let covered = |tables: &Tables| Covered {
+            ranges: tables.covered(),
+            slide,
+            entries: Arc::clone(tables.entries()),
+            code: tables.code().cloned(),
+        };
+        self.known.replace(range.clone(), tables.map(covered));
+        let Some(tables) = tables.filter(|_| !is_x86) else { return };
+        let module = Module::new(String::new(), range, slide, tables.sections());
+        ((), self.generation) = step(|| match &mut self.unwinder {
+            ArchUnwinder::X86_64(unwinder) => unwinder.add_module(module),
+            ArchUnwinder::X86 => {}
+            ArchUnwinder::Aarch64(unwinder) => unwinder.add_module(module),
+        });
+    }
+
+    /// Bytes of a word on the stack.
+    pub(super) fn word(&self) -> u64 {
+        if matches!(self.unwinder, ArchUnwinder::X86) { 4 } else { 8 }
+    }
+
+    pub(super) fn coverage(&self, address: u64) -> Coverage {
+        let Some((_, known)) = self.known.find(address) else { return Coverage::Nowhere };
+        let Some(Covered { ranges, slide, .. }) = known else { return Coverage::Bare };
+        let address = address.wrapping_sub(*slide);
+        let before = ranges.partition_point(|range| range.start <= address);
+        let is_covered = before.checked_sub(1).is_some_and(|last| address < ranges[last].end);
+        if is_covered { Coverage::Entry } else { Coverage::Gap }
+    }
+
+    /// The tables of the file that is mapped there, and how far above its own addresses.
+    pub(super) fn entries(&self, address: u64) -> Option<(&Entries, u64)> {
+        let (_, covered) = self.known.find(address)?;
+        let covered = covered.as_ref()?;
+        Some((&covered.entries, covered.slide))
+    }
+
+    /// Whether an address that a frame pointer led to may be a caller: it must be code, and stand behind a
+    /// call where the file can be asked. Where it cannot, the file's tables must tell of the function.
+    pub(super) fn is_caller(&self, address: u64) -> bool {
+        let is_code = || matches!(self.coverage(address.wrapping_sub(1)), Coverage::Entry | Coverage::Bare);
+        self.is_behind_call(address).unwrap_or_else(is_code)
+    }
+
+    /// Whether an address stands behind a call; `None` where its file cannot be asked.
+    pub(super) fn is_behind_call(&self, address: u64) -> Option<bool> {
+        let (_, covered) = self.known.find(address.wrapping_sub(1))?;
+        let Covered { code, slide, .. } = covered.as_ref()?;
+        Some(code.as_ref()?.is_behind_call(address.wrapping_sub(*slide)))
+    }
+
+    /// What the frame-pointer register holds there; `None` where nothing is known of it.
+    pub(super) fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
+        let (entries, slide) = self.entries(address)?;
+        entries.frame_pointer(address.wrapping_sub(slide))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Avma, FileOffset};
+
+    #[test]
+    fn tables_of_another_word_size_are_none() {
+        let program = std::fs::read("/proc/self/exe").unwrap();
+        let tables = Tables::read(&program, None).unwrap();
+        let mapping = Mapping { start: Avma(0x40_0000), len: program.len() as u64, offset: FileOffset(0) };
+        let entry = tables.covered()[0].start + tables.slide(&mapping);
+        for (arch, want) in [(Arch::X86_64, Coverage::Entry), (Arch::X86, Coverage::Bare)] {
+            let mut space = Space::new(arch);
+            space.add(&mapping, Some(&tables));
+            assert_eq!(space.coverage(entry), want);
+        }
+        let arch = |machine: Arch| [0, 1, 2, 3].map(|abi| machine.of_process(abi));
+        assert_eq!(arch(Arch::X86_64), [None, Some(Arch::X86), Some(Arch::X86_64), None]);
+        assert_eq!(arch(Arch::Aarch64), [None, None, Some(Arch::Aarch64), None]);
+    }
+}
