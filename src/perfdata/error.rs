@@ -87,13 +87,13 @@ impl From<Error> for crate::error::Error {
             Error::Io { doing, path, source } => {
                 let full = matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
                 let missing = source.kind() == io::ErrorKind::NotFound;
-                let is_readable = full && super::Reader::open(&path).is_ok();
+                let is_kept = full && path.metadata().is_ok_and(|there| there.len() > 0);
                 let error = Self::io(format!("{doing} {}", path.display()), source);
                 match (full, missing) {
                     (true, _) => {
-                        let why = match is_readable {
+                        let why = match is_kept {
                             true => {
-                                "the file system is full; everything recorded so far is in the file and readable"
+                                "the file system is full; the file keeps what was written so far"
                             }
                             false => "the file system is full",
                         };

@@ -212,8 +212,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["text"]),
     ("regex_lite", &["tui", "analysis", "event"]),
     // Formats.
-    ("serde", &["view", "profile", "persistent"]),
-    ("serde_json", &["command", "holder", "view", "recording", "persistent", "event"]),
+    ("serde", &["view", "profile", "persistent", "text"]),
+    ("serde_json", &["command", "holder", "view", "recording", "persistent", "event", "text"]),
     ("zstd", &["event", "perfdata"]),
     ("flate2", &["view", "perfdata"]),
     ("base64", &["view"]),

@@ -200,7 +200,7 @@ fn events_are_held_with_nobody_there() {
     run.pmc(&["persist", "add", "a", "-e", "cpu-clocks"]).expect(2).says(&["^", "cpu-clock"]);
     run.pmc(&["persist", "add", "a", "-e", "cpu-clock,page-faults"]).expect(2).says(&["more than one event"]);
     run.pmc(&["persist", "add", "a", "-e", "duration_time"]).expect(2).says(&["no event of the kernel"]);
-    run.pmc(&["persist", "add", "a", "-e", "cpu-clock", "-C", "9999"]).expect(2).says(&["not online"]);
+    run.pmc(&["persist", "add", "a", "-e", "cpu-clock", "-C", "9999"]).expect(2).says(&["not on line"]);
     // With the last entry the holder ends.
     run.pmc(&["persist", "rm", "programs", "clock", "3"]).expect(0);
     kit::wait_for("the end of the holder", || !run.path("run/socket").exists());

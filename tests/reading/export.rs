@@ -557,6 +557,8 @@ fn a_page_is_searched_and_zoomed_and_asks_nobody() {
         document.querySelector('#tree tbody tr').click();
         const closed = lines();
         // A long name is short where there is little room, and whole in its title.
+        $('search').value = '';
+        $('search').dispatchEvent(new Event('input'));
         const long = 'std::vector<int, std::allocator<int> >::push_back(int const&)', first_fn = table[0].fn;
         [data.names[first_fn], data.brief[first_fn]] = [long, 'std::vector<…>::push_back'];
         show('functions');
@@ -564,7 +566,7 @@ fn a_page_is_searched_and_zoomed_and_asks_nobody() {
         const middle = [shortened('abcdefghijklmnop', 9), shortened('abc', 9)];
         show('code');
         const code = $('listing').textContent;
-        const wraps = [...document.querySelectorAll('#listed b')].map((name) => getComputedStyle(name).whiteSpace);
+        const wraps = [...document.querySelectorAll('#listed strong')].map((name) => getComputedStyle(name).whiteSpace);
         show('recording');
         const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code, tree, closed, named, middle, wraps,
             facts: $('recording').textContent, about: $('about').textContent, span: $('span').textContent,

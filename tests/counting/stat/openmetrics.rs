@@ -137,7 +137,7 @@ fn the_page_is_served() {
     let sending = std::thread::spawn(move || {
         let pause = std::time::Duration::from_millis(50);
         (0..4000).find(|_| {
-            std::thread::sleep(pause);
+            kit::let_pass(pause);
             slow.write_all(b"x").is_err()
         })
     });

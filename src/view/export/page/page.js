@@ -467,7 +467,7 @@ function drawCode() {
   if (chosen.view !== "code") return;
   const whole = data.events[chosen.event].period;
   $("listed").replaceChildren(...data.code.map((of, at) => element("button",
-    { "aria-selected": at === listed, title: of.name, onclick: () => { listed = at; drawCode(); } }, element("b", {}, of.brief ?? of.name), element("span", { class: "dim" }, percent(of.own[chosen.event] || 0, whole)))));
+    { "aria-selected": at === listed, title: of.name, onclick: () => { listed = at; drawCode(); } }, element("strong", {}, of.brief ?? of.name), element("span", { class: "dim" }, percent(of.own[chosen.event] || 0, whole)))));
   const of = data.code[listed];
   if (!of) { $("listing").replaceChildren(element("p", { class: "dim" }, "No code: this recording was written without it, or no function is known.")); return; }
   const own = of.own[chosen.event] || 0, hasText = of.rows.some((row) => row.text && row.s);
