@@ -77,7 +77,7 @@ fn a_start_gate_that_cannot_be_opened_is_an_error() {
         .output()
         .expect("strace starts")
         .into();
-    ran.expect(1).says(&["true", "EIO"]);
+    ran.expect(126).says(&["running `true`", "EIO"]);
 }
 
 #[test]
