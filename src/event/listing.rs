@@ -33,6 +33,8 @@ pub enum Kind {
     Breakpoint,
     /// Probes in functions of programs and of the kernel: forms.
     Probe,
+    /// Markers (USDT) of the files that the cache of build-ids knows.
+    Marker,
     /// FreeBSD's names.
     FreeBsd,
     /// Tracepoints.
@@ -41,7 +43,7 @@ pub enum Kind {
 
 impl Kind {
     /// All, in the order of the list.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Hardware,
         Self::Cache,
         Self::Software,
@@ -51,6 +53,7 @@ impl Kind {
         Self::Raw,
         Self::Breakpoint,
         Self::Probe,
+        Self::Marker,
         Self::FreeBsd,
         Self::Tracepoint,
     ];
@@ -72,6 +75,7 @@ impl Kind {
             Self::Raw => &["raw"],
             Self::Breakpoint => &["breakpoint", "mem"],
             Self::Probe => &["probe", "uprobe", "kprobe", "sdt"],
+            Self::Marker => &["marker"],
             Self::FreeBsd => &["freebsd"],
             Self::Tracepoint => &["tracepoint", "tracepoints"],
         }
@@ -164,12 +168,26 @@ pub struct Sources<'h> {
     pub vendor: Vendor,
     /// Its PMUs by the names they may be asked for: each, and the common name of instances.
     pub pmus: BTreeSet<String>,
+    markers: Vec<Listed>,
 }
 
 impl<'h> Sources<'h> {
     /// Those of this machine.
     pub fn of(host: &'h Host) -> Self {
-        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host) }
+        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), markers: Vec::new() }
+    }
+
+    /// With markers by file: `PROVIDER:NAME`.
+    #[must_use]
+    pub fn with_markers(self, of_files: &[(String, Vec<String>)]) -> Self {
+        let listed = |(path, names): &(String, Vec<String>)| {
+            let one = |name: &String| Listed {
+                means: Some(format!("sdt:{path}:{name}")),
+                ..Listed::new(Kind::Marker, format!("sdt_{name}"), format!("marker of {path}"))
+            };
+            names.iter().map(one).collect::<Vec<_>>()
+        };
+        Self { markers: of_files.iter().flat_map(listed).collect(), ..self }
     }
 
     /// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
@@ -195,6 +213,7 @@ impl<'h> Sources<'h> {
             Kind::Probe => {
                 Box::new(PROBES.iter().map(|(form, text)| Listed::form(Kind::Probe, *form, *text)))
             }
+            Kind::Marker => Box::new(self.markers.iter().cloned()),
             Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
                 means: Some(means.to_owned()),
                 ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
@@ -324,7 +343,9 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
             )
         }
     };
-    vendor.events().filter(|event| here.contains(event.pmu)).map(listed).collect()
+    // Whoever names a CPU asks for its events, countable here or not.
+    let is_listed = |pmu: &str| here.contains(pmu) || vendor.is_of_named_cpu();
+    vendor.events().filter(|event| is_listed(event.pmu)).map(listed).collect()
 }
 
 fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {
