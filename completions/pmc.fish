@@ -141,7 +141,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row fo
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers, in locales that do (the default; --no-big-num for none)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s c -l no-scale -d 'Show raw counts'
@@ -224,7 +224,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-socket -d 'A
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s B -l big-num -d 'Group the digits of large numbers, in locales that do (the default; --no-big-num for none)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s c -l no-scale -d 'Show raw counts'
@@ -240,6 +240,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l record-tpebs
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l percore-show-thread
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s T -l transaction
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l append
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
@@ -264,7 +265,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-socket -d 'A
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s B -l big-num -d 'Group the digits of large numbers, in locales that do (the default; --no-big-num for none)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s c -l no-scale -d 'Show raw counts'
@@ -438,7 +439,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr -d 'Complete calls that the processor kept (record --call-graph lbr) with those of the thread\'s samples before'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Only functions whose names were found'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s x -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Names as people write them (default)'
@@ -458,7 +459,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions as they are: else text on a terminal has them as one reads them, without template arguments, what a function returns, and what compilers added'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepoints\' fields one by one, not as their format prints them'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s H -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l collapse-recursion -d 'Join direct recursion into one branch of the tree'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group -d 'Print all events side by side, not only those that were recorded as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-group -d 'Print a table for each event, groups or not'
@@ -467,7 +468,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print o
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Print rows without headings, and no messages but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
@@ -782,7 +783,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-pager -d 'Show no 
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l stitch-lbr -d 'Complete calls that the processor kept (record --call-graph lbr) with those of the thread\'s samples before'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Only functions whose names were found'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s x -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l inline -d 'Find inlined functions and lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-inline -d 'Names from symbol tables only'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l demangle -d 'Names as people write them (default)'
@@ -815,7 +816,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-pager -d 'Show
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-join -d 'Leave stacks cut where their copy ends: join them with nothing seen before of the same thread'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l stitch-lbr -d 'Complete calls that the processor kept (record --call-graph lbr) with those of the thread\'s samples before'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Only functions whose names were found'
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s x -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l inline -d 'Find inlined functions and lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-inline -d 'Names from symbol tables only'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l demangle -d 'Names as people write them (default)'

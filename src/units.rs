@@ -2,6 +2,9 @@
 //!
 //! Receives raw values; hands on text without colour or alignment.
 
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// One reading of a counter, as the kernel gives it.
 ///
 /// `enabled_ns` is the time the event was enabled, `running_ns` the time it was really on a
@@ -86,12 +89,33 @@ impl std::fmt::Display for PerfTime {
     }
 }
 
-/// A whole number with a comma between groups of three: `1,234,567`.
+/// Whether large numbers have separators. They do unless [`follow_locale`] finds a locale without them.
+static GROUPED: AtomicBool = AtomicBool::new(true);
+
+/// Groups digits, for the rest of the process, if the locale that the environment names does.
+///
+/// The C locale has plain digits, which scripts can read. The name decides: pmc also runs as a static binary,
+/// which cannot load a locale, so one that is not installed groups as well. The separator is always a comma,
+/// since the decimal point is always a point.
+pub fn follow_locale(variable: impl Fn(&str) -> Option<OsString>) {
+    GROUPED.store(groups(variable), Ordering::Relaxed);
+}
+
+/// Whether the locale for numbers has separators (`locale(7)`: the first of the three that is not empty).
+fn groups(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let mut named = ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().filter_map(variable);
+    let locale = named.find(|name| !name.is_empty()).unwrap_or_default();
+    let locale = locale.to_string_lossy();
+    let language = locale.split(['.', '@']).next().unwrap_or_default();
+    !matches!(language, "" | "C" | "POSIX")
+}
+
+/// A whole number with a comma between groups of three, if the locale has separators: `1,234,567`.
 pub fn thousands(value: u64) -> String {
     group_digits(&value.to_string())
 }
 
-/// A number with `decimals` digits behind the point and commas before it: `1,234.57`.
+/// A number with `decimals` digits behind the point, and commas before it as in [`thousands`]: `1,234.57`.
 pub fn thousands_f64(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |t| ("-", t));
@@ -102,6 +126,9 @@ pub fn thousands_f64(value: f64, decimals: usize) -> String {
 }
 
 fn group_digits(digits: &str) -> String {
+    if !GROUPED.load(Ordering::Relaxed) {
+        return digits.to_owned();
+    }
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, c) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) && c.is_ascii_digit() {
@@ -201,6 +228,26 @@ mod tests {
         assert_eq!(thousands(999), "999");
         assert_eq!(thousands(1_234_567), "1,234,567");
         assert_eq!(thousands_f64(-1234.567, 2), "-1,234.57");
+    }
+
+    #[test]
+    fn the_locale_decides_about_separators() {
+        let grouped = |names: [&str; 3]| {
+            let named = ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().zip(names).collect::<Vec<_>>();
+            groups(|wanted| named.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.into()))
+        };
+        for (names, expected) in [
+            (["", "", ""], false),
+            (["C", "en_US.UTF-8", "en_US.UTF-8"], false),
+            (["", "C.UTF-8", "en_US.UTF-8"], false),
+            (["", "", "POSIX"], false),
+            (["", "", "en_US.UTF-8"], true),
+            (["", "de_DE@euro", "C"], true),
+            (["en_GB", "C", "C"], true),
+        ] {
+            assert_eq!(grouped(names), expected, "{names:?}");
+        }
+        assert!(!groups(|_| None));
     }
 
     #[test]

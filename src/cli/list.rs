@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Words narrow the list. These name kinds: hw, cache, sw, tool, pmu, vendor, raw, breakpoint,
-probe, freebsd, tracepoint, metric, metricgroup; so does the name of a PMU, such as msr.
+probe, marker, freebsd, tracepoint, metric, metricgroup; so does the name of a PMU, such as msr.
 Any other word is looked for in names and descriptions, and a pattern must fit the whole name:
   pmc list hw cache            the generic events of the hardware
   pmc list miss                everything about misses

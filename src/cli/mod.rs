@@ -135,6 +135,47 @@ pub fn has_option<A: Args>(typed: &str) -> bool {
     command.get_arguments().any(is_it)
 }
 
+/// Puts `=` before the value of a short option that may do without one: perf takes `-z3`, clap `-z=3`.
+/// `words` are those behind the command; what follows the first that is no option is a command to run.
+pub fn part_glued_values<A: Args>(words: &mut [std::ffi::OsString]) {
+    let command = A::augment_args(clap::Command::new("pmc"));
+    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
+    let of_letter = |letter: char| command.get_arguments().find(|arg| arg.get_short() == Some(letter));
+    let mut at = 0;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+        let mut value_follows = false;
+        let mut parted = None;
+        if let Some(long) = word.strip_prefix("--") {
+            if long.is_empty() {
+                return;
+            }
+            let is_it = |arg: &&clap::Arg| arg.get_long().is_some_and(|name| name == long);
+            let arg = command.get_arguments().find(is_it);
+            value_follows = arg.is_some_and(|arg| takes_value(arg) && !arg.is_require_equals_set());
+        } else {
+            for (place, letter) in word.char_indices().skip(1) {
+                let (before, value) = word.split_at(place + letter.len_utf8());
+                match of_letter(letter).filter(|arg| takes_value(arg)) {
+                    Some(arg) if arg.is_require_equals_set() => {
+                        let is_glued = !value.is_empty() && !value.starts_with('=');
+                        parted = is_glued.then(|| format!("{before}={value}"));
+                        break;
+                    }
+                    Some(_) => {
+                        value_follows = value.is_empty();
+                        break;
+                    }
+                    None => {}
+                }
+            }
+        }
+        if let Some(parted) = parted {
+            words[at] = parted.into();
+        }
+        at += 1 + usize::from(value_follows);
+    }
+}
+
 /// What these words mean to a command.
 ///
 /// # Errors

@@ -162,6 +162,11 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report", "--addr2line-style <style>", NO_ADDR2LINE),
     row("report, script", "--unwind-style <style>", IsSo("stacks are unwound without libdw and libunwind")),
     row("annotate, diff", "-D, --dump-raw-trace", NO_DUMP),
+    // Before the command.
+    row("pmc", "--debug <variable>", Ignored("pmc prints no debugging output; warnings are always printed")),
+    row("pmc", "--debug-file <file>", Ignored("pmc prints no debugging output; warnings are always printed")),
+    row("pmc", "--debugfs-dir <path>", Ignored("pmc finds tracefs where the kernel has it mounted")),
+    row("pmc", "--html-path", NO_BOOK),
     // annotate
     row("annotate", "--code-with-type", NO_TYPES),
     row("annotate", "--data-type[=<name>]", NO_TYPES),
@@ -330,6 +335,7 @@ pub const OPTIONS: &[PerfOption] = &[
             "-a -e with events of uncore_iio_* (pmc list pmu)",
         ),
     ),
+    row("stat-record", "--append", Ignored("a file of counts is always written anew")),
     // list
     row("list", "--debug", IsSo("--long shows the request of every event")),
     // report

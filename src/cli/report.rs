@@ -21,8 +21,9 @@ Examples:
   pmc report --json                       everything, as one document
 Sort keys and the fields of --json: docs/report.md.")]
 pub struct Report {
-    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
-    #[arg(value_name = "FILE", conflicts_with = "input")]
+    /// The recording (also as -i), `-` for standard input [default: what comes on it, else perf.data]; a
+    /// word that names no file: only functions with it in their names
+    #[arg(value_name = "FILE|SYMBOL")]
     pub file: Option<PathBuf>,
 
     /// The recording
@@ -65,7 +66,7 @@ pub struct Report {
     pub show_total_period: bool,
 
     /// Show what part of each row was in the kernel, and what part in processes
-    #[arg(long)]
+    #[arg(long, alias = "showcpuutilization")]
     pub show_cpu_utilization: bool,
 
     /// Leave out rows, and branches of the tree, below this percentage
@@ -166,7 +167,7 @@ pub struct Report {
     pub raw_trace: bool,
 
     /// Rows below rows: what is the same in the first sort key is added up first
-    #[arg(long, conflicts_with_all = ["json", "csv", "field_separator", "group"])]
+    #[arg(short = 'H', long, conflicts_with_all = ["json", "csv", "field_separator", "group"])]
     pub hierarchy: bool,
 
     /// Join direct recursion into one branch of the tree
@@ -174,7 +175,7 @@ pub struct Report {
     pub collapse_recursion: bool,
 
     /// Print fields with this between them and nothing else
-    #[arg(short = 't', short_alias = 'x', long, value_name = "SEP")]
+    #[arg(short = 't', long, value_name = "SEP")]
     pub field_separator: Option<String>,
 
     /// Print all events side by side, not only those that were recorded as a group
@@ -218,7 +219,7 @@ pub struct Report {
     #[allow(missing_docs, reason = "explained there")]
     pub symbol_files: SymbolFiles,
 
-    /// Do not say what is not an error
+    /// Print rows without headings, and no messages but errors
     #[arg(short, long)]
     pub quiet: bool,
 }

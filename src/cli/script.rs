@@ -18,7 +18,8 @@ Examples:
   pmc script --json                       one object a line
 Fields: comm, pid, tid, misc, cpu, time, tod, event, period, trace, ip, sym, symoff, dso, srcline, srccode, addr,
 data_src, weight, ins_lat, phys_addr, data_page_size, code_page_size, cgroup, uregs, iregs, brstack, brstacksym,
-brstackoff, bpf-output, stream_id; flags, synth, ipc and callindent are empty (pmc reads no instruction traces).")]
+brstackoff, bpf-output, stream_id, dsoff; flags, synth, ipc and callindent are empty (pmc reads no instruction traces),
+and so are machine_pid and vcpu (pmc reads no guests' samples).")]
 pub struct Script {
     /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]

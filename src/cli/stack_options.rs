@@ -36,7 +36,7 @@ pub struct StackOptions {
     pub parent: Option<String>,
 
     /// Only samples with such a parent
-    #[arg(long)]
+    #[arg(short = 'x', long)]
     pub exclude_other: bool,
 
     /// What these functions called counts as their own

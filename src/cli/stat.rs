@@ -138,7 +138,7 @@ pub struct Shown {
     #[arg(short = 'q', long)]
     pub quiet: bool,
 
-    /// Group the digits of large numbers (the default; --no-big-num for none)
+    /// Group the digits of large numbers, in locales that do (the default; --no-big-num for none)
     #[arg(short = 'B', long, overrides_with = "no_big_num")]
     pub big_num: bool,
 

@@ -23,6 +23,7 @@ use crate::profile::catalog::{
 };
 use crate::profile::metrics::library::Definition;
 use crate::profile::metrics::named::{NAMED, of_group};
+use crate::symbol::build_id_cache::BuildIdCache;
 use crate::sys::process;
 use crate::terminal::Stream;
 use crate::text;
@@ -162,7 +163,7 @@ fn is_among(pmus: &[String], pmu: &str) -> bool {
 impl<'h> Wanted<'h> {
     fn new(typed: &List, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
-            sources: Sources::of(host),
+            sources: Sources::of(host).with_markers(&markers()),
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),
@@ -176,6 +177,7 @@ impl<'h> Wanted<'h> {
             match (Kind::named(word), word.as_str()) {
                 // perf's word is of all that PMUs count by name.
                 (Some(Kind::Pmu), _) => wanted.kinds.extend([Kind::Pmu, Kind::Vendor]),
+                (Some(kind), "sdt") => wanted.kinds.extend([kind, Kind::Marker]),
                 (Some(kind), _) => wanted.kinds.push(kind),
                 (_, "metric" | "metrics") => wanted.metrics = Metrics::Each,
                 (_, "metricgroup" | "metricgroups") => wanted.metrics = Metrics::Groups,
@@ -227,7 +229,9 @@ impl<'h> Wanted<'h> {
         let Sources { pmus: here, vendor, .. } = &self.sources;
         let metrics = (self.metrics != Metrics::None).then(|| vendor.metrics()).into_iter().flatten();
         metrics.filter(move |metric| {
-            let is_here = here.contains(metric.pmu) || metric.pmu.is_empty() && !here.is_empty();
+            let is_here = here.contains(metric.pmu)
+                || metric.pmu.is_empty() && !here.is_empty()
+                || vendor.is_of_named_cpu();
             let is_wanted = (self.pmus.is_empty() || is_among(&self.pmus, metric.pmu))
                 && self.unit.as_ref().is_none_or(|unit| is_among(&unit.pmus, metric.pmu));
             let names = std::iter::once(metric.name).chain(metric.groups.split(';'));
@@ -293,6 +297,17 @@ impl<'h> Wanted<'h> {
     }
 }
 
+/// The markers of the files in the cache of build-ids, by file.
+fn markers() -> Vec<(String, Vec<String>)> {
+    let cached = BuildIdCache::usual().map(|cache| cache.markers()).unwrap_or_default();
+    let is_here = |path: &Path| path.exists();
+    cached
+        .into_iter()
+        .filter(|(path, _)| is_here(path))
+        .map(|(path, names)| (path.to_string_lossy().into_owned(), names))
+        .collect()
+}
+
 /// Case does not matter; ASCII is enough for event names.
 fn contains(text: &str, word: &str) -> bool {
     let (text, word) = (text.as_bytes(), word.as_bytes());
@@ -332,16 +347,17 @@ fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let facts = Facts::own(host);
     let mut trier = Trier::new(host, &facts);
     let mut found = false;
-    // Of two spellings of an event perf knows the first; FreeBSD's are no words of perf's.
+    // FreeBSD's names are no words of perf's.
     for listed in select(wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
         let entry = trier.entry(&listed, false, false);
         if entry.opens != Opens::No {
-            write!(out, "{} ", entry.name)?;
+            for name in [&entry.name].into_iter().chain(&entry.aliases) {
+                write!(out, "{name} ")?;
+            }
         }
         found = true;
     }
-    // Metrics are no events: they are named where they are asked for.
-    if wanted.only_metrics {
+    if wanted.metrics != Metrics::None {
         for name in metric_names(wanted) {
             write!(out, "{} ", cleaned(name))?;
             found = true;
@@ -506,6 +522,8 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
 /// Turns what is listed into entries, trying each.
 struct Trier<'a> {
     host: &'a Host,
+    /// The machine's PMUs.
+    pmus: Vec<String>,
     facts: &'a Facts,
     cache: OpenCache,
     /// What came of the event that stands for the rest: of a PMU's events of manuals, of all tracepoints.
@@ -514,7 +532,8 @@ struct Trier<'a> {
 
 impl<'a> Trier<'a> {
     fn new(host: &'a Host, facts: &'a Facts) -> Self {
-        Self { host, facts, cache: OpenCache::new(&facts.online), tried: BTreeMap::new() }
+        let pmus = host.pmu_names();
+        Self { host, pmus, facts, cache: OpenCache::new(&facts.online), tried: BTreeMap::new() }
     }
 
     fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> Entry {
@@ -541,10 +560,17 @@ impl<'a> Trier<'a> {
         let stands_for = match listed.kind {
             Kind::Tracepoint => Some(String::new()),
             Kind::Vendor => listed.pmu.clone(),
+            Kind::Marker => Some(listed.kind.word().to_owned()),
             _ => None,
         };
         let earlier = stands_for.as_ref().and_then(|all| self.tried.get(all).cloned());
-        if earlier.is_none() || exact {
+        // Of a CPU that was named and is not this machine's: why one event cannot be counted holds for all.
+        let is_absent = listed.kind == Kind::Vendor
+            && listed
+                .pmu
+                .as_ref()
+                .is_some_and(|pmu| !self.pmus.iter().any(|own| listing::is_same_pmu(own, pmu)));
+        if earlier.is_none() || exact && !is_absent {
             self.resolve(listed, &mut entry, earlier.is_none());
         }
         match (earlier, stands_for) {
@@ -552,7 +578,7 @@ impl<'a> Trier<'a> {
             (None, Some(all)) => {
                 // Of others it says whether the PMU opens; that their own codes fit is another matter.
                 let (opens, reason) = (entry.opens, entry.reason.clone());
-                if entry.encoding.is_some() {
+                if entry.encoding.is_some() || is_absent {
                     let opens = if opens == Opens::Yes { Opens::AsAnother } else { opens };
                     self.tried.insert(all, (opens, reason));
                 }
@@ -566,7 +592,7 @@ impl<'a> Trier<'a> {
     fn resolve(&mut self, listed: &Listed, entry: &mut Entry, try_it: bool) {
         // By its code an event of a manual is found without a search among thousands.
         let text = match listed.kind {
-            Kind::Vendor => listed.means.as_ref().unwrap_or(&listed.name),
+            Kind::Vendor | Kind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
             _ => &listed.name,
         };
         let groups = match parse(text, self.host) {

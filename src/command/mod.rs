@@ -17,6 +17,7 @@ mod info;
 mod inject;
 mod kallsyms;
 mod list;
+mod listings;
 mod netbsd;
 mod pager;
 mod perfalloc;
@@ -52,15 +53,17 @@ use crate::cli::perf_options::{self, Answer};
 use crate::cli::persist::PersistCommand;
 use crate::cli::record::Record;
 use crate::cli::script::Script;
-use crate::cli::{self, Cli, Command, has_option};
+use crate::cli::{self, Cli, Command, has_option, part_glued_values};
 use crate::config::{Config, Place};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::sys::signal;
+use crate::units;
 use crate::view::pmcstat::Form;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
+    units::follow_locale(|name| std::env::var_os(name));
     if let Some(exit) = perfalloc::main_if_named() {
         return exit;
     }
@@ -97,6 +100,9 @@ fn print_for_pmcstat(words: Vec<OsString>, form: Form, out: &mut dyn Write) -> R
 /// Does what a command line says; beside a recording, with these counters.
 fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
+        return exit;
+    }
+    if let Some(exit) = words.get(1).and_then(|word| listings::answer(word, Command::NAMES, &parser)) {
         return exit;
     }
     let brief = brief_help(&words);
@@ -158,7 +164,7 @@ fn show(answer: &clap::Error) -> Exit {
 /// What `--help` says of the command in these words; of pmc, if there are none.
 fn help(command: &[String]) -> Exit {
     let words = ["pmc"].into_iter().chain(command.iter().map(String::as_str)).chain(["--help"]);
-    match Cli::command().try_get_matches_from(joined_words(words.map(OsString::from).collect())) {
+    match parser().try_get_matches_from(joined_words(words.map(OsString::from).collect())) {
         Err(answer) => show(&answer),
         // `--help` went to a command to run: the second word is none of pmc's.
         Ok(_) => {
@@ -173,11 +179,14 @@ fn help(command: &[String]) -> Exit {
 /// The command line, with what a value alone does not tell: where it stood among others.
 fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let mut words = joined_words(words);
-    let mut matches = Cli::command().try_get_matches_from(&words)?;
+    if let Some(first) = first_word(&words).filter(|at| words[*at] == "record") {
+        part_glued_values::<Record>(&mut words[first + 1..]);
+    }
+    let mut matches = parser().try_get_matches_from(&words)?;
     if let Some(at) = mode_behind_g(&words, &matches) {
         let mode = std::mem::replace(&mut words[at], "--call-graph=".into());
         words[at].push(mode);
-        matches = Cli::command().try_get_matches_from(&words)?;
+        matches = parser().try_get_matches_from(&words)?;
     }
     let mut cli = Cli::from_arg_matches(&matches)?;
     let places = |matches: &ArgMatches| -> Vec<usize> {
@@ -195,6 +204,18 @@ fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::E
         }
     }
     Ok((cli, matches))
+}
+
+/// The parser, with perf's options before the command.
+fn parser() -> clap::Command {
+    perf_options::add(Cli::command())
+}
+
+/// Where the command stands.
+fn first_word(words: &[OsString]) -> Option<usize> {
+    const TAKE_A_WORD: [&str; 4] = ["--buildid-dir", "--debug", "--debug-file", "--debugfs-dir"];
+    let is_value = |at: usize| TAKE_A_WORD.iter().any(|option| words[at - 1] == *option);
+    (1..words.len()).find(|&at| !words[at].as_encoded_bytes().starts_with(b"-") && !is_value(at))
 }
 
 /// Where a mode of call chains stands right behind `-g`: what `--call-graph` takes, and no command to run.
@@ -216,12 +237,15 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     let Some((command, typed)) = matches.subcommand() else { return Ok(()) };
     let innermost = typed.subcommand().map_or(typed, |(_, typed)| typed);
     say::be_quiet(matches!(innermost.try_get_one("quiet"), Ok(Some(true))));
-    for option in perf_options::typed(command, typed) {
+    let of_pmc = perf_options::typed("pmc", matches).map(|option| ("", option));
+    let of_command = perf_options::typed(command, typed).map(|option| (command, option));
+    for (command, option) in of_pmc.chain(of_command) {
         match option.answer {
             Answer::IsSo(_) => {}
             Answer::Ignored(why) => say::warn(&Warning::OptionIgnored { option: option.typed(), why }),
             Answer::Refused(why, instead) => {
-                let refused = Error::usage(format!("pmc {command} has no {}", option.typed()));
+                let name = ["pmc", command].join(" ");
+                let refused = Error::usage(format!("{} has no {}", name.trim_end(), option.typed()));
                 return Err(refused.why(why).try_this(instead));
             }
         }
@@ -232,9 +256,7 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
 /// `stat … record` and `stat … report` are commands of their own; options may stand before the second word.
 fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_second = |word: &OsString| word == "record" || word == "report";
-    let takes_one = |word: &OsString| word == "--buildid-dir";
-    let is_option = |at: usize| words[at].as_encoded_bytes().starts_with(b"-") || takes_one(&words[at - 1]);
-    let Some(first) = (1..words.len()).find(|at| !is_option(*at)) else { return words };
+    let Some(first) = first_word(&words) else { return words };
     if words[first] != "stat" || !words.iter().skip(first + 1).any(is_second) {
         return words;
     }
@@ -280,10 +302,13 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Resul
         }
         Command::StatReport(typed) => stat::report(&stat::ReportPlan::new(*typed)?),
         Command::Record(typed) => {
-            let plan = record::Plan::new(*typed, &Host::live())?;
+            let mut plan = record::Plan::new(*typed, &Host::live())?;
             match columns {
                 None => record::run(plan, None),
-                Some(columns) => pmcstat::beside(columns, |counted| record::run(plan, Some(counted))),
+                Some(columns) => {
+                    plan.prints_perf_summary = false;
+                    pmcstat::beside(columns, |counted| record::run(plan, Some(counted)))
+                }
             }
         }
         Command::Info(typed) => info::run(&typed),
@@ -311,7 +336,9 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Resul
                     Box::new(move || export::run(&plan))
                 }
             };
-            let exit = record::run(record::Plan::new(plan.record, &Host::live())?, None)?;
+            let mut recorded = record::Plan::new(plan.record, &Host::live())?;
+            recorded.prints_perf_summary = false;
+            let exit = record::run(recorded, None)?;
             signal::release();
             match show() {
                 // Whoever has seen enough asks for the command's exit status all the same.

@@ -77,6 +77,11 @@ pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
     Ok(Scope::Command)
 }
 
+/// What is measured where nothing was named and no command is run, as with perf: all CPUs.
+pub(super) fn whole_machine(host: &Host) -> Result<Scope> {
+    Ok(Scope::Cpus(target::cpus(host, None).map_err(launch::no_target)?))
+}
+
 fn number(word: &str) -> Option<u32> {
     word.trim().parse().ok().filter(|&id| id > 0)
 }

@@ -49,6 +49,7 @@ pub enum Warning {
     OwnProcessesOnly,
     GuestsTogether { event: String },
     TargetOverridden { option: &'static str, by: &'static str },
+    WholeMachine,
     ChildrenNotRead { event: String },
     EndsNotCounted,
     ChainsNotDeferred,
@@ -153,6 +154,9 @@ impl Warning {
             Self::TargetOverridden { option, by } => {
                 format!("{option} changes nothing: {by} says whom to measure")
             }
+            Self::WholeMachine => {
+                "no command, process or CPU was named: measuring the whole machine until Ctrl-C".to_owned()
+            }
             Self::ChildrenNotRead { event } => {
                 format!(
                     "{event} leaves out what is started from now on: this kernel reads groups (:S) of one thread"
@@ -243,6 +247,7 @@ impl Warning {
             }
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
             Self::TargetOverridden { .. } => "leave out one of them",
+            Self::WholeMachine => "-a for the same without this note; -- COMMAND or -p PID for less",
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
             Self::EndsNotCounted => "Linux 6.19 or newer does (5.13 to 6.18 with the fix only)",
             Self::ChainsNotDeferred => "Linux 6.19 can do it later, and once for several samples",

@@ -34,6 +34,8 @@ pub enum Kind {
     Breakpoint,
     /// Probes in functions of programs and of the kernel: forms.
     Probe,
+    /// Markers (USDT) of the files that the cache of build-ids knows.
+    Marker,
     /// FreeBSD's names.
     FreeBsd,
     /// Tracepoints.
@@ -42,7 +44,7 @@ pub enum Kind {
 
 impl Kind {
     /// All, in the order of the list.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Hardware,
         Self::Cache,
         Self::Software,
@@ -52,6 +54,7 @@ impl Kind {
         Self::Raw,
         Self::Breakpoint,
         Self::Probe,
+        Self::Marker,
         Self::FreeBsd,
         Self::Tracepoint,
     ];
@@ -73,6 +76,7 @@ impl Kind {
             Self::Raw => &["raw"],
             Self::Breakpoint => &["breakpoint", "mem"],
             Self::Probe => &["probe", "uprobe", "kprobe", "sdt"],
+            Self::Marker => &["marker"],
             Self::FreeBsd => &["freebsd"],
             Self::Tracepoint => &["tracepoint", "tracepoints"],
         }
@@ -165,12 +169,26 @@ pub struct Sources<'h> {
     pub vendor: Vendor,
     /// Its PMUs by the names they may be asked for: each, and the common name of instances.
     pub pmus: BTreeSet<String>,
+    markers: Vec<Listed>,
 }
 
 impl<'h> Sources<'h> {
     /// Those of this machine.
     pub fn of(host: &'h Host) -> Self {
-        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host) }
+        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), markers: Vec::new() }
+    }
+
+    /// With markers by file: `PROVIDER:NAME`.
+    #[must_use]
+    pub fn with_markers(self, of_files: &[(String, Vec<String>)]) -> Self {
+        let listed = |(path, names): &(String, Vec<String>)| {
+            let one = |name: &String| Listed {
+                means: Some(format!("sdt:{path}:{name}")),
+                ..Listed::new(Kind::Marker, format!("sdt_{name}"), format!("marker of {path}"))
+            };
+            names.iter().map(one).collect::<Vec<_>>()
+        };
+        Self { markers: of_files.iter().flat_map(listed).collect(), ..self }
     }
 
     /// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
@@ -198,6 +216,7 @@ impl<'h> Sources<'h> {
             Kind::Probe => {
                 Box::new(PROBES.iter().map(|(form, text)| Listed::form(Kind::Probe, *form, *text)))
             }
+            Kind::Marker => Box::new(self.markers.iter().cloned()),
             Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
                 means: Some(means.to_owned()),
                 ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
@@ -327,7 +346,9 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
             )
         }
     };
-    vendor.events().filter(|event| here.contains(event.pmu)).map(listed).collect()
+    // Whoever names a CPU asks for its events, countable here or not.
+    let is_listed = |pmu: &str| here.contains(pmu) || vendor.is_of_named_cpu();
+    vendor.events().filter(|event| is_listed(event.pmu)).map(listed).collect()
 }
 
 /// What holders keep open for this user.

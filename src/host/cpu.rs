@@ -187,11 +187,13 @@ impl Processor {
 /// hexadecimal model and stepping), or Arm's MIDR as `0x00000000410fd0c0`. What `PMC_CPUID` says, or else
 /// `PERF_CPUID`, is the id of every CPU.
 pub fn event_table_id(host: &Host, cpu: u32) -> Option<String> {
+    named_id().or_else(|| own_id(host, cpu))
+}
+
+/// The id of the CPU that the user names, whatever this machine has.
+pub fn named_id() -> Option<String> {
     let said = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
-    if let Some(id) = said("PMC_CPUID").or_else(|| said("PERF_CPUID")) {
-        return Some(id);
-    }
-    own_id(host, cpu)
+    said("PMC_CPUID").or_else(|| said("PERF_CPUID"))
 }
 
 /// What the header of a recording calls the CPU, as perf writes it: `GenuineIntel,6,85,7`, or Arm's MIDR.

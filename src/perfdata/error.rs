@@ -92,9 +92,7 @@ impl From<Error> for crate::error::Error {
                 match (full, missing) {
                     (true, _) => {
                         let why = match is_kept {
-                            true => {
-                                "the file system is full; the file keeps what was written so far"
-                            }
+                            true => "the file system is full; the file keeps what was written so far",
                             false => "the file system is full",
                         };
                         error.why(why).try_this("free some space, or record elsewhere with -o")

@@ -219,10 +219,13 @@ pub enum Field {
     CallIndent,
     Tod,
     StreamId,
+    DsOff,
+    MachinePid,
+    Vcpu,
 }
 
 /// All fields with their names.
-pub const FIELDS: [(&str, Field); 35] = [
+pub const FIELDS: [(&str, Field); 38] = [
     ("comm", Field::Comm),
     ("pid", Field::Pid),
     ("tid", Field::Tid),
@@ -258,6 +261,10 @@ pub const FIELDS: [(&str, Field); 35] = [
     ("callindent", Field::CallIndent),
     ("tod", Field::Tod),
     ("stream_id", Field::StreamId),
+    ("dsoff", Field::DsOff),
+    // Of samples of guests, which no recording that pmc reads has: empty.
+    ("machine_pid", Field::MachinePid),
+    ("vcpu", Field::Vcpu),
 ];
 
 /// A set of fields.

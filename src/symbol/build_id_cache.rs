@@ -34,6 +34,9 @@ use crate::sys::replacement::Replacement;
 pub const KERNEL: &str = "[kernel.kallsyms]";
 const VDSO: &str = "[vdso]";
 
+/// Bytes of a list of markers that are read.
+const MOST_OF_MARKERS: u64 = 1 << 20;
+
 /// The folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildIdCache(PathBuf);
@@ -166,6 +169,27 @@ impl BuildIdCache {
         let in_brackets = name.to_str().is_some_and(|name| name.starts_with('['));
         let name = if in_brackets { name.to_owned() } else { Path::new("/").join(name) };
         Some(CacheEntry { id: BuildId::parse(&hex)?, name, folder: folder.to_owned() })
+    }
+
+    /// Markers of the files that are kept, as `perf buildid-cache --add` lists them: each file with its
+    /// `PROVIDER:NAME`s, sorted. A list that cannot be read has none.
+    pub fn markers(&self) -> Vec<(PathBuf, Vec<String>)> {
+        let entries = self.entries().unwrap_or_default();
+        let of_file = |entry: &CacheEntry| {
+            let mut text = String::new();
+            let list = open_regular(&self.0.join(&entry.folder).join("probes"), false).ok()?;
+            list.take(MOST_OF_MARKERS).read_to_string(&mut text).ok()?;
+            let mut names: Vec<String> = text
+                .lines()
+                // `%sdt_libc:setjmp=setjmp`; the lines below it say where.
+                .filter_map(|line| line.strip_prefix("%sdt_")?.split_once('='))
+                .map(|(name, _)| name.to_owned())
+                .collect();
+            sort::by(&mut names, Ord::cmp);
+            names.dedup();
+            (!names.is_empty()).then(|| (entry.name.clone(), names))
+        };
+        entries.iter().filter_map(of_file).collect()
     }
 
     /// The entry of a build-id, damaged or not.

@@ -92,6 +92,11 @@ impl<'o> Writer<'o> {
             let unit = format!("in {}", entry.unit);
             text = if text.is_empty() { unit } else { format!("{text}, {unit}") };
         }
+        if self.columns.is_none()
+            && let Some(kind) = perf_kind(entry.kind)
+        {
+            text = format!("{text} {kind}").trim_start().to_owned();
+        }
         let details = if self.long { details(entry) } else { Vec::new() };
         self.lines.push(Line { name, state, text, details });
         Ok(())
@@ -203,6 +208,22 @@ impl<'o> Writer<'o> {
         let lines = wrap(first, rest, text, self.columns.unwrap_or(usize::MAX));
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
+}
+
+/// What perf's text calls a kind of event: what scripts look for.
+fn perf_kind(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "hardware" => "[Hardware event]",
+        "cache" => "[Hardware cache event]",
+        "software" => "[Software event]",
+        "tool" => "[Tool event]",
+        "pmu" => "[Kernel PMU event]",
+        "raw" => "[Raw event descriptor]",
+        "breakpoint" => "[Hardware breakpoint]",
+        "tracepoint" => "[Tracepoint event]",
+        "marker" => "[SDT event]",
+        _ => return None,
+    })
 }
 
 /// What is known of an event besides its name and text.

@@ -494,3 +494,60 @@ fn lists_go_to_files_and_may_do_without_texts() {
     let software = run(&["list", "--unit", "soft*", "-v"]).expect(0).stdout;
     assert!(!software.contains("tracepoint\n"), "{software}");
 }
+
+#[test]
+fn the_events_of_a_named_cpu_are_listed_anywhere() {
+    let ran = |words: &[&str]| -> Ran {
+        let mut command = kit::pmc_on("neoverse-n1");
+        command.env("PMC_CPUID", "GenuineIntel-6-55-7").args(words);
+        command.output().expect("the binary starts").into()
+    };
+    let text = ran(&["list", "l3_miss"]).expect(0).stdout;
+    let row = text.lines().find(|line| line.contains("mem_load_retired.l3_miss ")).expect("an event");
+    assert!(row.contains(" no 1 "), "{row}");
+}
+
+#[test]
+fn markers_in_the_cache_of_build_ids_are_listed() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let program = std::fs::canonicalize(kit::binary()).expect("pmc");
+    let name = program.strip_prefix("/").expect("an absolute path");
+    let id = "ac61ec5a8eb1396f9fbd350e3169a558528a40";
+    let folder = cache.path().join(name).join(format!("93{id}"));
+    let links = cache.path().join(".build-id/93");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::create_dir_all(&links).expect("a folder");
+    let target = std::path::Path::new("../..").join(name).join(format!("93{id}"));
+    std::os::unix::fs::symlink(target, links.join(id)).expect("a link");
+    // As perf buildid-cache --add writes it.
+    let list = "%sdt_own:begin=begin\np:sdt_own/begin /bin/x:0x402e1 arg1=%di:u64\n%sdt_own:end=end\n";
+    std::fs::write(folder.join("probes"), list).expect("a list");
+    let mut command = pmc();
+    command.args(["list", "sdt"]).env("PERF_BUILDID_DIR", cache.path());
+    let ran = Ran::from(command.output().expect("pmc starts")).expect(0);
+    for name in ["sdt_own:begin", "sdt_own:end"] {
+        let row = ran.stdout.lines().find(|line| line.contains(name)).expect("a marker");
+        assert!(row.contains(&format!("marker of {}", program.display())), "{row}");
+        assert!(row.ends_with("[SDT event]"), "{row}");
+    }
+}
+
+#[test]
+fn perfs_words_for_kinds_stand_in_a_pipe() {
+    run(&["list", "sw"]).expect(0).prints(&["[Software event]"]);
+    run(&["list", "tool"]).expect(0).prints(&["[Tool event]"]);
+    if tracefs() {
+        let text = run(&["list", "sched:*"]).expect(0).stdout;
+        let rows = text.lines().filter(|line| line.contains("  sched:")).count();
+        assert_eq!(text.matches("[Tracepoint event]").count(), rows, "{text}");
+    }
+}
+
+#[test]
+fn the_raw_dump_has_all_names() {
+    let text = run(&["list", "--raw-dump"]).expect(0).stdout;
+    let names: Vec<&str> = text.split_whitespace().collect();
+    for name in ["page-faults", "faults", "page_fault_rate"] {
+        assert!(names.contains(&name), "{name}: {text}");
+    }
+}

@@ -87,3 +87,18 @@ fn functions_of_the_kernel_lie_where_perf_says() {
     kit::run(&["kallsyms", "schedule"]).expect(0);
     kit::run(&["kallsyms"]).expect(2).says(&["required", "pmc kallsyms --help"]);
 }
+
+#[test]
+fn lists_for_shells_stand_in_place_of_a_command() {
+    let commands = kit::run(&["--list-cmds"]).expect(0).stdout;
+    let commands: Vec<&str> = commands.split_whitespace().collect();
+    assert!(["stat", "record", "report"].iter().all(|name| commands.contains(name)), "{commands:?}");
+    let options = kit::run(&["--list-opts"]).expect(0).stdout;
+    assert!(options.split_whitespace().any(|option| option == "--buildid-dir"), "{options}");
+    let folder = kit::run(&["--exec-path"]).expect(0).stdout;
+    let own = std::path::Path::new(kit::binary()).parent().and_then(|folder| folder.canonicalize().ok());
+    assert_eq!(std::path::Path::new(folder.trim_end()).canonicalize().ok(), own);
+    kit::run(&["--debug", "verbose", "version"]).expect(0).says(&["--debug changes nothing"]);
+    kit::run(&["--html-path", "version"]).expect(2).says(&["pmc has no --html-path"]);
+    kit::run(&["script", "flamegraph"]).expect(2).says(&["pmc flamegraph"]);
+}

@@ -127,7 +127,11 @@ fn its_commands_do_what_it_shows() {
     for Shown { command, lines } in commands {
         let mut shell = Command::new("bash");
         shell.arg("-c").arg(format!("exec 2>&1; {command}")).current_dir(folder.path());
-        let ran = shell.env("PATH", &path).env("XDG_CACHE_HOME", folder.path()).output();
+        let ran = shell
+            .env("LC_ALL", "en_US.UTF-8")
+            .env("PATH", &path)
+            .env("XDG_CACHE_HOME", folder.path())
+            .output();
         let ran = ran.expect("bash starts");
         let printed = String::from_utf8_lossy(&ran.stdout);
         if let Some(line) = missing(&lines, &printed) {

@@ -19,8 +19,8 @@ const REFUSED: [(&str, &str); 8] = [
     ("brstackinsn", "it needs a disassembler; brstack and brstacksym show the same branches"),
     ("brstackinsnlen", "it needs a disassembler; brstack and brstacksym show the same branches"),
     ("metric", "pmc stat computes metrics"),
-    ("machine_pid", "it is for recordings of guests"),
-    ("vcpu", "it is for recordings of guests"),
+    ("disasm", "it needs a disassembler; pmc annotate shows the instructions of a function"),
+    ("brcntr", "pmc records no counts of branches (-j any,counter)"),
     ("retire_lat", "its place in a sample differs from one CPU to the next"),
 ];
 
@@ -167,6 +167,9 @@ fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> Fi
             fields.set(*field, *is_added);
             asked.push(*field);
         }
+    }
+    if fields.has(Field::DsOff) {
+        fields.set(Field::Dso, true);
     }
     let sample_type = event.attr.sample_type();
     for (field, bits) in NEEDS {

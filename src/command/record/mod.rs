@@ -42,7 +42,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
     }
-    plan.ignored.iter().for_each(say::warn);
+    plan.warnings.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
     let attached = plan.attached.take();
     let mut attached = attached
@@ -126,6 +126,9 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
             false => plan.file.path.display().to_string(),
         };
         say::note(status::truth(&to, &run.totals, &run.readings, own_cpu));
+    }
+    if plan.prints_perf_summary && !Stream::Error.is_terminal() {
+        status::perf_summary(&run, plan.file.is_stream()).iter().for_each(say::plainly);
     }
     if let Some(reason) = reason {
         say::warn(&reason);

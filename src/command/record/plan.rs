@@ -10,7 +10,7 @@ use crate::cli::record::Record;
 use crate::cli::recording_options::RecordingOptions;
 use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
 use crate::command::sampling_options::{
-    Whom, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size,
+    Whom, are_held, call_graph, overridden, pfm_events, rate, ring_pages, scope, size, whole_machine,
 };
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
@@ -30,13 +30,15 @@ use crate::units::{MS, parse_duration};
 pub(in crate::command) struct Plan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
-    /// What is said of options that change nothing.
-    pub(super) ignored: Vec<Warning>,
+    /// Warnings about the options, printed before recording begins.
+    pub(super) warnings: Vec<Warning>,
     pub(super) control: Option<String>,
     /// The real-time priority of the thread that empties the rings.
     pub(super) realtime: Option<i32>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
+    /// Off a terminal, perf's lines about the files are printed too, for scripts that look for them.
+    pub(in crate::command) prints_perf_summary: bool,
     /// What it came to is printed as JSON.
     pub(super) json: bool,
     /// The events are those of an entry that is held.
@@ -60,9 +62,10 @@ impl Plan {
             // Whom they are open on was said when they were added.
             scope = Scope::Cpus(host.online_cpus());
         }
+        let mut warnings: Vec<Warning> = overridden.into_iter().collect();
         if typed.command.is_empty() && matches!(scope, Scope::Command) {
-            return Err(Error::usage("nothing to record: no command, process or CPU was named")
-                .try_this("pmc record -- COMMAND, pmc record -p PID, or pmc record -a"));
+            scope = whole_machine(host)?;
+            warnings.push(Warning::WholeMachine);
         }
         if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
             return Err(
@@ -175,11 +178,12 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            ignored: overridden.into_iter().collect(),
+            warnings,
             control: recording.control,
             realtime: recording.realtime,
             dry_run: typed.dry_run,
             quiet: recording.quiet,
+            prints_perf_summary: !recording.quiet,
             json: recording.json,
             attached: None,
         })
@@ -205,11 +209,12 @@ impl Plan {
         Ok(Self {
             sample,
             file: file(&recording, false)?,
-            ignored: Vec::new(),
+            warnings: Vec::new(),
             control: recording.control,
             realtime: recording.realtime,
             dry_run: false,
             quiet: recording.quiet,
+            prints_perf_summary: false,
             json: recording.json,
             attached: Some(find(&name, host)?),
         })

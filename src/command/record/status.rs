@@ -96,6 +96,27 @@ pub(super) fn document(
     })
 }
 
+/// perf's lines about a recording, with the real names of its files.
+pub(super) fn perf_summary(run: &Run, is_stream: bool) -> Vec<String> {
+    let totals = &run.totals;
+    let names: Vec<String> = run.files.iter().map(|file| file.display().to_string()).collect();
+    let (last, earlier) = match names.split_last() {
+        Some((last, earlier)) if !is_stream => (last.as_str(), earlier),
+        _ => ("-", &[][..]),
+    };
+    let samples = match totals.samples {
+        0 => String::new(),
+        samples => format!(" ({samples} samples)"),
+    };
+    let megabytes = totals.bytes as f64 / (1 << 20) as f64;
+    let dumped = earlier.iter().map(|name| format!("[ perf record: Dump {name} ]"));
+    let ended = [
+        format!("[ perf record: Woken up {} times to write data ]", run.drains),
+        format!("[ perf record: Captured and wrote {megabytes:.3} MB {last}{samples} ]"),
+    ];
+    dumped.chain(ended).collect()
+}
+
 /// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a
 /// sample`.
 pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading], cpu_ns: u64) -> String {

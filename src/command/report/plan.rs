@@ -10,6 +10,7 @@ use crate::command::plan::{self, duration};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
+use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
@@ -82,6 +83,7 @@ impl Plan {
         let colour = plan::colour(&typed.stdio_color);
         let stream = if typed.to_stderr { Stream::Error } else { Stream::Output };
         let is_piped = !stream.is_terminal() && !typed.is_page && colour != Some(true);
+        let has_perfs_form = matches!(form, Form::Separated(_)) || !parseable && is_piped;
         let background = plan::background(typed.screen.theme.as_deref())?;
         let layout = Layout {
             form,
@@ -115,6 +117,8 @@ impl Plan {
             paint: if is_piped { Paint::default() } else { terminal::paint(stream, colour, background) },
             tree_lines: (!is_piped && typed.percent_limit.or(limit).is_none()).then_some(plan::TREE_LINES),
             is_piped,
+            is_quiet: typed.quiet,
+            single_values: if has_perfs_form { single_values(typed) } else { Vec::new() },
         };
         let children = !typed.no_children;
         let stack_changes = plan::stack_changes(&typed.stacks)?;
@@ -150,6 +154,10 @@ impl Plan {
             trace_fields,
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
         };
+        let (input, part) = match positional(typed) {
+            Positional::Input(input) => (input, typed.stacks.symbol_filter.clone()),
+            Positional::Symbol(part) => (typed.input.as_ref(), Some(part)),
+        };
         let query = Query {
             totals: children,
             by_mode: layout.asks_modes(),
@@ -159,12 +167,13 @@ impl Plan {
             tree,
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
-            relative: typed.percentage == "relative",
-            filter: Filter { only: plan::only(&typed.stacks), ..Filter::default() },
+            // What has no name is no part of the report, as with perf.
+            relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
+            filter: Filter { only: Only { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
             ..Query::default()
         };
         Ok(Self {
-            input: plan::input(typed.input.as_ref().or(typed.file.as_ref())),
+            input: plan::input(input),
             stream,
             header: match (typed.header_only, typed.header) {
                 (true, _) => HeaderChoice::Only,
@@ -214,6 +223,41 @@ impl Plan {
         let plan = ScreenPlan::new(&input, request);
         ScreenPlan { depth: depth.unwrap_or(plan.depth), background, query, layout, ..plan }
     }
+}
+
+/// What the word without an option names.
+enum Positional<'a> {
+    /// The recording; `None`: the usual one.
+    Input(Option<&'a PathBuf>),
+    /// Part of functions' names, as with perf.
+    Symbol(String),
+}
+
+/// perf takes the word for a part of functions' names; pmc too, where it cannot be the recording.
+fn positional(typed: &Report) -> Positional<'_> {
+    let Some(word) = &typed.file else { return Positional::Input(typed.input.as_ref()) };
+    let is_file = word.as_os_str() == "-" || word.components().count() > 1 || word.exists();
+    match (&typed.input, word.to_str()) {
+        (Some(_), Some(part)) => Positional::Symbol(part.to_owned()),
+        (None, Some(part)) if !is_file && !part.ends_with(".data") => Positional::Symbol(part.to_owned()),
+        _ => Positional::Input(Some(word)),
+    }
+}
+
+/// Sort keys for which a filter names one value.
+fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
+    let filters = [
+        (SortKey::Comm, &typed.filter.comms),
+        (SortKey::Dso, &typed.stacks.dsos),
+        (SortKey::Symbol, &typed.stacks.symbols),
+    ];
+    filters
+        .into_iter()
+        .filter_map(|(key, values)| match values.as_slice() {
+            [value] => Some((key, value.clone())),
+            _ => None,
+        })
+        .collect()
 }
 
 /// `-g` and `-G`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::analysis::script::{DumpOrder, ScriptRequest, Transcript};
 use crate::cli::script::Script;
 use crate::command::plan;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::perfdata::feature::ClockData;
 use crate::record::kind;
@@ -72,6 +72,12 @@ impl Plan {
             joins_unknown: Stream::Output.is_terminal() && !typed.per_event_dump,
             ..Layout::default()
         };
+        if let Some(file) =
+            typed.file.as_ref().filter(|file| file.as_os_str() == "flamegraph" && !file.exists())
+        {
+            return Err(Error::usage(format!("pmc script runs no scripts such as {}", file.display()))
+                .try_this("pmc flamegraph, which draws one of the same recording"));
+        }
         Ok(Self {
             input: plan::input(typed.input.as_ref().or(typed.file.as_ref())),
             header: typed.header_only || typed.header && !typed.json,

@@ -101,7 +101,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     if let Some(set) = metrics.shares {
         chosen.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
-    narrow(&mut chosen, &plan.what)?;
+    narrow(&mut chosen, &plan.what, host)?;
     let chosen = parts::split(chosen, plan.aggregation)?;
     Ok(Wanted { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
@@ -145,8 +145,20 @@ fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
 ///
 /// # Errors
 /// When nothing is left.
-fn narrow(groups: &mut Vec<EventGroup>, what: &What) -> Result<()> {
+fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> {
     let What { core_kind, pmu, .. } = what;
+    if let Some(kind) = core_kind
+        && host.pmu(kind).is_none()
+        && host.pmu(&format!("cpu_{kind}")).is_none()
+    {
+        let names = host.pmu_names();
+        let cores = names.iter().filter_map(|name| name.strip_prefix("cpu_")).collect::<Vec<_>>();
+        let error = Error::usage(format!("--cputype {kind}: this machine has no such kind of core"));
+        return Err(match cores.is_empty() {
+            true => error.why("it has one kind of core").try_this("leave out --cputype"),
+            false => error.try_this(format!("one of: {}", cores.join(", "))),
+        });
+    }
     let mut left_out = Vec::new();
     for group in groups.iter_mut() {
         group.events.retain(|spec| {
@@ -303,7 +315,7 @@ mod tests {
             null: false,
             metrics: Asked { names: Vec::new(), expressions: Vec::new(), topdown: None, thresholds: true },
         };
-        narrow(&mut groups, &what)?;
+        narrow(&mut groups, &what, &saved("hybrid"))?;
         Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())
     }
 

@@ -80,7 +80,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         false => vec![(0..groups.len()).collect()],
     };
     let mut printer = Printer::new(plan.output.clone(), subject(&plan), wanted.metrics.tree.clone())?;
-    plan.overridden.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
+    plan.warning.iter().chain(&wanted.left_out).for_each(|warning| printer.warn(warning.clone()));
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
         printer.warn(Warning::TimeShared { times });

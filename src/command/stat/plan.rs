@@ -24,8 +24,8 @@ use crate::units::MS;
 pub(in crate::command) struct Plan {
     pub(super) what: What,
     pub(super) scope: Scope,
-    /// What chose whom to count, and was not heeded.
-    pub(super) overridden: Option<Warning>,
+    /// A warning about the target.
+    pub(super) warning: Option<Warning>,
     pub(super) cgroups: Cgroups,
     pub(super) levels: Levels,
     pub(super) inherit: bool,
@@ -260,17 +260,22 @@ impl Plan {
         recording: Option<PathBuf>,
         host: &Host,
     ) -> Result<Self> {
-        let scope = scope(&typed, shown.per_thread, host)?;
+        let mut scope = scope(&typed, shown.per_thread, host)?;
+        let mut warning = overridden(whom(&typed));
+        let no_command = typed.command.is_empty() && typed.vs.is_empty();
+        if no_command && (typed.repeat.is_some() || typed.exact) {
+            let option = if typed.exact { "--exact" } else { "-r" };
+            return Err(Error::usage(format!("{option} runs a command again, but there is none")));
+        }
+        if no_command && matches!(scope, Scope::Command) {
+            scope = sampling_options::whole_machine(host)?;
+            warning = Some(Warning::WholeMachine);
+        }
         let cgroups = cgroups(&typed)?;
         if !matches!(cgroups, Cgroups::None) && !matches!(scope, Scope::Cpus(_)) {
             return Err(
                 Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
             );
-        }
-        let no_command = typed.command.is_empty() && typed.vs.is_empty();
-        if no_command && matches!(scope, Scope::Command) {
-            return Err(Error::usage("nothing to count: no command, process or CPU was named")
-                .try_this("pmc stat -- COMMAND, pmc stat -p PID, or pmc stat -a"));
         }
         let aggregation = parts(&typed)?.map_or_else(|| aggregation(&shown), Ok)?;
         let per_cpu =
@@ -296,10 +301,6 @@ impl Plan {
             (typed.user_kernel, "--user-kernel"),
             (matches!(scope, Scope::Cpus(_) | Scope::AllThreads), "-a, -C and --per-thread"),
         ];
-        if no_command && (typed.repeat.is_some() || typed.exact) {
-            let option = if typed.exact { "--exact" } else { "-r" };
-            return Err(Error::usage(format!("{option} runs a command again, but there is none")));
-        }
         if typed.warmup > 0 && typed.repeat.is_none() && typed.vs.is_empty() {
             return Err(Error::usage("--warmup comes before the runs of -r or --vs").try_this("add -r N"));
         }
@@ -321,7 +322,7 @@ impl Plan {
             return Err(Error::usage("--summary sums up intervals").try_this("add -I TIME"));
         }
         Ok(Self {
-            overridden: overridden(whom(&typed)),
+            warning,
             what: What {
                 filters: plan::tracepoint_filters(typed.filter_places, typed.filter)?,
                 perfevent_conf: typed.perfevent_conf,

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::host::Host;
-use crate::host::cpu::{event_table_id, event_table_id_of};
+use crate::host::cpu::{event_table_id, event_table_id_of, named_id};
 
 /// The tables for this machine's CPUs. Cheap to make; a file is unpacked when it is first asked for.
 #[derive(Debug)]
@@ -113,6 +113,11 @@ impl Vendor {
     /// perf's id of the CPU: `GenuineIntel-6-55-7`, `0x00000000410fd0c0`.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
+    }
+
+    /// Whether the user named the CPU, which need not be this machine's.
+    pub fn is_of_named_cpu(&self) -> bool {
+        named_id().is_some() && named_id() == self.id
     }
 
     /// Whether the CPU is what a line of `mapfile.tsv` could name so, an extended regular expression.

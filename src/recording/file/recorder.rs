@@ -91,6 +91,8 @@ pub(crate) struct Run {
     /// Where it is: several where another file was begun.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) totals: Totals,
+    /// Times that the rings had something to write.
+    pub(crate) drains: u64,
     /// What each instance of an event has counted and lost.
     pub(crate) readings: Vec<Reading>,
     /// Nanoseconds from when the events were first on to the end; if they never were (`-D`), from the start.
@@ -164,6 +166,7 @@ impl Recording<'_> {
             output,
             status,
             next_drain: 0,
+            drains: 0,
             schedule: Schedule::new(file),
             readings: Vec::new(),
             gaps: Vec::new(),
@@ -196,6 +199,7 @@ impl Recording<'_> {
                 several => several.to_vec(),
             },
             totals: recorder.output.totals(),
+            drains: recorder.drains,
             readings: recorder.readings,
             elapsed_ns: measured.now - measured.start,
             yielded_ns: measured.activity.yielded_ns(measured.now),
@@ -229,6 +233,8 @@ struct Recorder<'a> {
     output: Output<'a>,
     status: &'a mut dyn StatusLine,
     pace: DrainPace,
+    /// Drains that brought something.
+    drains: u64,
     next_drain: u64,
     schedule: Schedule,
     readings: Vec<Reading>,
@@ -425,6 +431,7 @@ impl Recorder<'_> {
         self.write_gaps()?;
         let Self { sources, output, .. } = self;
         let bytes = sources.drain(|ring, slices| output.take_ring(ring, slices))?;
+        self.drains += u64::from(bytes > 0);
         if bytes > 0 && output.begin_second_pass() {
             sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         }

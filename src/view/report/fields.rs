@@ -6,6 +6,7 @@ use super::{
     Column, Layout, average_weight, fields, heading, lines, names, percent, share_of, side_by_side, spread,
 };
 use crate::profile::sampled::{Event, Profile, Row};
+use crate::text::clean;
 
 fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
     if let Some(share) = share_of(column, row) {
@@ -23,6 +24,14 @@ pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     writeln!(out, "#\n# Total Lost Samples: {}\n#", profile.trust.lost_samples)
 }
 
+/// perf's lines above all tables: the values that stand for columns.
+pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    for (key, value) in layout.elided(profile) {
+        writeln!(out, "# {}: {}", key.name(), clean(value))?;
+    }
+    Ok(())
+}
+
 /// perf's lines before a table.
 pub(super) fn headline(out: &mut dyn Write, events: &[&Event]) -> io::Result<()> {
     let Some(leader) = events.first() else { return Ok(()) };
@@ -38,16 +47,21 @@ pub(super) fn separated(
     separator: &str,
 ) -> io::Result<()> {
     let columns = layout.columns(profile);
-    lost(out, profile)?;
+    if !layout.is_quiet {
+        lost(out, profile)?;
+        single_values(out, profile, layout)?;
+    }
     for index in 0..profile.events.len() {
         let events = side_by_side(profile, layout, index);
         if events.is_empty() {
             continue;
         }
-        headline(out, &events)?;
-        let headings = spread(&columns, events.len());
-        let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
-        writeln!(out, "# {}", headings.join(separator))?;
+        if !layout.is_quiet {
+            headline(out, &events)?;
+            let headings = spread(&columns, events.len());
+            let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
+            writeln!(out, "# {}", headings.join(separator))?;
+        }
         for line in lines(profile, &events, layout).0 {
             let fields = fields(profile, layout, &events, &line, &columns, |event, row, column| {
                 number(event, row, column, layout)

@@ -64,7 +64,9 @@ pub(super) fn write(
     for event in events {
         let more = if layout.show_samples { "     Samples" } else { "" };
         let start = if layout.is_piped { '#' } else { ' ' };
-        writeln!(out, "{start}        Self {more} {}", headings.join(" / "))?;
+        if !layout.is_quiet {
+            writeln!(out, "{start}        Self {more} {}", headings.join(" / "))?;
+        }
         let all = branches(&event.rows, profile.keys.len(), event.share_of);
         let mut open: Vec<(usize, usize)> = all[0].below.iter().rev().map(|number| (*number, 0)).collect();
         let mut shown = 0;
@@ -74,7 +76,9 @@ pub(super) fn write(
                 continue;
             }
             if shown == layout.rows {
-                writeln!(out, "{start} … and more rows (--max-rows 0 shows all)")?;
+                if !layout.is_quiet {
+                    writeln!(out, "{start} … and more rows (--max-rows 0 shows all)")?;
+                }
                 break;
             }
             shown += 1;

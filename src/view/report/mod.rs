@@ -155,6 +155,11 @@ pub struct Layout {
     pub paint: Paint,
     /// Text is for a program at the other end of a pipe: rows as perf has them, all else in comments.
     pub is_piped: bool,
+    /// Rows only: no headlines, headings and remarks.
+    pub is_quiet: bool,
+    /// Sort keys for which a filter leaves one value. As in perf's text, a line above the table shows the
+    /// value, and the table has no such column.
+    pub single_values: Vec<(SortKey, String)>,
 }
 
 /// Which events share a table.
@@ -195,6 +200,8 @@ impl Default for Layout {
             width: None,
             paint: Paint::default(),
             is_piped: false,
+            is_quiet: false,
+            single_values: Vec::new(),
         }
     }
 }
@@ -216,7 +223,32 @@ impl Layout {
         self.form == Form::Text && !self.full_names && !self.is_piped
     }
 
+    /// The columns, without those that [`Self::elided`] has.
     fn columns(&self, profile: &Profile) -> Vec<Column> {
+        let mut columns = self.all_columns(profile);
+        let elided = self.elided(profile);
+        columns.retain(|column| !elided.iter().any(|(key, _)| *column == Column::Key(*key)));
+        columns
+    }
+
+    /// Keys with one value in all rows, which a filter named; none where they are all keys that there are.
+    fn elided(&self, profile: &Profile) -> Vec<&(SortKey, String)> {
+        let columns = self.all_columns(profile);
+        let is_same = |key: SortKey| {
+            let at = profile.keys.iter().position(|other| *other == key);
+            let cells = |at: usize| {
+                profile.events.iter().flat_map(|event| &event.rows).map(move |row| &row.cells[at])
+            };
+            at.is_some_and(|at| cells(at).all(|cell| Some(cell) == cells(at).next()))
+        };
+        let is_column = |key: SortKey| columns.contains(&Column::Key(key));
+        let elided = self.single_values.iter().filter(|(key, _)| is_column(*key) && is_same(*key));
+        let elided: Vec<_> = elided.collect();
+        let keys = columns.iter().filter(|column| matches!(column, Column::Key(_))).count();
+        if elided.len() < keys { elided } else { Vec::new() }
+    }
+
+    fn all_columns(&self, profile: &Profile) -> Vec<Column> {
         if let Some(columns) = &self.columns {
             return columns.clone();
         }

@@ -34,6 +34,9 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         fields::lost(out, profile)?;
     }
     tables(out, profile, layout)?;
+    if layout.is_quiet {
+        return Ok(());
+    }
     let mut out = Remarks::new(out, layout.width(), layout.is_piped);
     writeln!(out)?;
     trust(&mut out, profile, layout)
@@ -51,17 +54,26 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
             continue;
         }
         let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
-        if !std::mem::take(&mut first) {
+        let is_first = std::mem::take(&mut first);
+        if layout.is_quiet {
+            if !is_first {
+                writeln!(remarks.out)?;
+            }
+        } else {
+            match (is_first, layout.is_piped) {
+                (true, true) => fields::single_values(remarks.out, profile, layout)?,
+                (true, false) => {}
+                (false, _) => writeln!(remarks)?,
+            }
+            if layout.is_piped {
+                fields::headline(remarks.out, &events)?;
+            } else {
+                for event in &events {
+                    headline(&mut remarks, event)?;
+                }
+            }
             writeln!(remarks)?;
         }
-        if layout.is_piped {
-            fields::headline(remarks.out, &events)?;
-        } else {
-            for event in &events {
-                headline(&mut remarks, event)?;
-            }
-        }
-        writeln!(remarks)?;
         if layout.hierarchy {
             hierarchy::write(out, profile, &events, layout)?;
         } else {
@@ -80,7 +92,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
             }
         }
     }
-    if first {
+    if first && !layout.is_quiet {
         writeln!(Remarks::new(out, layout.width(), layout.is_piped), "No samples.")?;
     }
     Ok(())
@@ -191,7 +203,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     let widths = widths(&columns, &lines, layout);
     for (at, width) in widths.iter().enumerate() {
         // What is left out because all rows say it is said once.
-        if *width == 0 && lines.len() > 1 && !lines[1][at].is_empty() {
+        if *width == 0 && lines.len() > 1 && !layout.is_quiet && !lines[1][at].is_empty() {
             writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
         }
     }
@@ -201,7 +213,8 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
         lines.insert(1, rule);
     }
     let headings = if layout.is_piped { 2 } else { 0 };
-    for (number, line) in lines.iter().enumerate() {
+    let skipped = if layout.is_quiet { headings.max(1) } else { 0 };
+    for (number, line) in lines.iter().enumerate().skip(skipped) {
         let mut text = String::from(if number < headings { '#' } else { ' ' });
         for (at, field) in line.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
             let given = layout.widths.get(at).is_some_and(|given| *given > 0);
@@ -226,7 +239,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
         }
         writeln!(out, "{}", if layout.width().is_some() { text.trim_end() } else { &text })?;
     }
-    if shown.len() < all {
+    if shown.len() < all && !layout.is_quiet {
         let left: f64 = match events {
             [event] => {
                 let own = |row: &Row| event.cost(&row.own);

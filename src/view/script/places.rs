@@ -120,6 +120,13 @@ fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
     if fields.has(Field::Dso) && !place.inlined {
         line.push(b' ');
         dso(line, Some(place));
+        if fields.has(Field::DsOff) && place.dso.is_some() && !place.in_kernel {
+            // Inside the brackets.
+            line.pop();
+            line.extend(b"+0x");
+            hex(line, place.offset, 0);
+            line.push(b')');
+        }
     }
     if fields.has(Field::SrcLine) {
         match (&place.source, &place.dso) {

@@ -100,6 +100,29 @@ impl Theirs {
         find(&by_long).or_else(|| find(&by_short))
     }
 
+    /// What pmc says when it knows the option and refuses it: why, and what to do instead. Asked of the program
+    /// itself, for the commands that read a recording: others would measure.
+    fn refusal(self) -> Option<(String, String)> {
+        let reads =
+            perf_options().any(|other| other.command == self.command && other.long() == Some("input"));
+        if !reads || self.long() == Some("input") || self.command == "record" {
+            return None;
+        }
+        let typed =
+            self.long().map_or_else(|| format!("-{}", self.short().unwrap_or('?')), |l| format!("--{l}"));
+        let with_value = match self.value() {
+            Value::None => typed.clone(),
+            Value::Optional | Value::Required => format!("{typed}=x"),
+        };
+        let words = self.command.split(' ').chain([with_value.as_str(), "-i", "/nonexistent"]);
+        let stderr = kit::run(&words.collect::<Vec<_>>()).stderr;
+        if !stderr.starts_with(&format!("pmc: pmc {} has no {typed}\n", self.command)) {
+            return None;
+        }
+        let line = |label: &str| stderr.lines().find_map(|line| line.trim_start().strip_prefix(label));
+        Some((line("why: ").unwrap_or_default().to_owned(), line("try: ").unwrap_or_default().to_owned()))
+    }
+
     fn verdict(self, parser: &Parser) -> Verdict {
         if let Some(option) = OPTIONS.iter().find(|option| self.is(option)) {
             return Verdict::OfTable(option);
@@ -119,8 +142,8 @@ impl Theirs {
 pub(super) fn page(parser: &Parser) -> String {
     let mut page = String::from(
         "# perf's options\n\n\
-         What pmc does with every option that perf 7.2 prints in `perf COMMAND -h`. Made from the parser by\n\
-         `PMC_BLESS=1 cargo test --test counting generated`, which also checks it: nothing here is written by hand, and the reasons\n\
+         What pmc does with every option that perf 7.2 prints in `perf COMMAND -h`. Made from the parser, and from\n\
+         runs of pmc, by `PMC_BLESS=1 cargo test --test counting generated`, which also checks it: nothing here is written by hand, and the reasons\n\
          are what pmc says when the option is typed. *Same*: the same name and the same meaning; how pmc differs within that stands in\n\
          [coming-from-perf.md](coming-from-perf.md).\n",
     );
@@ -129,14 +152,24 @@ pub(super) fn page(parser: &Parser) -> String {
     for command in commands {
         let _ = write!(page, "\n## perf {command}\n\n| perf | pmc | |\n|---|---|---|\n");
         let all = || perf_options().filter(move |option| option.command == command);
-        let same = all().filter(|option| matches!(option.verdict(parser), Verdict::Same)).map(Theirs::shown);
+        let refusals: Vec<_> = all().map(|option| (option.spelling, option.refusal())).collect();
+        let refusal = |option: Theirs| {
+            let own = refusals.iter().find(|(spelling, _)| *spelling == option.spelling);
+            own.and_then(|(_, refusal)| refusal.as_ref())
+        };
+        let is_same =
+            |option: &Theirs| matches!(option.verdict(parser), Verdict::Same) && refusal(*option).is_none();
+        let same = all().filter(is_same).map(Theirs::shown);
         let same = same.collect::<Vec<_>>().join(", ");
         if !same.is_empty() {
             let _ = writeln!(page, "| {same} | same | |");
         }
         for option in all() {
             let (what, why) = match option.verdict(parser) {
-                Verdict::Same => continue,
+                Verdict::Same => match refusal(option) {
+                    Some((why, instead)) => ("refused".to_owned(), format!("{why}; instead: {instead}")),
+                    None => continue,
+                },
                 Verdict::Named(name) => (name, String::new()),
                 Verdict::Unanswered => ("unknown".to_owned(), String::new()),
                 Verdict::OfTable(of_table) => match of_table.answer {
@@ -248,7 +281,12 @@ fn the_answer_is_what_the_table_says() {
         let command = option.commands().next().expect("a command");
         let typed =
             if option.takes_value() { format!("{}=x", option.typed()) } else { option.typed().to_owned() };
-        let refused = kit::run(&command.split(' ').chain([typed.as_str()]).collect::<Vec<_>>());
-        refused.expect(2).says(&[&format!("pmc {command} has no {}", option.typed()), why, instead]);
+        // Options before the command need one.
+        let (words, name) = match command {
+            "pmc" => (vec![typed.as_str(), "version"], "pmc".to_owned()),
+            _ => (command.split(' ').chain([typed.as_str()]).collect(), format!("pmc {command}")),
+        };
+        let refused = kit::run(&words);
+        refused.expect(2).says(&[&format!("{name} has no {}", option.typed()), why, instead]);
     }
 }

@@ -190,20 +190,33 @@ fn an_open_descriptor_is_written_to() {
 }
 
 #[test]
-fn digits_are_grouped_where_a_person_reads() {
-    if !crate::kit::need_kernel_mode() {
+fn digits_are_grouped_where_the_locale_does() {
+    if !kit::need_perf_events() {
         return;
     }
-    let dd = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1"];
-    let text = |options: &[&str]| pmc(&[options, &["-e", "page-faults"], &dd[..]].concat());
-    let number = |text: String| -> String {
-        let line = text.lines().find(|line| line.contains(" page-faults")).map(str::to_owned);
-        line.unwrap_or(text).split_whitespace().next().unwrap().to_owned()
+    // The elapsed nanoseconds of a command have more than three digits.
+    let number = |locale: [(&str, &str); 3], options: &[&str]| -> String {
+        let mut command = kit::pmc();
+        command.args(["stat", "-e", "duration_time"]).args(options).args(["--", "true"]).envs(locale);
+        let ran = kit::Ran::from(command.output().expect("pmc starts")).expect(0);
+        let line = ran.stderr.lines().find(|line| line.contains("duration_time"));
+        line.expect("a row").split_whitespace().next().expect("a number").to_owned()
     };
+    let english = [("LC_ALL", ""), ("LC_NUMERIC", ""), ("LANG", "en_US.UTF-8")];
     for options in [&[][..], &["-B"], &["--big-num"], &["--no-big-num", "-B"]] {
-        assert!(number(text(options)).contains(','), "{options:?}");
+        assert!(number(english, options).contains(','), "{options:?}");
     }
-    assert!(number(text(&["--no-big-num"])).bytes().all(|b| b.is_ascii_digit()));
+    let is_plain = |number: String| number.bytes().all(|b| b.is_ascii_digit());
+    assert!(is_plain(number(english, &["--no-big-num"])));
+    for locale in [
+        [("LC_ALL", "C"), ("LC_NUMERIC", "en_US.UTF-8"), ("LANG", "en_US.UTF-8")],
+        [("LC_ALL", ""), ("LC_NUMERIC", "C.UTF-8"), ("LANG", "en_US.UTF-8")],
+        [("LC_ALL", ""), ("LC_NUMERIC", ""), ("LANG", "POSIX")],
+        [("LC_ALL", ""), ("LC_NUMERIC", ""), ("LANG", "")],
+    ] {
+        // -B says that a locale's separators are welcome, not that there are some: as perf has it.
+        assert!(is_plain(number(locale, &["-B"])), "{locale:?}");
+    }
 }
 
 #[test]

@@ -25,7 +25,21 @@ fn targets_that_are_not_there() {
     kit::run(&["stat", "-C", "x", "--", "true"]).expect(2).says(&["-C x"]);
     kit::run(&["stat", "-p", "abc"]).expect(2).says(&["no process is called `abc`", "pgrep"]);
     kit::run(&["stat", "-p", "0"]).expect(2).says(&["`0` is not a process id"]);
-    kit::run(&["stat"]).expect(2).says(&["nothing to count", "pmc stat -- COMMAND"]);
+}
+
+#[test]
+fn without_a_target_the_whole_machine_is_counted() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let ran = kit::run(&["stat", "-e", "cpu-clock", "-I", "10", "--interval-count", "2"]).expect(0);
+    ran.says(&["no command, process or CPU was named: measuring the whole machine", "cpu-clock"]);
+}
+
+#[test]
+fn a_kind_of_core_must_be_there() {
+    let ran = kit::run(&["stat", "--cputype=123", "-e", "task-clock", "--", "true"]).expect(2);
+    ran.says(&["--cputype 123: this machine has no such kind of core"]);
 }
 
 /// Runs pmc in a mount namespace in which empty file systems cover these folders.

@@ -345,3 +345,50 @@ fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
     let event = &pmc_json(&file, &["-s", "comm", "--show-cpu-utilization", "--no-children"])["events"][0];
     assert!(event["rows"][0]["overhead_sys"].as_f64().is_some_and(|share| share > 0.0), "{event}");
 }
+
+#[test]
+fn short_options_mean_what_perf_means() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("flat", &["-e", "cpu-clock", "-F", "4000"], &[deep.to_str().unwrap()], false);
+    let name = file.to_str().unwrap();
+    let text =
+        |options: &[&str]| kit::run(&[&["report", "--stdio", "-i", name], options].concat()).expect(0).stdout;
+    let rows = |text: &str| text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+
+    // Rows alone.
+    let (quiet, whole) = (text(&["-q"]), text(&[]));
+    assert!(!quiet.contains('#') && rows(&quiet) == rows(&whole), "{quiet}");
+    assert!(!text(&["-q", "-t,"]).contains('#'));
+
+    // A word that is no file is part of functions' names.
+    let mut part = kit::pmc();
+    part.args(["report", "--stdio", "-q", "-i", name, "eaf"]);
+    let part = kit::Ran::from(part.output().unwrap()).expect(0).stdout;
+    assert!(rows(&part) > 0 && part.lines().all(|line| line.is_empty() || line.contains("eaf")), "{part}");
+
+    // A filter for one value stands above the table, not in a column of it.
+    for (option, value, key) in [("-c", "deep", "comm"), ("-d", "deep", "dso"), ("-S", "leaf", "symbol")] {
+        let ours = text(&["-t,", option, value]);
+        let theirs = oracle::perf_of(&file, &["report", "--stdio", "-t,", option, value]);
+        let above = format!("# {key}: {value}\n");
+        assert!(theirs.contains(&above) && ours.contains(&above.replace("symbol", "sym")), "{ours}");
+        let columns = |text: &str| {
+            text.lines().find(|line| line.starts_with("# Overhead")).map(|line| line.split(',').count())
+        };
+        assert_eq!(columns(&ours), columns(&theirs), "{ours}\n{theirs}");
+    }
+
+    // -x is --exclude-other, -H --hierarchy.
+    assert_eq!(text(&["-p", "^down$", "-x"]), text(&["-p", "^down$", "--exclude-other"]));
+    assert_eq!(text(&["-H"]), text(&["--hierarchy"]));
+    assert_eq!(text(&["--showcpuutilization"]), text(&["--show-cpu-utilization"]));
+
+    // Without names, what is left is the whole.
+    let share = |text: &str| -> f64 {
+        let shares = text.lines().filter_map(|line| line.split('%').next()?.trim().parse::<f64>().ok());
+        shares.sum()
+    };
+    let named = text(&["-U", "-s", "sym"]);
+    assert!((share(&named) - 100.0).abs() < 1.0, "{named}");
+}

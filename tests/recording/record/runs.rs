@@ -26,7 +26,6 @@ fn the_status_is_the_commands() {
     record(lab.0.path().to_path_buf().as_path(), &clock, &["true"])
         .expect(1)
         .says(&["a folder has", "-o FILE"]);
-    record(&file, &clock, &[]).expect(2).says(&["nothing to record"]);
     record(&file, &["-e", "cpu-clock", "-p", "4194304"], &[]).expect(1).says(&["no process 4194304"]);
     record(&file, &["-e", "cpu-clock", "-F", "0"], &["true"]).expect(2).says(&["-F 0"]);
     record(&file, &["-e", "cpu-clock", "-F", "9999999", "--strict-freq"], &["true"])
@@ -521,7 +520,7 @@ fn a_recording_without_samples_says_why() {
         (
             &["-e", "page-faults", "-c", "1000000"][..],
             &["true"][..],
-            "after each 1,000,000 of one thread (a smaller -c",
+            "after each 1000000 of one thread (a smaller -c",
         ),
         (
             &["-e", "cpu-clock", "-F", "1"],
@@ -635,4 +634,67 @@ fn a_ring_is_emptied_in_time_when_the_first_of_its_threads_has_ended() {
     second.wait().expect("it ends");
     assert!(said.contains("none lost"), "{said}");
     assert!(told(&said, " samples") > 500, "{said}");
+}
+
+#[test]
+fn without_a_target_the_whole_machine_is_recorded() {
+    let lab = Lab::new();
+    if !ready() || !kit::need_root() {
+        return;
+    }
+    let file = lab.path("whole");
+    let mut command = kit::pmc();
+    command.args(["record", "-e", "cpu-clock", "-o"]).arg(&file).stderr(std::process::Stdio::piped());
+    let child = command.spawn().expect("pmc starts");
+    let cpus = std::thread::available_parallelism().expect("a number").get();
+    kit::wait_for_counters(child.id(), cpus);
+    kit::wait_for_handler(child.id(), 2);
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let ran = kit::Ran::from(child.wait_with_output().expect("it ends")).expect(0);
+    ran.says(&["no command, process or CPU was named: measuring the whole machine", "-a for the same"]);
+}
+
+#[test]
+fn perfs_lines_are_there_for_scripts() {
+    let lab = Lab::new();
+    if !ready() {
+        return;
+    }
+    let file = lab.path("lines");
+    let clock = ["-e", "cpu-clock"];
+    let ran = record(&file, &clock, WORK).expect(0);
+    let captured = |line: &&str| line.starts_with("[ perf record: Captured and wrote ");
+    let line = ran.stderr.lines().find(captured).expect("perf's line");
+    assert!(line.contains(&format!(" MB {} (", file.display())) && line.ends_with(" samples) ]"), "{line}");
+    ran.says(&["[ perf record: Woken up ", " times to write data ]"]);
+    let quiet = record(&file, &["-q", "-e", "cpu-clock"], &["true"]).expect(0);
+    assert!(!quiet.stderr.contains("[ perf record"), "{}", quiet.stderr);
+    // Each file by its real name.
+    let parts = lab.path("parts");
+    let ran = record(&parts, &["-e", "cpu-clock", "--switch-output=100ms"], &["sleep", "0.35"]).expect(0);
+    let names: Vec<&str> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("[ perf record: ") && !line.contains("Woken"))
+        .filter_map(|line| line.split(' ').find(|word| word.contains("/parts")))
+        .collect();
+    assert!(
+        names.len() > 1 && names.iter().all(|name| std::path::Path::new(name).exists()),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn values_may_be_glued_to_short_options() {
+    let lab = Lab::new();
+    if !ready() {
+        return;
+    }
+    let file = lab.path("glued");
+    record(&file, &["-e", "cpu-clock:u", "-Iax", "-z3"], &["true"]).expect(0);
+    let header = kit::run(&["report", "--header-only", "-i", file.to_str().expect("a plain path")]).expect(0);
+    assert!(header.stdout.contains("compressed : Zstd, level = 3"), "{}", header.stdout);
+    record(&file, &["-I?"], &["true"]).expect(2).says(&["registers of this machine"]);
 }

@@ -140,7 +140,10 @@ fn the_rate_of_events_on_cpus_is_changed() {
     if !ready() || !kit::need_program("tmux") {
         return;
     }
-    let line = format!("{} top -a -F 1000 -e cpu-clock,page-faults -d 0.3", crate::kit::binary());
+    let line = format!(
+        "env LC_ALL=en_US.UTF-8 {} top -a -F 1000 -e cpu-clock,page-faults -d 0.3",
+        crate::kit::binary()
+    );
     let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
     tmux.until("samples", |shown| shown.contains(" samples  ") && !shown.contains(" 0 samples  "));
     let rates = [(",", "500 samples"), (".", "1,000 samples"), (".", "2,000 samples")];
