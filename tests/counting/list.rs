@@ -536,7 +536,7 @@ fn markers_in_the_cache_of_build_ids_are_listed() {
 fn perfs_words_for_kinds_stand_in_a_pipe() {
     run(&["list", "sw"]).expect(0).prints(&["[Software event]"]);
     run(&["list", "tool"]).expect(0).prints(&["[Tool event]"]);
-    if tracefs() {
+    if kit::tracefs().is_some() {
         let text = run(&["list", "sched:*"]).expect(0).stdout;
         let rows = text.lines().filter(|line| line.contains("  sched:")).count();
         assert_eq!(text.matches("[Tracepoint event]").count(), rows, "{text}");
