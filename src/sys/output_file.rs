@@ -106,7 +106,7 @@ fn is_ours(meta: &fs::Metadata) -> bool {
 }
 
 fn is_in_proc(path: &Path) -> bool {
-    rustix::fs::statfs(folder_of(path)).is_ok_and(|system| system.f_type as i64 == PROC)
+    rustix::fs::statfs(folder_of(path)).is_ok_and(|system| system.f_type == PROC)
 }
 
 /// Whether nobody but us and root can have put a link there.

@@ -592,8 +592,6 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    // --- rotation ---
-
     /// Asks for another file if an event has happened that begins one.
     fn heed_triggers(&mut self) {
         let Self { triggers: Some(triggers), schedule, .. } = self else { return };
@@ -643,11 +641,8 @@ impl Recorder<'_> {
         out.clear();
         let output = &mut self.output;
         synthesize::processes(host, host.processes(), extent, &mut out, |out| output.take(&[out.bytes()]))?;
-        output.take(&[out.bytes()])?;
-        Ok(())
+        Ok(output.take(&[out.bytes()])?)
     }
-
-    // --- what was there before ---
 
     fn synthesize(&mut self) -> Result<()> {
         let mut out = Encoder::new(self.output.trailer());
@@ -671,8 +666,7 @@ impl Recorder<'_> {
         let output = &mut self.output;
         synthesize::processes(self.host, pids, extent, &mut out, |out| output.tell(out.bytes()))?;
         out.finished_init();
-        output.tell(out.bytes())?;
-        Ok(())
+        Ok(output.tell(out.bytes())?)
     }
 
     /// Whoever runs may be on these CPUs, nobody too.
