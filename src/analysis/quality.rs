@@ -37,7 +37,7 @@ pub fn notes(session: &Session) -> Vec<String> {
     session.notes().iter().map(ToString::to_string).chain(dropped).collect()
 }
 
-/// Whether the file is damaged, so that nobody knows what is missing.
+/// Whether the file is damaged: then the number of lost records is unknown.
 pub fn is_damaged(session: &Session) -> bool {
     session.notes().iter().any(Note::is_damage)
 }

@@ -46,7 +46,7 @@ pub(in crate::command) struct TemporaryLog(PathBuf);
 impl TemporaryLog {
     fn new() -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("pmcstat-{}", std::process::id()));
-        // One that a process of this number left, or somebody made for us, is not used.
+        // Skips a folder that an earlier process of this number left or another user made.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
         made.map_err(|error| {
             let doing = format!("ERROR: Cannot open \"{}\" for writing", folder.display());
@@ -62,7 +62,7 @@ impl TemporaryLog {
 
 impl Drop for TemporaryLog {
     fn drop(&mut self) {
-        // What cannot be removed harms nobody.
+        // A folder that cannot be removed does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Server {
     address: SocketAddr,
 }
 
-/// Nobody needs longer to ask for a page and to take it.
+/// Maximum time for a client to send its request and read the page.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A request longer than this is not read to its end.
 const LONGEST_REQUEST: usize = 8 << 10;
@@ -68,7 +68,7 @@ impl Server {
 
 fn answer(mut client: TcpStream, page: &RwLock<String>) -> std::io::Result<()> {
     let end = Instant::now() + PATIENCE;
-    // Zero would mean for ever.
+    // The kernel takes a timeout of zero as no timeout.
     let left = || {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) } else { Ok(Some(left)) }
