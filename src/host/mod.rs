@@ -59,8 +59,12 @@ impl Host {
     /// What libpfm4 makes of the name of an event: a request, or why there is none. `None` where the library
     /// is not installed, and for a machine that is saved or played: the library sees the one that runs.
     pub fn libpfm(&self, name: &str) -> Option<Result<Attr, String>> {
-        let is_live = self.moved.is_empty() && self.root == Path::new("/");
-        Some(Library::get().filter(|_| is_live)?.request(name))
+        Some(Library::get().filter(|_| self.is_live())?.request(name))
+    }
+
+    /// Whether this is the machine that runs, with nothing in place of its files.
+    fn is_live(&self) -> bool {
+        self.moved.is_empty() && self.root == Path::new("/")
     }
 
     /// The folder of the tables of events that the user imported; `None` where nothing says which it is.

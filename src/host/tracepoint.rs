@@ -6,7 +6,7 @@
 
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::{Host, pmu::names_in};
@@ -15,6 +15,9 @@ use crate::sys::mount;
 
 /// Where tracefs is mounted: its own place, or below debugfs as before Linux 4.1.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
+
+/// The folder that was found on the running machine.
+static FOUND: OnceLock<PathBuf> = OnceLock::new();
 
 /// A tracefs that only this process sees, mounted when it is first needed; `None` where the kernel refuses.
 static PRIVATE: OnceLock<Option<OwnedFd>> = OnceLock::new();
@@ -40,6 +43,17 @@ impl Host {
     /// # Errors
     /// [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
     pub fn tracefs(&self) -> Result<PathBuf, TracepointError> {
+        if !self.is_live() {
+            return self.find_tracefs();
+        }
+        if let Some(found) = FOUND.get() {
+            return Ok(found.clone());
+        }
+        let found = self.find_tracefs()?;
+        Ok(FOUND.get_or_init(|| found).clone())
+    }
+
+    fn find_tracefs(&self) -> Result<PathBuf, TracepointError> {
         let mut denied = None;
         for mount in MOUNTS {
             let path = self.path(mount);
@@ -57,7 +71,7 @@ impl Host {
 
     /// The same folder in a tracefs of this process's own. `None` for a saved machine.
     fn private_tracefs(&self) -> Option<PathBuf> {
-        if self.path("/sys") != Path::new("/sys") {
+        if !self.is_live() {
             return None;
         }
         let root = PRIVATE.get_or_init(|| mount::detached("tracefs").ok()).as_ref()?;

@@ -276,10 +276,11 @@ fn what_is_no_recording_is_refused_with_advice() {
 fn packed_nothing_does_not_fill_the_disk() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("bomb");
-    // 512 MiB of zeros in some 20 KiB.
+    // A header and 512 MiB of zeros in some 20 KiB.
     let zeros = vec![0; 1 << 20];
     let mut packed =
         zstd::stream::Encoder::new(std::fs::File::create(&file).expect("it can be made"), 3).expect("zstd");
+    std::io::Write::write_all(&mut packed, b"PERFILE2").expect("it packs");
     for _ in 0..512 {
         std::io::Write::write_all(&mut packed, &zeros).expect("it packs");
     }
