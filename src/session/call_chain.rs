@@ -205,12 +205,13 @@ impl<'a> Stacker<'a> {
     }
 
     /// Puts what a copied stack came to, if there is one, in the place of the recorded user part, however
-    /// long that is: what of it can be believed, [`Unwind`] has taken over. Whether it has.
+    /// long that is: what of it can be believed, [`Unwind`] has taken over. Whether it differs.
     fn unwound(&mut self, unwound: &[u64]) -> bool {
-        if unwound.is_empty() {
+        let at = self.user_part();
+        if unwound.is_empty() || self.chain.get(at + 1..) == Some(unwound) {
             return false;
         }
-        self.chain.truncate(self.user_part());
+        self.chain.truncate(at);
         self.chain.push(context::USER);
         self.chain.extend(unwound.first());
         let less = |word: &u64| u64::from(self.like_perf && *word < context::MAX);

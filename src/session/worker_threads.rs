@@ -22,6 +22,12 @@ pub fn start() -> Result<bool, String> {
     STARTED.get_or_init(build).clone()
 }
 
+/// Runs this on a worker thread. rayon would do the first part of parallel work on the calling thread, whose
+/// stack may be too small.
+pub fn inside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    rayon::scope(|_| work())
+}
+
 fn build() -> Result<bool, String> {
     let wanted = available_parallelism().map_or(1, usize::from);
     let mut threads: Vec<Sender<ThreadBuilder>> = (0..wanted).map_while(thread).collect();

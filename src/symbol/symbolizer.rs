@@ -204,7 +204,7 @@ impl Symbolizer {
             progress(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
             has_more
         };
-        asked.par_iter().filter(|module| has_more(module)).count() > 0
+        worker_threads::inside(|| asked.par_iter().filter(|module| has_more(module)).count()) > 0
     }
 
     /// Why debuginfod servers are not asked any more.
@@ -251,14 +251,14 @@ impl Symbolizer {
         let alone = self.shared.options.alone && depth == Depth::Names;
         let resolved: Vec<Vec<Resolved>> = match alone {
             true => requests.iter().map(one).collect(),
-            false => requests.par_iter().map(one).collect(),
+            false => worker_threads::inside(|| requests.par_iter().map(one).collect()),
         };
         let first = self.names.functions().len();
         let answers = requests.iter().zip(resolved).map(|(request, all)| self.merge(request.module, all));
         let answers = answers.collect();
         match alone {
             true => self.names.demangle_from_alone(first),
-            false => self.names.demangle_from(first),
+            false => worker_threads::inside(|| self.names.demangle_from(first)),
         }
         self.shared.release();
         answers

@@ -30,7 +30,7 @@ const PADDED: usize = 80;
 const NARROWEST: usize = 16;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
-    if layout.is_piped {
+    if layout.is_piped && !layout.is_quiet {
         fields::lost(out, profile)?;
     }
     tables(out, profile, layout)?;

@@ -165,17 +165,17 @@ fn sample(out: &mut dyn Write, dumped: &Dumped<'_>, sample: &Sample<'_>) -> io::
 fn words(out: &mut dyn Write, first: usize, words: impl Iterator<Item = u64>) -> io::Result<()> {
     for (number, word) in words.enumerate() {
         write!(out, "..... {:2}: {word:016x}", first + number)?;
-        match Context::of(word) {
-            Some(context) => writeln!(out, " ({})", name(context))?,
+        match Context::of(word).and_then(name) {
+            Some(name) => writeln!(out, " ({name})")?,
             None => writeln!(out)?,
         }
     }
     Ok(())
 }
 
-/// The kernel's name of a marker.
-fn name(context: Context) -> &'static str {
-    match context {
+/// The kernel's name of a marker. `None` for others of the last 4095 addresses: broken frame pointers.
+fn name(context: Context) -> Option<&'static str> {
+    Some(match context {
         Context::Hypervisor => "PERF_CONTEXT_HV",
         Context::Kernel => "PERF_CONTEXT_KERNEL",
         Context::User => "PERF_CONTEXT_USER",
@@ -183,8 +183,8 @@ fn name(context: Context) -> &'static str {
         Context::Guest => "PERF_CONTEXT_GUEST",
         Context::GuestKernel => "PERF_CONTEXT_GUEST_KERNEL",
         Context::GuestUser => "PERF_CONTEXT_GUEST_USER",
-        Context::Unknown => "a marker of unknown meaning",
-    }
+        Context::Unknown => return None,
+    })
 }
 
 /// The callers that the processor kept, behind the kernel's part of the chain.

@@ -317,7 +317,10 @@ fn a_recording_ends_whole_with_its_holder() {
         fs::exists(&file).is_ok_and(|is| is) && run.lines(&file, EXEC) > 0
     });
     run.end(Signal::KILL);
-    ended(reader).expect(1).says(&["no holder of persistent events runs"]);
+    // The holder ends between two requests, or before it answers one.
+    let stderr = ended(reader).expect(1).stderr;
+    let reasons = ["no holder of persistent events runs", "ended before it answered"];
+    assert!(reasons.iter().any(|reason| stderr.contains(reason)), "{stderr}");
     assert!(run.lines(&file, "filename=/bin/true") > 0);
 }
 

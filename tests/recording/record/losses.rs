@@ -48,6 +48,13 @@ fn last_of(times: &[f64]) -> f64 {
     times.iter().copied().fold(0.0, f64::max)
 }
 
+/// Where the data ends by the header of a file (`struct perf_file_header`), in bytes: perf reads no further.
+fn told_end(file: &Path) -> u64 {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    let field = |at: usize| bytes.get(at..at + 8).map(|field| u64::from_le_bytes(field.try_into().unwrap()));
+    field(40).zip(field(48)).map_or(0, |(start, size)| start + size)
+}
+
 /// How many build-ids the header of a file holds.
 fn build_ids(file: &Path) -> usize {
     let reader = Reader::open(file).ok();
@@ -70,6 +77,8 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
     let seen = monotonic();
     if with_samples {
         kit::wait_for("samples in the file", || last_of(&times_by_pmc(&file)) > seen);
+        let written = file.metadata().expect("it is there").len();
+        kit::wait_for("a header that covers them", || told_end(&file) >= written);
     }
     if with_build_ids {
         kit::wait_for("build-ids in the header", || build_ids(&file) > 0);
@@ -142,11 +151,12 @@ fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
         let run = record(&file, &options, &["sh", "-c", SPIN]);
         let samples = (perf_samples(&file), our_samples(&file));
         let _ = std::fs::remove_file(&file);
-        let run = run.expect(1).says(&["No space left", "ENOSPC", "readable", "-o"]);
+        let run =
+            run.expect(1).says(&["No space left", "ENOSPC", "the file keeps what was written so far", "-o"]);
         assert!(samples.0 > 20 && samples.0 == samples.1, "{samples:?} {}", run.stderr);
         // The last line is about what stands in the file.
         let truth = run.stderr.lines().find(|line| line.contains("of CPU")).expect("the line of truth");
-        let said = format!("{}: {} samples, ", file.display(), pmc::units::thousands(samples.0 as u64));
+        let said = format!("{}: {} samples, ", file.display(), samples.0);
         assert!(truth.contains(&said) && !truth.contains(" 0 B;"), "{said}\n{truth}");
     }
     let _ = Command::new("umount").arg(&disk).status();

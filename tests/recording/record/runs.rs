@@ -1,6 +1,6 @@
 //! How recordings begin and end: statuses, signals, orders, users, terminals.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
 use super::*;
 use crate::top::Running;
@@ -327,21 +327,26 @@ fn ranges_of_time_are_recorded_and_end_it() {
     assert_eq!(gaps, 1, "{} samples on both sides of a second without: {times:?}", times.len());
 }
 
-/// A recording that waits for orders, and what gives it one and waits until it is carried out.
+/// A recording that waits for orders, and a function that sends an order and returns the line that answers it.
 #[track_caller]
-fn ordered(lab: &Lab, file: &Path, options: &[&str]) -> (std::process::Child, impl FnMut(&str) + use<>) {
+fn ordered(
+    lab: &Lab,
+    file: &Path,
+    options: &[&str],
+) -> (std::process::Child, impl FnMut(&str) -> String + use<>) {
     let (orders, answers) = (lab.path("orders"), lab.path("answers"));
     assert!(Command::new("mkfifo").args([&orders, &answers]).status().expect("mkfifo starts").success());
     let control = format!("fifo:{},{}", orders.display(), answers.display());
     let options = [options, &["-D", "-1", "--control", &control]].concat();
     let pmc = start(file, &options, &["sh", "-c", SPIN]);
     let mut ctl = std::fs::OpenOptions::new().write(true).open(&orders).expect("the fifo opens");
-    let mut ack = std::fs::OpenOptions::new().read(true).write(true).open(&answers).expect("the fifo opens");
+    let ack = std::fs::OpenOptions::new().read(true).write(true).open(&answers).expect("the fifo opens");
+    let mut ack = BufReader::new(ack);
     let order = move |word: &str| {
         writeln!(ctl, "{word}").expect("the order is taken");
-        let mut answer = [0; 4];
-        ack.read_exact(&mut answer).expect("an answer comes");
-        assert_eq!(&answer, b"ack\n", "{word}");
+        let mut answer = String::new();
+        ack.read_line(&mut answer).expect("an answer comes");
+        answer
     };
     (pmc, order)
 }
@@ -354,18 +359,18 @@ fn orders_are_carried_out() {
     let lab = Lab::new();
     let file = lab.path("ordered");
     let (pmc, mut order) = ordered(&lab, &file, &[]);
-    order("ping");
+    assert_eq!(order("ping"), "ack\n");
     let command = kit::wait_for_child(pmc.id());
     let ticks = || kit::ticks(command).expect("it runs");
     kit::wait_for_ticks(command, 30);
     let before = ticks();
-    order("enable");
+    assert_eq!(order("enable"), "ack\n");
     kit::wait_for_ticks(command, 40);
-    order("disable");
+    assert_eq!(order("disable"), "ack\n");
     // Of 10 ms each; the first and the last may have begun before.
     let most = 4000.0 * 1.2 * 0.01 * (ticks() + 2 - before) as f64;
     kit::wait_for_ticks(command, 40);
-    order("stop");
+    assert_eq!(order("stop"), "ack\n");
     let (_, said) = ended(pmc);
     let samples = told(&said, " samples");
     assert!(samples >= 10 && (samples as f64) < most, "at most {most:.0}, 4000 a second: {said}");
@@ -380,20 +385,21 @@ fn orders_name_events() {
     let lab = Lab::new();
     let file = lab.path("ordered");
     let (pmc, mut order) = ordered(&lab, &file, &["-e", "task-clock", "-e", "page-faults"]);
-    order("evlist");
-    order("evlist -F");
-    order("enable nonsense");
-    order("enable task-clock");
+    assert_eq!(order("evlist"), "ack\n");
+    assert_eq!(order("evlist -F"), "ack\n");
+    let refusal = order("enable nonsense");
+    assert!(refusal.starts_with("refused: "), "{refusal}");
+    assert_eq!(order("enable task-clock"), "ack\n");
     kit::wait_for_ticks(kit::wait_for_child(pmc.id()), 50);
-    order("disable task-clock");
-    order("stop");
+    assert_eq!(order("disable task-clock"), "ack\n");
+    assert_eq!(order("stop"), "ack\n");
     let (_, said) = ended(pmc);
     let lists = [
         "cpu-clock\ntask-clock\npage-faults\n",
         "cpu-clock: sample_freq=4000\ntask-clock: sample_freq=4000\n",
     ];
     assert!(lists.iter().all(|list| said.contains(list)), "{said}");
-    assert!(said.contains("`enable nonsense`: no event has that name"), "{said}");
+    assert!(said.contains("`nonsense`: no event has that name"), "{said}");
     let script = kit::run(&["script", "-F", "event", "-i", file.to_str().expect("UTF-8")]).expect(0).stdout;
     let rows: Vec<Vec<&str>> = script.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(rows.len() >= 20 && rows.iter().all(|row| *row == ["task-clock:"]), "{script}");
