@@ -207,7 +207,7 @@ fn a_pipe_in_the_place_of_the_recording_gets_nothing() {
 fn is_pausing(pid: u32) -> bool {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let sleep = [libc_number("clock_nanosleep"), libc_number("nanosleep")];
-    call.split(' ').next().is_some_and(|number| sleep.iter().any(|sleep| *sleep == number))
+    call.split(' ').next().is_some_and(|number| sleep.contains(&number))
 }
 
 fn libc_number(name: &str) -> &'static str {

@@ -51,7 +51,7 @@ fn last_of(times: &[f64]) -> f64 {
 /// Where the data ends by the header of a file (`struct perf_file_header`), in bytes: perf reads no further.
 fn told_end(file: &Path) -> u64 {
     let bytes = std::fs::read(file).unwrap_or_default();
-    let field = |at: usize| bytes.get(at..at + 8).map(|field| u64::from_le_bytes(field.try_into().unwrap()));
+    let field = |at: usize| bytes.get(at..)?.first_chunk().map(|field| u64::from_le_bytes(*field));
     field(40).zip(field(48)).map_or(0, |(start, size)| start + size)
 }
 
@@ -73,7 +73,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
         file.exists()
     });
     // Some are killed before they have written a sample. The others write what they have without being asked.
-    let (with_samples, with_build_ids) = (number % 3 > 0, number % 3 == 2);
+    let (with_samples, with_build_ids) = (!number.is_multiple_of(3), number % 3 == 2);
     let seen = monotonic();
     if with_samples {
         kit::wait_for("samples in the file", || last_of(&times_by_pmc(&file)) > seen);
