@@ -87,6 +87,15 @@ pub fn read(number: i32) -> Option<(u64, u64)> {
 
 /// CPU time that this process has used, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
+    cpu_ns(ClockId::ProcessCPUTime)
+}
+
+/// CPU time that this thread has used, in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    cpu_ns(ClockId::ThreadCPUTime)
+}
+
+fn cpu_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -115,8 +115,8 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     let exit = run.exit(!plan.sample.course.command.is_empty());
     let lost = recorder::lost(&run.totals, &run.readings);
     let reason = no_samples::reason(&plan.sample, events, &run, lost);
-    let own_cpu = crate::sys::clock::process_cpu_ns();
     if plan.json {
+        let own_cpu = crate::sys::clock::process_cpu_ns();
         let document = status::document(&run, events, reason.as_ref(), own_cpu, exit);
         writeln!(std::io::stdout(), "{}", as_json(&document))
             .map_err(|error| Error::output("what the recording came to", error))?;
@@ -125,7 +125,7 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
             true => standard_output::name(),
             false => plan.file.path.display().to_string(),
         };
-        say::note(status::truth(&to, &run.totals, &run.readings, own_cpu));
+        say::note(status::truth(&to, &run.totals, &run.readings));
     }
     if plan.prints_perf_summary && !Stream::Error.is_terminal() {
         status::perf_summary(&run, plan.file.is_stream()).iter().for_each(say::plainly);

@@ -87,7 +87,7 @@ pub(super) fn document(
         "files": run.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         "samples": totals.samples, "unwritten": totals.unwritten, "lost": lost(totals, &run.readings),
         "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
-        "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns,
+        "traced": totals.traced, "truncated": totals.truncated, "own_cpu_ns": own_cpu_ns, "samples_cpu_ns": totals.cpu_ns,
         "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
         "copies_kept": run.kept, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
         "stacks_joined": run.ends.joined,
@@ -119,7 +119,7 @@ pub(super) fn perf_summary(run: &Run, is_stream: bool) -> Vec<String> {
 
 /// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a
 /// sample`.
-pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading], cpu_ns: u64) -> String {
+pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading]) -> String {
     let missing = lost(totals, readings);
     let losses = match missing {
         0 => "none lost".to_owned(),
@@ -145,8 +145,8 @@ pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading], cpu_ns: u64
     let traced = unless_none(totals.traced, format!(", {} of trace", units::bytes(totals.traced)));
     let truncated = unless_none(totals.truncated, format!(", trace cut off {cuts} times"));
     let each = match totals.samples {
-        0 => format!("{} of CPU", units::duration(cpu_ns as f64)),
-        samples => format!("{} of CPU a sample", units::duration(cpu_ns as f64 / samples as f64)),
+        0 => format!("{} of CPU", units::duration(totals.cpu_ns as f64)),
+        samples => format!("{} of CPU a sample", units::duration(totals.cpu_ns as f64 / samples as f64)),
     };
     format!(
         "{to}: {} samples{unwritten}{traced}, {losses}{truncated}{throttled}, {}; {each}",

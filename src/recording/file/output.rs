@@ -24,7 +24,7 @@ use crate::record::{Aux, Auxtrace, Layouts, RawRecord, Record, kind, walk};
 use crate::recording::misattributed_samples;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
 use crate::recording::unwinding::{Done, Ends, Unwinding};
-use crate::sys::{arch, standard_output};
+use crate::sys::{arch, clock, standard_output};
 
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
 pub(crate) struct Events {
@@ -88,6 +88,11 @@ pub(crate) struct Output<'a> {
     kept: (u64, u64),
     /// How chains end that were made here.
     ends: Ends,
+    /// This process's CPU time when the recording began, what reading unwind tables took of it since, and
+    /// what is left for samples, in nanoseconds.
+    started_cpu_ns: u64,
+    tables_cpu_ns: u64,
+    samples_cpu_ns: u64,
     /// When build-ids are noted next, after how long, and how many were the last time.
     next_note: Instant,
     each_note: Duration,
@@ -116,6 +121,9 @@ pub(crate) struct Totals {
     /// Times that a trace found no room.
     pub(crate) truncated: u64,
     pub(crate) bytes: u64,
+    /// CPU time from the start to the last sample, in nanoseconds. Work that is done once is not in it:
+    /// opening events, reading unwind tables, keeping files.
+    pub(crate) cpu_ns: u64,
 }
 
 /// The longest chain where nothing else is said: the kernel's own limit, `kernel.perf_event_max_stack`.
@@ -184,6 +192,9 @@ impl<'a> Output<'a> {
             cut: Vec::new(),
             kept: (0, 0),
             ends: Ends::default(),
+            started_cpu_ns: 0,
+            tables_cpu_ns: 0,
+            samples_cpu_ns: 0,
             next_note: Instant::now() + FIRST_NOTE,
             each_note: FIRST_NOTE,
             noted: 0,
@@ -198,6 +209,7 @@ impl<'a> Output<'a> {
 
     /// The recording has begun: its file takes its place, and the former one becomes `.old`.
     pub(crate) fn take_place(&mut self) -> Result<(), perfdata::Error> {
+        self.started_cpu_ns = clock::process_cpu_ns();
         self.writer.as_mut().map_or(Ok(()), Writer::take_place)
     }
 
@@ -343,6 +355,7 @@ impl<'a> Output<'a> {
         self.kept.0 += done.kept;
         self.kept.1 += done.kept;
         self.ends += done.ends;
+        self.tables_cpu_ns = done.tables_cpu_ns;
         if let (true, Some(writer)) = (done.kept > 0, &mut self.writer) {
             writer.show_spare()?;
         }
@@ -447,6 +460,7 @@ impl<'a> Output<'a> {
             traced: self.traced,
             truncated: self.truncated,
             bytes: self.before.bytes + self.bytes(),
+            cpu_ns: self.samples_cpu_ns,
         }
     }
 
@@ -468,6 +482,8 @@ impl<'a> Output<'a> {
     pub(crate) fn finish(&mut self) -> Result<()> {
         // Where writing has failed, the file is ended all the same.
         let settled = self.settle(true);
+        let cpu_ns = clock::process_cpu_ns().saturating_sub(self.started_cpu_ns);
+        self.samples_cpu_ns = cpu_ns.saturating_sub(self.tables_cpu_ns);
         self.other_roots.finish();
         settled.and(self.finish_file())
     }

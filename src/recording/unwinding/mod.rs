@@ -107,6 +107,8 @@ pub(crate) struct Done {
     pub(crate) kept: u64,
     /// How its chains end.
     pub(crate) ends: Ends,
+    /// CPU time that reading unwind tables has taken since the start, in nanoseconds.
+    pub(crate) tables_cpu_ns: u64,
     /// Bytes that the rings held.
     taken: usize,
     /// Where they lay: room for another round.

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::session::Module;
 use crate::symbol::{self, Options, locate};
+use crate::sys::clock;
 use crate::unwind::Tables;
 
 /// Bytes of tables kept: beyond, all are forgotten and read again as needed.
@@ -34,6 +35,8 @@ struct Cached {
     reading: usize,
     /// Files that were read.
     read: u64,
+    /// CPU time that reading them took, in nanoseconds.
+    cpu_ns: u64,
 }
 
 #[derive(Default)]
@@ -107,6 +110,11 @@ impl TableCache {
         self.shared.lock().read
     }
 
+    /// CPU time that reading the files has taken, in nanoseconds: once for each, however many samples follow.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.shared.lock().cpu_ns
+    }
+
     /// Forgets everything when it has become too much; whether it has.
     pub(crate) fn tidy(&mut self) -> bool {
         let mut known = self.shared.lock();
@@ -136,6 +144,7 @@ fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::Module)> {
             known.slots.insert(number, Slot::Read(tables.map(Arc::new)));
             known.reading -= 1;
             known.read += 1;
+            known.cpu_ns = clock::thread_cpu_ns();
             shared.done.notify_all();
         }
     };

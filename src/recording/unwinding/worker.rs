@@ -137,6 +137,7 @@ impl RoundUnwinder {
         self.write(entries, &mut done);
         self.layouts = layouts;
         done.bytes = bytes;
+        done.tables_cpu_ns = self.tables.cpu_ns();
         if self.tables.tidy() {
             self.spaces.clear();
         }
