@@ -331,8 +331,9 @@ fn top_shows_what_is_held() {
     }
     let run = Run::held();
     let worker = Worker::start(&run);
-    run.pmc(&["persist", "add", "faults", "-e", "page-faults", "-p", &worker.pid(), "--call-graph", "fp"])
-        .expect(0);
+    // By a rate, the kernel may take no sample of so few.
+    let event = ["persist", "add", "faults", "-e", "page-faults,period=1", "--call-graph", "fp"];
+    run.pmc(&[&event[..], &["-p", &worker.pid()]].concat()).expect(0);
     let pipe = format!("/proc/{}/fd/0", worker.pid());
     let work = format!("for i in 1 2 3 4 5 6 7 8; do echo > {pipe}; sleep 0.1; done");
     let top = ["top", "--stdio", "-s", "comm", "-d", "600", "-e", "persistent/faults/"];
