@@ -75,6 +75,8 @@ pub struct Injected {
     pub codes: u64,
     /// Bytes that were written.
     pub bytes: u64,
+    /// Damage hides samples of the old recording: they are missing.
+    pub is_incomplete: bool,
 }
 
 /// Writes a recording anew.
@@ -165,7 +167,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     if let Some(unwinder) = &unwinder {
         warn_of_ends(&unwinder.ends());
     }
-    Ok(Injected { bytes, ..done })
+    Ok(Injected { bytes, is_incomplete: session.notes().iter().any(Note::loses_samples), ..done })
 }
 
 /// What cannot be carried over.

@@ -185,7 +185,7 @@ enum CodeRow<'a> {
     },
     Source {
         s: u32,
-        text: Option<Cow<'a, str>>,
+        text: Option<String>,
         file: Option<Cow<'a, str>>,
         depth: usize,
         code: bool,
@@ -224,7 +224,7 @@ impl<'a> CodeRow<'a> {
             }
             Kind::Source { file, line, depth, has_code } => Self::Source {
                 s: *line,
-                text: listing.text(*file, *line).map(clean),
+                text: listing.text(*file, *line).map(annotate::source_line),
                 file: listing.files.get(*file).map(|file| clean(&file.path)),
                 depth: *depth,
                 code: *has_code,

@@ -240,10 +240,12 @@ fn every_way_of_reading_says_what_is_damaged() {
     ];
     let file = folder.path().join("hurt");
     let page = folder.path().join("page.html");
+    let written = folder.path().join("written");
     for (what, bytes, said, status) in cases {
         std::fs::write(&file, bytes).unwrap();
         let path = file.to_str().unwrap();
-        let ways: [&[&str]; 8] = [
+        let ways: [&[&str]; 9] = [
+            &["inject", "-i", path, "-o", written.to_str().unwrap()],
             &["script", "--no-cache", "-i", path],
             &["report", "--no-cache", "--csv", "-i", path],
             &["report", "--stats", "-i", path],
