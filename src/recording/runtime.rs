@@ -303,7 +303,7 @@ fn is_shell(word: &OsString) -> bool {
     name.is_some_and(|name| ["sh", "bash", "dash", "ksh", "zsh"].contains(&name))
 }
 
-/// The program that a shell script executes in its own place: a wrapper's `exec /opt/python/bin/python3 "$@"`.
+/// The program that a shell script executes in its own place, as wrappers do: `exec /opt/bin/python3 "$@"`.
 /// Shims of version managers (pyenv, rbenv, nodenv, asdf) execute `MANAGER exec NAME`; `MANAGER which NAME`
 /// prints what that would execute.
 fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
