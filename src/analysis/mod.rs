@@ -277,7 +277,8 @@ impl Analysis {
     /// that may take longer than many a report.
     pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
         let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
-        let counts = crate::profile::sampled::quality::count(resolved, &named.code, &named.texts);
+        let counts =
+            crate::profile::sampled::quality::count(resolved, &named.code, &named.texts, *has_stacks);
         named.modules = quality::modules(session, &self.symbols, &counts);
         if remedies {
             quality::add_remedies(&mut named.modules, session, &self.symbols);

@@ -170,7 +170,7 @@ pub(super) fn trust(
     session: &Session,
     samples: &Samples,
     quality: &StackCounts,
-    ends: Ends,
+    mut ends: Ends,
     has_stacks: bool,
 ) -> sampled::DataQuality {
     let name = |module: u32| session.history.modules()[module as usize].short_name();
@@ -181,6 +181,16 @@ pub(super) fn trust(
         .map(|(module, samples)| (module.map_or_else(|| sampled::code::UNKNOWN.to_owned(), name), *samples))
         .collect();
     sort::by(&mut broken, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    if has_stacks {
+        // Callers of generated code are known from its frame pointers, where the kernel could follow them.
+        for (module, samples) in &mut ends.no_tables {
+            if module.as_deref().is_some_and(sampled::code::is_generated_module) {
+                let found = broken.iter().find(|(name, _)| Some(name) == module.as_ref());
+                *samples = found.map_or(0, |(_, broken)| *broken).min(*samples);
+            }
+        }
+        ends.no_tables.retain(|(_, samples)| *samples > 0);
+    }
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     let (unwound_live, largest_live) = unwound_live(typed);
@@ -209,6 +219,8 @@ pub(super) fn trust(
         ends,
         frames: sum(|counts| counts.0),
         unnamed: sum(|counts| counts.1),
+        nameless_languages: quality.nameless_languages.clone(),
+        erlang_ends: quality.erlang_ends,
         notes: notes(session),
     }
 }

@@ -61,7 +61,7 @@ pub enum Warning {
     NobodyLeft,
     NoSamples { why: String, remedy: &'static str },
     SizeReached,
-    RuntimeNameless { why: &'static str },
+    RuntimeNameless { language: &'static str, why: &'static str, remedy: &'static str },
     CopiesKept { samples: String },
     StacksCut { percent: f64, are_largest: bool },
     RecordsLost,
@@ -190,7 +190,9 @@ impl Warning {
             }
             Self::NobodyLeft => "nobody is left to be sampled".to_owned(),
             Self::NoSamples { why, .. } => format!("there are no samples: {why}"),
-            Self::RuntimeNameless { why } => format!("generated code will have no names: {why}"),
+            Self::RuntimeNameless { language, why, .. } => {
+                format!("{language} functions will have no names: {why}")
+            }
             Self::SizeReached => "the recording has reached --max-size and ends here".to_owned(),
             Self::CopiesKept { samples } => format!(
                 "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \
@@ -240,10 +242,10 @@ impl Warning {
                 "raise kernel.perf_event_mlock_kb, or ulimit -l"
             }
             Self::RingsSmaller { limit: RingLimit::Memory, .. } => "raise ulimit -v, or ask for less with -m",
-            Self::NoSamples { remedy, .. } => remedy,
+            Self::NoSamples { remedy, .. } | Self::RuntimeNameless { remedy, .. } => remedy,
             Self::StacksCut { are_largest: false, .. } => "--call-graph dwarf,65528 copies more of each",
             Self::StacksCut { are_largest: true, .. } => {
-                "code built with -fno-omit-frame-pointer needs no copies, which cannot be larger"
+                "copies cannot be larger: the report says which code the stacks end in"
             }
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
             Self::TargetOverridden { .. } => "leave out one of them",

@@ -7,10 +7,11 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::event;
 use crate::host::Host;
-use crate::symbol::{Image, elf};
+use crate::symbol::{Image, elf, runtime_names};
 
 /// A runtime, and how it is asked.
 pub(crate) struct Runtime {
@@ -18,10 +19,24 @@ pub(crate) struct Runtime {
     pub(crate) name: &'static str,
     /// Whether a program is of it.
     is_of: fn(&Program<'_>) -> bool,
-    /// Why it has no names to write, if it has none.
-    lacks: fn(&Program<'_>) -> Option<&'static str>,
+    /// Why its functions will have no names, where they will have none.
+    lacks: fn(&Program<'_>) -> Option<Lack>,
     /// What asks it; nothing where it writes them unasked.
     variable: Option<Variable>,
+}
+
+/// Why a language's functions will have no names.
+pub(crate) struct Lack {
+    pub(crate) language: &'static str,
+    pub(crate) why: &'static str,
+    /// What gives them names.
+    pub(crate) remedy: &'static str,
+}
+
+impl Lack {
+    fn when(lacks: bool, language: &'static str, why: &'static str, remedy: &'static str) -> Option<Self> {
+        lacks.then_some(Self { language, why, remedy })
+    }
 }
 
 /// A variable of the environment.
@@ -35,14 +50,15 @@ struct Variable {
 /// Python: docs.python.org, "Python support for the Linux perf profiler" (3.12). Node.js:
 /// `node --v8-options`. The JVM: `-XX:+DumpPerfMapAtExit` is a diagnostic option of JDK 17. .NET: "runtime
 /// configuration options". BEAM: "BeamAsm, the Erlang JIT" (OTP 24). LuaJIT: its `lj_trace.c`. Ruby: its
-/// "YJIT" page; the option is refused by those that have it not, and costs.
+/// "YJIT" page; versions before 3.3 refuse the option, and 3.4 prints a line to stdout with it, so that `pmc`
+/// never sets it. PHP: `zend_jit.h`; no variable sets its options.
 const RUNTIMES: &[Runtime] = &[
     Runtime {
         name: "Python",
         is_of: |program| (program.has)("Py_BytesMain"),
         lacks: |program| {
             let lacks = !program.has_or_links("PyUnstable_PerfMapState_Init");
-            lacks.then_some("Python names its functions from 3.12 on")
+            Lack::when(lacks, "Python", "this Python is older than 3.12", runtime_names::PYTHON)
         },
         variable: Some(Variable { name: "PYTHONPERFSUPPORT", values: &["1"], is_list: false }),
     },
@@ -80,7 +96,8 @@ const RUNTIMES: &[Runtime] = &[
         name: "BEAM",
         is_of: |program| program.file.file_name().is_some_and(|name| name == BEAM),
         lacks: |program| {
-            (!program.holds("JPperf")).then_some("BEAM names its functions from OTP 24 on, with its JIT")
+            let why = "this BEAM has no option to write them";
+            Lack::when(!program.holds("JPperf"), "Erlang", why, runtime_names::ERLANG)
         },
         variable: Some(Variable { name: "ERL_AFLAGS", values: &["+JPperf true"], is_list: true }),
     },
@@ -89,7 +106,7 @@ const RUNTIMES: &[Runtime] = &[
         is_of: |program| (program.has)("luaJIT_setmode"),
         lacks: |program| {
             let lacks = !program.holds("/tmp/perf-%d.map");
-            lacks.then_some("LuaJIT writes them only where it was built with LUAJIT_USE_PERFTOOLS")
+            Lack::when(lacks, "Lua", "this LuaJIT was built not to write them", runtime_names::LUAJIT)
         },
         variable: None,
     },
@@ -97,9 +114,25 @@ const RUNTIMES: &[Runtime] = &[
         name: "Ruby",
         is_of: |program| (program.has)("ruby_sysinit"),
         lacks: |program| {
-            let lacks = program.is_told("--yjit") && !program.is_told("--yjit-perf");
-            lacks.then_some("YJIT writes them from Ruby 3.3 on, where it is told to: ruby --yjit-perf")
+            let lacks = !program.is_told("--yjit-perf") && !program.inherits("RUBYOPT", "--yjit-perf");
+            Lack::when(lacks, "Ruby", "only YJIT writes them, and only when told to", runtime_names::RUBY)
         },
+        variable: None,
+    },
+    Runtime {
+        name: "PHP",
+        is_of: |program| (program.has)("php_execute_script"),
+        lacks: |program| {
+            let why = "only its JIT writes them, and only when told to";
+            Lack::when(!program.mentions("opcache.jit_debug"), "PHP", why, runtime_names::PHP)
+        },
+        variable: None,
+    },
+    Runtime {
+        name: "Perl",
+        // Programs that embed it import the same functions.
+        is_of: |program| (program.has)("perl_run") && program.is_called("perl"),
+        lacks: |_| Lack::when(true, "Perl", "perl never writes them", runtime_names::PERL),
         variable: None,
     },
 ];
@@ -159,6 +192,21 @@ impl Program<'_> {
         self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
     }
 
+    /// Whether the name of its file begins so.
+    fn is_called(&self, name: &str) -> bool {
+        self.file.file_name().is_some_and(|file| file.as_bytes().starts_with(name.as_bytes()))
+    }
+
+    /// Whether a word behind it holds a text.
+    fn mentions(&self, text: &str) -> bool {
+        self.words.iter().any(|word| word.to_string_lossy().contains(text))
+    }
+
+    /// Whether a variable that it inherits has an option.
+    fn inherits(&self, variable: &str, option: &str) -> bool {
+        std::env::var(variable).is_ok_and(|text| text.split_whitespace().any(|word| word == option))
+    }
+
     /// Whether an option is typed, with a value or without.
     fn is_told(&self, option: &str) -> bool {
         let rests = self.words.iter().filter_map(|word| word.as_bytes().strip_prefix(option.as_bytes()));
@@ -170,8 +218,8 @@ impl Program<'_> {
 pub(crate) enum Found {
     /// It has names to write.
     Writes(&'static Runtime),
-    /// It has none: why.
-    Lacks(&'static str),
+    /// Its functions will have none.
+    Lacks(Lack),
 }
 
 /// The runtime that a command line starts; `None` for an ordinary program, and where there is none.
@@ -191,7 +239,7 @@ fn known(file: &Path, words: &[OsString]) -> Option<Found> {
     let program = Program { file, image: &image, has: &has, words };
     let runtime = RUNTIMES.iter().find(|runtime| (runtime.is_of)(&program))?;
     Some(match (runtime.lacks)(&program) {
-        Some(why) => Found::Lacks(why),
+        Some(lack) => Found::Lacks(lack),
         None => Found::Writes(runtime),
     })
 }
@@ -207,6 +255,12 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
             return Some(machine);
         }
         let Some(words) = interpreter(&program) else { return Some(program) };
+        if words.iter().any(is_shell)
+            && let Some(wrapped) = wrapped(&program, path)
+        {
+            program = wrapped;
+            continue;
+        }
         if is_elixirs(&program) {
             program = find(OsStr::new("erl"), path)?;
             continue;
@@ -239,6 +293,40 @@ fn erlangs_machine(program: &Path) -> Option<PathBuf> {
 fn is_elixirs(script: &Path) -> bool {
     let root = script.parent().and_then(Path::parent);
     root.is_some_and(|root| root.join("lib/elixir/ebin/elixir.app").is_file())
+}
+
+/// Largest script that is searched for what it executes: wrappers are short.
+const LARGEST_WRAPPER: usize = 16 * 1024;
+
+fn is_shell(word: &OsString) -> bool {
+    let name = Path::new(word).file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| ["sh", "bash", "dash", "ksh", "zsh"].contains(&name))
+}
+
+/// The program that a shell script executes in its own place, as wrappers do: `exec /opt/bin/python3 "$@"`.
+/// Shims of version managers (pyenv, rbenv, nodenv, asdf) execute `MANAGER exec NAME`; `MANAGER which NAME`
+/// prints what that would execute.
+fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
+    let image = Image::open(script).ok()?;
+    let text = str::from_utf8(image.get(..image.len().min(LARGEST_WRAPPER))?).ok()?;
+    let last = text.lines().filter_map(|line| line.trim().strip_prefix("exec ")).next_back()?;
+    let unquoted = |word: &str| word.trim_matches(['"', '\'']).to_owned();
+    let words: Vec<String> = last.split_whitespace().map(unquoted).collect();
+    let words = if words.first()? == "-a" { words.get(2..)? } else { &words[..] };
+    // What only the shell knows is not guessed.
+    let target = words.first().filter(|word| !word.contains(['$', '`', '\\']))?;
+    let target = find(OsStr::new(target), path)?;
+    if words.get(1).is_none_or(|word| word != "exec") {
+        return Some(target);
+    }
+    let exports = text.lines().filter_map(|line| line.trim().strip_prefix("export ")?.split_once('='));
+    let exports = exports.filter(|(_, value)| !value.contains(['$', '`']));
+    let mut which = Command::new(target);
+    which.arg("which").arg(script.file_name()?).stdin(Stdio::null());
+    which.envs(exports.map(|(name, value)| (name, unquoted(value))));
+    let output = which.output().ok().filter(|output| output.status.success())?;
+    let program = str::from_utf8(&output.stdout).ok()?.lines().next()?;
+    find(OsStr::new(program), path).filter(|program| program != script)
 }
 
 /// As `execvp(3)` looks for it, links followed.
@@ -307,6 +395,39 @@ mod tests {
         let path = erl.parent().unwrap().as_os_str();
         for script in [&erl, &elixir] {
             assert_eq!(program(script.as_os_str(), path).as_ref(), Some(&machine), "{}", script.display());
+        }
+    }
+
+    #[test]
+    fn wrappers_and_shims_lead_to_what_they_execute() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let write = |name: &str, text: &str| {
+            let file = root.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            file
+        };
+        let at = root.display();
+        let machine = write("versions/3/bin/python3", "\x7fELF");
+        write("sh", "\x7fELF");
+        // It says where a program is only to those that say where it is itself.
+        write("libexec/manager", "#!/bin/sh\necho $ROOT/versions/3/bin/$2; test $1 = which\n");
+        let manager = format!("exec \"{at}/libexec/manager\" exec \"$program\" \"$@\"\n");
+        let shim = write("shims/python3", &format!("#!/usr/bin/env bash\nexport ROOT=\"{at}\"\n{manager}"));
+        let wrapper = write("wrapper", &format!("#!/bin/sh\nexec -a \"$0\" {} -X dev\n", machine.display()));
+        let script = write("script", &format!("#!/usr/bin/env python3\nexec {at}/nothing\n"));
+        let path = root.join("shims");
+        for program in [&shim, &wrapper, &script] {
+            let found = super::program(program.as_os_str(), path.as_os_str());
+            assert_eq!(found.as_ref(), Some(&machine), "{}", program.display());
+        }
+        // Where nothing is known, a script is its interpreter's.
+        let sh = Path::new("/bin/sh").canonicalize().unwrap();
+        for text in ["exec \"$BINDIR/erlexec\"", "exec 3>&1", "echo exec /bin/true", "true"] {
+            let script = write("other", &format!("#!/bin/sh\n{text}\n"));
+            assert_eq!(super::program(script.as_os_str(), path.as_os_str()), Some(sh.clone()), "{text}");
         }
     }
 

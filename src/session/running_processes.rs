@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use super::history::{History, Timestamp};
-use super::module::{Kind, Module, Modules};
+use super::module::{self, Kind, Module, Modules};
 use super::space::Mapped;
 use crate::abi::{CpuMode, misc};
 use crate::record::{Mmap, Mmap2, RawRecord, Record, kind};
@@ -22,6 +22,8 @@ pub struct RunningProcesses {
     history: History,
     /// Threads of each process that were not seen to end.
     threads: FxHashMap<i32, u32>,
+    /// See [`generated`](Self::generated).
+    generated: FxHashMap<i32, u32>,
     /// Records that were taken in: the history's time.
     now: Timestamp,
     /// How much there was to forget after the last time.
@@ -31,7 +33,8 @@ pub struct RunningProcesses {
 impl Default for RunningProcesses {
     fn default() -> Self {
         let history = History::new(Modules::default());
-        Self { history, threads: FxHashMap::default(), now: 0, burden: 0 }
+        let (threads, generated) = (FxHashMap::default(), FxHashMap::default());
+        Self { history, threads, generated, now: 0, burden: 0 }
     }
 }
 
@@ -54,6 +57,10 @@ impl RunningProcesses {
         match &record {
             Record::Mmap(Mmap { thread, .. }) | Record::Mmap2(Mmap2 { map: Mmap { thread, .. }, .. }) => {
                 self.threads.entry(thread.pid).or_insert(1);
+                let name = map.map_or(&[][..], |(map, _)| map.name);
+                if matches!(module::kind_in_process(name, thread.pid as u32), Kind::Anonymous(_)) {
+                    *self.generated.entry(thread.pid).or_default() += 1;
+                }
             }
             // The other threads end with an exec, and are told to.
             Record::Comm(comm) if comm.is_exec => {
@@ -65,12 +72,15 @@ impl RunningProcesses {
                     return;
                 }
                 self.threads.insert(task.thread.pid, 1);
+                let generated = self.generated(task.parent.pid);
+                self.generated.insert(task.thread.pid, generated);
             }
             Record::Exit(task) => {
                 let Some(threads) = self.threads.get_mut(&task.thread.pid) else { return };
                 *threads = threads.saturating_sub(1);
                 if *threads == 0 {
                     self.threads.remove(&task.thread.pid);
+                    self.generated.remove(&task.thread.pid);
                     self.history.end(task.thread.pid);
                 }
                 return;
@@ -90,6 +100,11 @@ impl RunningProcesses {
     pub fn version(&self, pid: i32) -> Option<u32> {
         let epoch = self.history.epoch(pid, Timestamp::MAX);
         self.history.mappings(epoch).next().map(|_| self.history.version(epoch))
+    }
+
+    /// How often a process mapped memory for generated code. More of it beside the rest is no new version.
+    pub fn generated(&self, pid: i32) -> u32 {
+        self.generated.get(&pid).copied().unwrap_or(0)
     }
 
     /// The code of a process, by start.
@@ -167,7 +182,9 @@ mod tests {
         let before = p.version(1);
         map(&mut p, 1, 100, 10, b"//anon");
         map(&mut p, 1, 100, 10, b"//anon");
-        assert_eq!(p.version(1), before);
+        assert_eq!((p.version(1), p.generated(1)), (before, 2));
+        fork(&mut p, 2, 2, 1);
+        assert_eq!((p.generated(2), p.generated(3)), (2, 0));
         map(&mut p, 1, 20, 10, b"//anon");
         assert_ne!(p.version(1), before);
     }

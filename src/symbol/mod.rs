@@ -29,6 +29,7 @@ pub mod module;
 mod name_sources;
 pub mod options;
 pub mod quality;
+pub mod runtime_names;
 pub mod symbolizer;
 pub mod tables;
 

@@ -105,7 +105,7 @@ impl Missing {
         match self {
             Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
                 if let Some(package) = debug_package(path) {
-                    return Some(format!("apt install {package}"));
+                    return Some(installation(&package, &package_sources(), &os_release()));
                 }
                 let build = "build it with -g and do not strip it";
                 Some(match build_id {
@@ -121,7 +121,8 @@ impl Missing {
             Self::KernelAddressesHidden { .. } => Some("sysctl kernel.kptr_restrict=0, or run as root".into()),
             Self::OtherKernel { recorded, .. } => Some(format!("give the kernel file of build-id {recorded} (--vmlinux)")),
             Self::PerfMap { .. } => Some(
-                "let the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit"
+                "let the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit, \
+                 erl +JPperf true, ruby --yjit-perf, php -d opcache.jit_debug=16"
                     .into(),
             ),
             Self::Shortened { .. } => Some("run it again once the file is complete".into()),
@@ -152,6 +153,45 @@ fn package_in(said: &str) -> Option<String> {
     let package = line.split([':', ',']).next()?.trim();
     // The C library's are in a package of the main archive, all others in the archive of debug symbols.
     Some(if package == "libc6" { "libc6-dbg".into() } else { format!("{package}-dbgsym") })
+}
+
+/// What installs a package of debug symbols, by the package manager's sources and the system's
+/// `os-release`: without their archive it has no such packages.
+fn installation(package: &str, sources: &str, os_release: &str) -> String {
+    let install = format!("apt install {package}");
+    let mut lines = sources.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let names_archive = |line: &str| {
+        line.split_whitespace().any(|word| word.ends_with("-debug") || word.contains("ddebs.ubuntu.com"))
+    };
+    if !package.ends_with("-dbgsym") || lines.any(names_archive) {
+        return install;
+    }
+    let value = |name: &str| {
+        let value = os_release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        value.map(|value| value.trim_matches('"'))
+    };
+    // Systems that are made from Ubuntu have its packages.
+    let archive = match (value("UBUNTU_CODENAME"), value("ID"), value("VERSION_CODENAME")) {
+        (Some(ubuntu), ..) => format!("http://ddebs.ubuntu.com {ubuntu} main universe"),
+        (None, Some("debian"), Some(debian)) => {
+            format!("http://deb.debian.org/debian-debug {debian}-debug main")
+        }
+        _ => return format!("{install}, from your distribution's archive of debug symbols"),
+    };
+    format!(
+        "add \"deb {archive}\" to /etc/apt/sources.list.d/debug.list, then apt update and apt install {package}"
+    )
+}
+
+/// Where the package manager gets packages, as it is written.
+fn package_sources() -> String {
+    let files = std::fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
+    let files = files.map(|file| file.path()).chain([PathBuf::from("/etc/apt/sources.list")]);
+    files.filter_map(|file| std::fs::read_to_string(file).ok()).collect::<Vec<_>>().join("\n")
+}
+
+fn os_release() -> String {
+    std::fs::read_to_string("/etc/os-release").unwrap_or_default()
 }
 
 impl fmt::Display for Missing {
@@ -207,6 +247,31 @@ mod tests {
             Some("dash-dbgsym")
         );
         assert_eq!(package_in(""), None);
+    }
+
+    #[test]
+    fn an_archive_that_is_missing_is_named() {
+        let debian = "PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\nVERSION_CODENAME=bookworm\n";
+        let usual = "deb http://deb.debian.org/debian bookworm main\n\
+                     # deb http://deb.debian.org/debian-debug bookworm-debug main\n";
+        let of = |package, sources: &str, release| installation(package, sources, release);
+        assert_eq!(
+            of("coreutils-dbgsym", usual, debian),
+            "add \"deb http://deb.debian.org/debian-debug bookworm-debug main\" to \
+             /etc/apt/sources.list.d/debug.list, then apt update and apt install coreutils-dbgsym"
+        );
+        // The C library's symbols are in the main archive.
+        assert_eq!(of("libc6-dbg", usual, debian), "apt install libc6-dbg");
+        let deb822 = "Types: deb\nURIs: http://mirror/debian-debug\nSuites: bookworm-debug\n";
+        assert_eq!(of("coreutils-dbgsym", deb822, debian), "apt install coreutils-dbgsym");
+
+        let ubuntu = "ID=ubuntu\nVERSION_CODENAME=noble\nUBUNTU_CODENAME=noble\n";
+        let said = of("coreutils-dbgsym", usual, ubuntu);
+        assert!(said.starts_with("add \"deb http://ddebs.ubuntu.com noble main universe\" to "), "{said}");
+        let ddebs = "deb http://ddebs.ubuntu.com noble main";
+        assert_eq!(of("coreutils-dbgsym", ddebs, ubuntu), "apt install coreutils-dbgsym");
+        let other = of("coreutils-dbgsym", "", "ID=devuan\n");
+        assert_eq!(other, "apt install coreutils-dbgsym, from your distribution's archive of debug symbols");
     }
 
     #[test]

@@ -29,7 +29,9 @@ impl DisplayName {
     /// Takes a name apart; control characters are made harmless.
     pub fn new(name: &str) -> Self {
         let name = clean(name);
-        take_apart(&name).unwrap_or_else(|| Self { function: name.into_owned(), ..Self::default() })
+        of_python(&name)
+            .or_else(|| take_apart(&name))
+            .unwrap_or_else(|| Self { function: name.into_owned(), ..Self::default() })
     }
 
     /// All of it.
@@ -211,6 +213,17 @@ fn is_closure(piece: &Piece<'_>) -> bool {
 /// A hash that Rust's compiler put behind a name: `h` and 16 digits.
 fn is_hash(word: &str) -> bool {
     word.len() == 17 && word.starts_with('h') && word[1..].bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Python's `py::QUALIFIED.NAME:FILE`, in which `<module>` and `<locals>` are names, not template arguments.
+fn of_python(name: &str) -> Option<DisplayName> {
+    let (qualified, file) = name.strip_prefix("py::")?.split_once(':')?;
+    let (scope, function) = qualified.split_at(qualified.rfind('.').map_or(0, |dot| dot + 1));
+    Some(DisplayName {
+        scope: format!("py::{scope}"),
+        function: function.to_owned(),
+        details: format!(":{file}"),
+    })
 }
 
 fn take_apart(name: &str) -> Option<DisplayName> {
@@ -405,6 +418,9 @@ mod tests {
             ),
             ("<dyn core::ops::Fn(u8) -> u8>::call", "<dyn core::ops::Fn(u8) -> u8>::", "call", ""),
             ("core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "core::ptr::", "drop_in_place", "<…>"),
+            ("py::<module>:/srv/shop.py", "py::", "<module>", ":/srv/shop.py"),
+            ("py::Till.ring:<frozen till>", "py::Till.", "ring", ":<frozen till>"),
+            ("py::day.<locals>.<lambda>:shop.py", "py::day.<locals>.", "<lambda>", ":shop.py"),
             ("runtime.mallocgc", "runtime.", "mallocgc", ""),
             ("encoding/json.(*Decoder).Decode", "encoding/json.(*Decoder).", "Decode", ""),
             ("github.com/a/b.Run.func1.2", "github.com/a/b.", "Run", " λ"),

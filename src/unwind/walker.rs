@@ -328,7 +328,15 @@ struct KnownCode<'a> {
 impl KnownCode<'_> {
     fn coverage(&mut self, address: u64) -> Coverage {
         let key = (self.space.generation, address);
-        *self.coverage.entry(key).or_insert_with(|| self.space.coverage(address))
+        if let Some(known) = self.coverage.get(&key) {
+            return *known;
+        }
+        let found = self.space.coverage(address);
+        // Code may be generated there later.
+        if found != Coverage::Nowhere {
+            self.coverage.insert(key, found);
+        }
+        found
     }
 }
 

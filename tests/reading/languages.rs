@@ -13,6 +13,7 @@ mod debuginfod;
 mod ends;
 mod generated_code;
 mod hidden;
+mod runtimes;
 mod system;
 
 use std::path::{Path, PathBuf};

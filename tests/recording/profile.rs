@@ -137,6 +137,9 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
             "<-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit>".to_owned(),
         ),
         ("luajit", &["luaJIT_setmode"], "LUA", "<none>".to_owned()),
+        ("ruby", &["ruby_sysinit"], "RUBYOPT", "<none>".to_owned()),
+        ("php", &["php_execute_script"], "PHP", "<none>".to_owned()),
+        ("perl", &["perl_run"], "PERL5OPT", "<none>".to_owned()),
     ] {
         let Some(program) = folder.build(name, &runtime(exported, variable), &["-rdynamic"]) else { return };
         if !kit::need_perf_events() {
@@ -151,6 +154,7 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
             let pmc = pmc
                 .current_dir(folder.0.path())
                 .env_remove("PYTHONPERFSUPPORT")
+                .env_remove("RUBYOPT")
                 .env_remove("JAVA_TOOL_OPTIONS");
             let before = if name == "node" { "--no-warnings" } else { "" };
             kit::Ran::from(pmc.env("NODE_OPTIONS", before).output().expect("pmc starts"))
@@ -160,9 +164,16 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
         let said = if name == "any" { "<>".to_owned() } else { said };
         assert!(asked.stdout.starts_with(&said), "{name}: {}", asked.stdout);
         let is_named = asked.stderr.contains("is asked to name its code");
-        assert_eq!(is_named, !matches!(name, "any" | "old" | "luajit"), "{}", asked.stderr);
-        assert_eq!(asked.stderr.contains("from 3.12 on"), name == "old", "{}", asked.stderr);
-        assert_eq!(asked.stderr.contains("LUAJIT_USE_PERFTOOLS"), name == "luajit", "{}", asked.stderr);
+        assert_eq!(is_named, matches!(name, "node" | "new" | "java"), "{}", asked.stderr);
+        for (lacks, remedy) in [
+            ("old", "Python functions will have no names: this Python is older than 3.12"),
+            ("luajit", "LUAJIT_USE_PERFTOOLS"),
+            ("ruby", "(ruby --yjit --yjit-perf, from Ruby 3.3 on)"),
+            ("php", "-d opcache.jit_debug=16)"),
+            ("perl", "perl -d:NYTProf"),
+        ] {
+            assert_eq!(asked.stderr.contains(remedy), name == lacks, "{name}: {}", asked.stderr);
+        }
         let left_alone = run(&["--no-runtime-env"]).expect(0);
         let before = if name == "node" {
             "<--no-warnings>"
@@ -172,6 +183,38 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
             "<none>"
         };
         assert!(left_alone.stdout.starts_with(before), "{name}: {}", left_alone.stdout);
+    }
+}
+
+#[test]
+fn shims_and_shared_libraries_do_not_hide_a_python_that_names_its_functions() {
+    let folder = Folder::new();
+    let at = folder.0.path().to_str().expect("UTF-8");
+    let path = |name: &str| folder.0.path().join(name);
+    let names = "void PyUnstable_PerfMapState_Init(void) {}\n";
+    let library = folder.build("libpython3.13.so", names, &["-shared", "-fPIC"]);
+    let (linked, beside) = (format!("-L{at}"), format!("-Wl,-rpath,{at}"));
+    let options = ["-rdynamic", "-Wl,--no-as-needed", &linked, "-l:libpython3.13.so", &beside];
+    let python = folder.build("python3.13", &runtime(&["Py_BytesMain"], "PYTHONPERFSUPPORT"), &options);
+    let (Some(_), Some(python)) = (library, python) else { return };
+    if !kit::need_perf_events() {
+        return;
+    }
+    // As pyenv does: its shims hand over to it, and it says what they stand for.
+    let manager = format!("#!/bin/sh\ncase $1 in which) echo {python};; exec) exec {python};; esac\n");
+    let shim = format!(
+        "#!/bin/sh\nset -e\nprogram=\"${{0##*/}}\"\nexec \"{at}/manager\" exec \"$program\" \"$@\"\n"
+    );
+    for (name, text) in [("manager", manager), ("python3", shim)] {
+        std::fs::write(path(name), text).expect("a script");
+        make_executable(&path(name));
+    }
+    for program in [path("python3.13"), path("python3")] {
+        let mut pmc = kit::pmc();
+        pmc.args(["profile", "-e", "cpu-clock:u", "--"]).arg(&program).env_remove("PYTHONPERFSUPPORT");
+        let run = kit::Ran::from(pmc.current_dir(folder.0.path()).output().expect("pmc starts")).expect(0);
+        assert!(run.stdout.starts_with("<1>"), "{}: {}", program.display(), run.stdout);
+        run.says(&["Python is asked to name its code: PYTHONPERFSUPPORT=1"]);
     }
 }
 

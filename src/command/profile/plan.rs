@@ -15,7 +15,7 @@ use crate::cli::record::Record;
 use crate::cli::report::Report;
 use crate::command::{screen, usage};
 use crate::error::{Error, Result, Warning, say};
-use crate::recording::runtime::{self, Found};
+use crate::recording::runtime::{self, Found, Lack};
 use crate::terminal::Stream;
 
 /// What `pmc profile` shall do, one after the other.
@@ -111,8 +111,8 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             }
             asked.into_iter().collect()
         }
-        Some(Found::Lacks(why)) => {
-            say::warn(&Warning::RuntimeNameless { why });
+        Some(Found::Lacks(Lack { language, why, remedy })) => {
+            say::warn(&Warning::RuntimeNameless { language, why, remedy });
             Vec::new()
         }
         None => Vec::new(),

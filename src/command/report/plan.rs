@@ -167,6 +167,8 @@ impl Plan {
             tree,
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
+            // For people; rows in a pipe are perf's.
+            language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
             // What has no name is no part of the report, as with perf.
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
             filter: Filter { only: Only { part, ..plan::only(&typed.stacks) }, ..Filter::default() },

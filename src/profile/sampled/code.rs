@@ -218,12 +218,20 @@ impl CodeKind {
     pub fn of(level: CpuMode, module: &str) -> Self {
         match level {
             CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
-            _ if module.starts_with("[JIT]") => Self::Generated,
+            _ if is_generated_module(module) => Self::Generated,
             _ if module == "[vdso]" || is_library(module) => Self::Library,
             _ if module.starts_with('[') => Self::Unknown,
             _ => Self::Program,
         }
     }
+}
+
+/// Whether a module is memory that runtimes generate code into, or what `inject --jit` made of such code. An
+/// address space may have names for its anonymous memory (`prctl(2)`), as V8 has them.
+pub fn is_generated_module(module: &str) -> bool {
+    module.starts_with("[JIT]")
+        || module.starts_with("[anon:")
+        || (module.starts_with("jitted-") && is_library(module))
 }
 
 /// Whether a file's name is one that libraries have.

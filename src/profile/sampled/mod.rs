@@ -14,6 +14,8 @@ pub mod boilerplate;
 pub mod callers;
 pub mod code;
 mod filter;
+pub mod interpreters;
+pub mod language;
 mod live;
 mod place;
 pub mod quality;
@@ -29,6 +31,7 @@ pub mod trust;
 pub use crate::session::Value;
 pub use code::{Call, Code, CodeKind};
 pub use filter::Filter;
+pub use language::LanguageFunction;
 pub use live::{FunctionRef, LiveHeader, PENDING};
 pub use quality::{DataQuality, ModuleQuality};
 pub use query::{Answer, Query};
@@ -97,6 +100,8 @@ pub struct Event {
     pub rows: Vec<Row>,
     /// The call tree, where call chains were recorded and wanted.
     pub tree: Option<Tree>,
+    /// Functions of languages with a runtime, where they were asked for.
+    pub language_functions: Vec<LanguageFunction>,
     /// Index of the leader of its group; its own where it is in none.
     pub leader: usize,
 }

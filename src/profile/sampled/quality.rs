@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::interpreters::{self, NamelessLanguage};
 use super::{Code, StringId, StringTable};
 use crate::session::Resolved;
 
@@ -48,6 +49,10 @@ pub struct DataQuality {
     pub unwound_live: Option<&'static str>,
     /// Copies of stacks were as large as the kernel makes them.
     pub largest_copies: bool,
+    /// Interpreters in the samples whose languages' functions have no names.
+    pub nameless_languages: Vec<NamelessLanguage>,
+    /// Samples whose stack ends where Erlang called code in C.
+    pub erlang_ends: u64,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
 }
@@ -134,6 +139,10 @@ pub struct StackCounts {
     pub broken: FxHashMap<Option<u32>, u64>,
     /// Frames and unnamed frames by module; `None` is memory where nothing was mapped.
     pub modules: FxHashMap<Option<u32>, (u64, u64)>,
+    /// See [`DataQuality::nameless_languages`].
+    pub nameless_languages: Vec<NamelessLanguage>,
+    /// See [`DataQuality::erlang_ends`].
+    pub erlang_ends: u64,
 }
 
 /// The functions in which stacks begin: of programs, of threads, of the kernel. What a compiler adds behind a
@@ -167,10 +176,13 @@ const ROOTS: &[&str] = &[
     "entry_SYSCALL_64_after_hwframe",
     "entry_SYSCALL_64",
     "el0t_64_sync",
+    // Erlang's processes return to it; the call of a caller's frame lies just before it.
+    "erts_beamasm:normal_exit/0",
+    "erts_beamasm:normal_exit/0-CodeInfoPrologue",
 ];
 
-/// Counts what the rows' stacks are worth.
-pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable) -> StackCounts {
+/// Counts what the rows' stacks are worth; without callers, their innermost functions.
+pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable, has_callers: bool) -> StackCounts {
     let is_root: Vec<bool> = {
         let mut roots: FxHashMap<StringId, bool> = FxHashMap::default();
         let mut ask = |id: StringId| {
@@ -189,7 +201,11 @@ pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable) -> StackCoun
         };
         code.calls().iter().map(|call| ask(call.symbol)).collect()
     };
-    let mut quality = StackCounts::default();
+    let mut quality = StackCounts {
+        nameless_languages: interpreters::nameless(resolved, code, texts, has_callers),
+        erlang_ends: if has_callers { interpreters::erlang_ends(resolved, code, texts) } else { 0 },
+        ..StackCounts::default()
+    };
     for (key, value) in &resolved.rows {
         let stack = || resolved.stack(key.stack);
         quality.stacks += value.samples;

@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::filter::{Filter, Sieve, by_name};
+use super::language;
 use super::table::{ENDED_NAME, Input, Rank, TableRequest, tables};
 use super::tree::{Growth, Order, trees};
 use super::{Event, Profile, ShareOf, SortKey, StringId, StringTable, Value};
@@ -52,6 +53,8 @@ pub struct Query {
     pub row_limit: f64,
     /// The tree begins at this function: its callees in caller order, its callers in callee order.
     pub root: Option<String>,
+    /// Events have their [`LanguageFunction`](super::LanguageFunction)s.
+    pub language_functions: bool,
     /// Shares are parts of what the filters left, not of all.
     pub relative: bool,
     /// What is counted.
@@ -73,6 +76,7 @@ impl Default for Query {
             limit: 0.0,
             row_limit: 0.0,
             root: None,
+            language_functions: false,
             relative: false,
             filter: Filter::default(),
         }
@@ -191,6 +195,12 @@ pub fn answer(
         share_of: query.share_of,
     };
     let tables = tables(&input, request, events_totals.len(), &mut texts);
+    let mut of_languages = Vec::new();
+    if query.language_functions {
+        let input = Input { rows: &kept, ..input };
+        of_languages = language::functions(&input, events_totals.len(), query.share_of, &texts);
+    }
+    let mut of_languages = of_languages.into_iter();
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
@@ -219,6 +229,7 @@ pub fn answer(
             filtered,
             rows,
             tree: grown.next(),
+            language_functions: of_languages.next().unwrap_or_default(),
             leader: source.leader,
         };
         let mut rows = std::mem::take(&mut event.rows);

@@ -5,6 +5,7 @@
 //! would help. Copied stacks know why the unwinder stopped. Of the kernel's own chains only the module is
 //! known in which the last frame lies, as a rule the one that was built without frame pointers.
 
+use super::code::is_generated_module;
 use super::{DataQuality, ModuleQuality};
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::sort;
@@ -19,6 +20,8 @@ const MOST: usize = 3;
 const MOST_NAMELESS: usize = 5;
 /// Less of what was counted than this, in percent, may be missing from the samples without a remark.
 const MOST_UNSAMPLED: f64 = 5.0;
+/// Interpreters with less than this, in percent, need no names.
+const INTERPRETED: f64 = 5.0;
 
 /// The statement: clean text without a full stop at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,6 +75,21 @@ pub fn statement(quality: &DataQuality, modules: &[ModuleQuality]) -> Statement 
         let cut_off = share(quality.cut_off, quality.stacks);
         let text = format!("{cut_off:.1}% led to addresses where nothing was mapped; these are cut off");
         remarks.push(Remark::new(text, None));
+    }
+    if share(quality.erlang_ends, quality.stacks) >= WORTH {
+        let ends = share(quality.erlang_ends, quality.stacks);
+        let why = "Erlang's processes have stacks of their own, which no copy holds";
+        remarks.push(Remark::new(format!("{ends:.1}% end where Erlang calls code in C: {why}"), None));
+    }
+    for of in &quality.nameless_languages {
+        let percent = share(of.samples, quality.samples);
+        if percent >= INTERPRETED {
+            let text = format!(
+                "{} functions have no names: {percent:.1}% of the samples are in the interpreter",
+                of.language
+            );
+            remarks.push(Remark::new(text, Some(of.remedy.to_owned())));
+        }
     }
     remarks.extend(quality.notes.iter().map(|note| Remark::new(clean(note).into_owned(), None)));
     nameless(quality, modules, &mut remarks);
@@ -185,7 +203,7 @@ fn copied(quality: &DataQuality) -> Option<Remark> {
     sort::by_key(&mut parts, |(samples, _)| std::cmp::Reverse(*samples));
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     let text = format!("{:.1}% of the copied stacks end early: {}", of_all(ends.early()), words.join(", "));
-    let remedy = (of_all(ends.cut) >= WORTH).then(|| more_of_each("dwarf", quality.largest_copies));
+    let remedy = if of_all(ends.cut) >= WORTH { more_of_each("dwarf", quality) } else { None };
     Some(Remark::new(text, remedy))
 }
 
@@ -204,23 +222,34 @@ fn chains(quality: &DataQuality) -> Option<Remark> {
     }
     let text = format!("{:.1}% end early: {}", share(broken, quality.stacks), words.join(", "));
     let remedy = match quality.unwound_live {
-        Some(how) => more_of_each(how, quality.largest_copies),
-        None => "record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned(),
+        Some(how) => more_of_each(how, quality),
+        None if end_in_generated_code(quality) => Some("record --call-graph auto".to_owned()),
+        None => Some("record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned()),
     };
-    Some(Remark::new(text, Some(remedy)))
+    Some(Remark::new(text, remedy))
 }
 
-/// What helps where copies are too small.
-fn more_of_each(how: &str, are_largest: bool) -> String {
-    match are_largest {
-        true => "build that code with -fno-omit-frame-pointer: copies cannot be larger".to_owned(),
-        false => format!("copy more of each stack (--call-graph {how},{LARGEST_STACK_COPY})"),
+/// What helps where copies are too small; nobody but its runtime builds generated code.
+fn more_of_each(how: &str, quality: &DataQuality) -> Option<String> {
+    match quality.largest_copies {
+        true if end_in_generated_code(quality) => None,
+        true => Some("build that code with -fno-omit-frame-pointer: copies cannot be larger".to_owned()),
+        false => Some(format!("copy more of each stack (--call-graph {how},{LARGEST_STACK_COPY})")),
     }
+}
+
+/// Whether most stacks that reach no root end in generated code.
+fn end_in_generated_code(quality: &DataQuality) -> bool {
+    let samples = |of: &dyn Fn(&str) -> bool| -> u64 {
+        quality.broken.iter().filter(|(module, _)| of(module)).map(|(_, samples)| samples).sum()
+    };
+    samples(&is_generated_module) * 2 > samples(&|_| true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::sampled::interpreters::NamelessLanguage;
     use crate::profile::sampled::quality::{Ends, Unsampled};
 
     fn texts(quality: &DataQuality) -> Vec<String> {
@@ -260,6 +289,49 @@ mod tests {
         let said = statement(&DataQuality { stacks: 200, broken, ..DataQuality::default() }, &[]).remarks;
         assert_eq!(said[0].text, "20.0% end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere");
         assert!(said[0].remedy.as_ref().is_some_and(|remedy| remedy.contains("--call-graph auto")));
+    }
+
+    #[test]
+    fn frame_pointers_are_advised_for_code_that_its_user_builds() {
+        let remedy = |module: &str, unwound_live, largest_copies| {
+            let broken = vec![(module.to_owned(), 100), ("libc.so.6".to_owned(), 10)];
+            let quality =
+                DataQuality { stacks: 200, broken, unwound_live, largest_copies, ..DataQuality::default() };
+            statement(&quality, &[]).remarks.remove(0).remedy.unwrap_or_default()
+        };
+        for (unwound_live, largest) in [(None, false), (Some("auto"), true)] {
+            assert!(remedy("prog", unwound_live, largest).contains("-fno-omit-frame-pointer"));
+            for module in ["[JIT] tid 7", "[anon:v8]", "jitted-7-1.so"] {
+                let remedy = remedy(module, unwound_live, largest);
+                assert!(!remedy.contains("-fno-omit-frame-pointer"), "{module}: {remedy}");
+            }
+        }
+        assert_eq!(remedy("[JIT] tid 7", None, false), "record --call-graph auto");
+        assert!(remedy("[JIT] tid 7", Some("auto"), false).contains("auto,65528"));
+    }
+
+    #[test]
+    fn languages_without_names_have_a_remark() {
+        let of = |samples| {
+            let python = NamelessLanguage { language: "Python", samples, remedy: "Python 3.12" };
+            let nameless_languages = vec![python];
+            let quality = DataQuality { samples: 200, nameless_languages, ..DataQuality::default() };
+            statement(&quality, &[]).remarks
+        };
+        let [remark] = &of(150)[..] else { panic!("one remark") };
+        assert_eq!(
+            remark.text,
+            "Python functions have no names: 75.0% of the samples are in the interpreter"
+        );
+        assert_eq!(remark.remedy.as_deref(), Some("Python 3.12"));
+        assert!(of(5).is_empty(), "too few to care");
+    }
+
+    #[test]
+    fn erlangs_ends_are_explained() {
+        let said = |erlang_ends| texts(&DataQuality { stacks: 200, erlang_ends, ..DataQuality::default() });
+        assert!(said(80)[0].starts_with("40.0% end where Erlang calls code in C: "));
+        assert!(said(1).is_empty());
     }
 
     #[test]

@@ -48,10 +48,23 @@ struct CachedSpace {
     space: Space,
     /// See [`RunningProcesses::version`].
     version: u32,
+    /// How much generated code of the process it knows; see [`RunningProcesses::generated`].
+    generated: u32,
     /// Where code lies whose tables are still being read.
     missing: Vec<(u64, u64)>,
     /// The table cache's age when this was made.
     age: u64,
+}
+
+impl CachedSpace {
+    /// The same with the code that the process has generated since: there are no tables for it.
+    fn with_generated(&self, running: &RunningProcesses, pid: i32) -> Self {
+        let mut space = self.space.clone();
+        let generated = running.code(pid).filter(|mapped| running.module(mapped.module).is_none());
+        generated.for_each(|mapped| space.add(&mapped.mapping, None));
+        let Self { version, age, .. } = *self;
+        Self { space, version, generated: running.generated(pid), missing: self.missing.clone(), age }
+    }
 }
 
 /// A record of a round.
@@ -206,7 +219,11 @@ impl RoundUnwinder {
     fn space(&mut self, pid: i32, arch: Arch, deadline: Instant) -> Option<Arc<CachedSpace>> {
         let version = self.running.version(pid)?;
         let is_known = |known: &&Arc<CachedSpace>| known.missing.is_empty() || known.age == self.tables.age();
-        if let Some(known) = self.spaces.get(&(version, arch)).filter(is_known) {
+        let generated = self.running.generated(pid);
+        if let Some(known) = self.spaces.get_mut(&(version, arch)).filter(|known| is_known(&&**known)) {
+            if known.generated < generated {
+                *known = Arc::new(known.with_generated(&self.running, pid));
+            }
             return Some(Arc::clone(known));
         }
         let code: Vec<_> = self.running.code(pid).copied().collect();
@@ -234,7 +251,7 @@ impl RoundUnwinder {
         if self.spaces.len() >= MOST_SPACES {
             self.spaces.clear();
         }
-        let known = Arc::new(CachedSpace { space, version, missing, age });
+        let known = Arc::new(CachedSpace { space, version, generated, missing, age });
         self.spaces.insert((version, arch), Arc::clone(&known));
         Some(known)
     }
@@ -271,7 +288,7 @@ mod tests {
     use crate::abi::sample_type;
     use crate::record::encode::Encoder;
     use crate::record::layouts::twin_id;
-    use crate::record::{Record, Thread};
+    use crate::record::{FileId, Mmap, Mmap2, Record, Thread};
 
     const ID: u64 = 5;
     const COPIED: u64 = sample_type::IDENTIFIER
@@ -307,14 +324,48 @@ mod tests {
         record
     }
 
-    /// A name, with the time in its trailer (pid and tid, time, id).
-    fn comm(time: u64, name: &[u8]) -> Vec<u8> {
+    /// What is written, with the time in its trailer (pid and tid, time, id).
+    fn at(time: u64, write: impl FnOnce(&mut Encoder)) -> Vec<u8> {
         let mut out = Encoder::new(24);
-        out.comm(Thread { pid: 1, tid: 1 }, name);
+        write(&mut out);
         let mut bytes = out.bytes().to_vec();
         let at = bytes.len() - 16;
         bytes[at..at + 8].copy_from_slice(&time.to_ne_bytes());
         bytes
+    }
+
+    fn comm(time: u64, name: &[u8]) -> Vec<u8> {
+        at(time, |out| out.comm(Thread { pid: 1, tid: 1 }, name))
+    }
+
+    #[test]
+    fn callers_in_code_that_was_generated_later_are_found() {
+        let generated = |time: u64, addr: u64| {
+            let thread = Thread { pid: 1, tid: 1 };
+            let map = Mmap { thread, addr, len: 0x1000, pgoff: 0, is_data: false, name: b"//anon" };
+            let file = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
+            at(time, |out| out.mmap2(&Mmap2 { map, file, prot: 7, flags: 2 }))
+        };
+        // In the first piece, called from the second: the frame pointer leads to the caller's, which is null,
+        // and to where it returns to.
+        let called = |time: u64| {
+            let words =
+                [ID, 0x1_0000, 1 | 1 << 32, time, ABI_64, 0x7000, 0x7000, 0x1_0000, 16, 0, 0x5_0010, 16];
+            let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
+            record.extend(2u16.to_ne_bytes());
+            record.extend((8 + words.len() as u16 * 8).to_ne_bytes());
+            record.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+            record
+        };
+        let bytes = [generated(1, 0x1_0000), called(2), generated(3, 0x5_0000), called(4)].concat();
+        let done = unwinder(false).obey(Order::End(Round { bytes, second: None })).unwrap();
+        let plain = Lost::new(false, false).attr(&attr()).unwrap();
+        let layouts = Layouts::new([(&plain, &[ID][..])]);
+        let callers = |record: RawRecord<'_>| {
+            let (_, sample) = layouts.sample(&record)?;
+            Some(sample.callchain()?.iter().filter(|word| *word == 0x5_0010).count())
+        };
+        assert_eq!(Records::new(&done.records).filter_map(callers).collect::<Vec<_>>(), [0, 1]);
     }
 
     /// What was written: `S` for a sample, `T` for a twin's, the name for a name.

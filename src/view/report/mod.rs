@@ -8,6 +8,7 @@ mod fields;
 mod hierarchy;
 mod json;
 mod key_widths;
+mod language;
 mod name;
 mod text;
 mod tree;

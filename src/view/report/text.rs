@@ -11,8 +11,8 @@ use std::io::{self, Write};
 
 use super::name::Words;
 use super::{
-    Column, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy, lines,
-    percent, share_of, side_by_side, spread, tree,
+    Column, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy,
+    language, lines, percent, share_of, side_by_side, spread, tree,
 };
 use crate::profile::sampled::trust::{self, Remark, Statement};
 use crate::profile::sampled::{Cell, CodeKind, Event, Profile, Row, SortKey, is_clock};
@@ -80,6 +80,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) ->
             table(out, profile, &events, layout)?;
         }
         for event in events {
+            language::write(out, profile, event, layout)?;
             if let Some(of_event) = &event.tree {
                 let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
                 writeln!(remarks)?;

@@ -38,7 +38,7 @@ fn node_names_its_code_in_a_perf_map() {
 }
 
 /// A Python that can write a perf map, wherever it was installed: Debian 12 has none.
-fn python() -> Option<PathBuf> {
+pub(super) fn python() -> Option<PathBuf> {
     let versions = ["python3.14", "python3.13", "python3.12", "python3"].map(kit::on_path);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".pyenv/versions"));
     let by_hand = home.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();

@@ -1,0 +1,155 @@
+//! Interpreters among the samples: whether the functions of their languages have names, and what would give
+//! them names.
+//!
+//! Receives the stacks and what stands at their locations; hands on facts of the trust line. An interpreter
+//! is known by a function that runs its programs; functions of the language have names where a runtime
+//! generated code for them and wrote its names down.
+
+use rustc_hash::FxHashSet;
+
+use super::language::{is_generated, marked};
+use super::{Code, StringId, StringTable};
+use crate::session::Resolved;
+use crate::symbol::runtime_names;
+
+/// An interpreter.
+struct Interpreter {
+    language: &'static str,
+    /// Functions of which one is in each stack that runs a program of the language.
+    evaluators: &'static [&'static str],
+    /// Whether functions of the language have no names whatever its stacks say; receives the module that the
+    /// evaluator is in.
+    is_nameless: fn(module: &str) -> bool,
+    /// What gives them names.
+    remedy: fn(module: &str) -> &'static str,
+}
+
+/// First version of Python 3 that names its functions: docs.python.org, "Python support for the Linux perf
+/// profiler".
+const NAMING_PYTHON: u32 = 12;
+
+const INTERPRETERS: &[Interpreter] = &[
+    Interpreter {
+        language: "Python",
+        evaluators: &["_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx"],
+        is_nameless: |module| python_minor(module).is_some_and(|minor| minor < NAMING_PYTHON),
+        remedy: |module| match python_minor(module) {
+            Some(minor) if minor >= NAMING_PYTHON => "python -X perf, or PYTHONPERFSUPPORT=1",
+            _ => runtime_names::PYTHON,
+        },
+    },
+    Interpreter {
+        language: "Perl",
+        evaluators: &["Perl_runops_standard"],
+        is_nameless: |_| true,
+        remedy: |_| runtime_names::PERL,
+    },
+    Interpreter {
+        language: "PHP",
+        evaluators: &["execute_ex"],
+        is_nameless: |_| false,
+        remedy: |_| runtime_names::PHP,
+    },
+    Interpreter {
+        language: "Ruby",
+        // The first is often stripped, the second is exported.
+        evaluators: &["vm_exec_core", "ruby_run_node"],
+        is_nameless: |_| false,
+        remedy: |_| runtime_names::RUBY,
+    },
+];
+
+/// The minor version that the file of a Python has in its name (`python3.11`, `libpython3.11.so.1.0`); 0 for
+/// Python 2.
+fn python_minor(module: &str) -> Option<u32> {
+    let (_, version) = module.split_once("python")?;
+    let (major, minor) = version.split_once('.')?;
+    let digits = minor.find(|c: char| !c.is_ascii_digit()).unwrap_or(minor.len());
+    match major {
+        "2" => Some(0),
+        "3" => minor[..digits].parse().ok(),
+        _ => None,
+    }
+}
+
+/// A language whose functions have no names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamelessLanguage {
+    /// The language.
+    pub language: &'static str,
+    /// Samples in its interpreter and what that called.
+    pub samples: u64,
+    /// What gives its functions names.
+    pub remedy: &'static str,
+}
+
+/// Languages whose functions have no names. Without callers, those of which that is known without stacks.
+pub(super) fn nameless(
+    resolved: &Resolved,
+    code: &Code,
+    texts: &StringTable,
+    has_callers: bool,
+) -> Vec<NamelessLanguage> {
+    let mut found = Vec::new();
+    for interpreter in INTERPRETERS {
+        let names: FxHashSet<StringId> =
+            interpreter.evaluators.iter().filter_map(|name| texts.find(name)).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let is_evaluator: Vec<bool> = code.calls().iter().map(|call| names.contains(&call.symbol)).collect();
+        let Some(first) = is_evaluator.iter().position(|is_evaluator| *is_evaluator) else { continue };
+        let module = texts.get(code.calls()[first].dso);
+        let is_generated = marked(code, texts, is_generated);
+        let (mut all, mut nameless) = (0, 0);
+        for (key, value) in &resolved.rows {
+            let calls = || resolved.stack(key.stack).flat_map(|location| code.range(location));
+            if calls().any(|call| is_evaluator[call]) {
+                all += value.samples;
+                nameless += if calls().any(|call| is_generated[call]) { 0 } else { value.samples };
+            }
+        }
+        // Where names are missing in a part of the stacks, the stacks are broken.
+        if (interpreter.is_nameless)(module) || has_callers && nameless * 2 > all {
+            let (language, remedy) = (interpreter.language, (interpreter.remedy)(module));
+            found.push(NamelessLanguage { language, samples: nameless, remedy });
+        }
+    }
+    found
+}
+
+/// Erlang's code runs on stacks of its processes' own. Where a stack comes from code in C, the kernel cannot
+/// follow it there, and no copy holds it: samples whose stack ends where Erlang called such code.
+pub(super) fn erlang_ends(resolved: &Resolved, code: &Code, texts: &StringTable) -> u64 {
+    if texts.find("global::process_main").is_none() && texts.find("global::call_light_bif_shared").is_none() {
+        return 0;
+    }
+    let is_erlangs = marked(code, texts, |call, texts| {
+        is_generated(call, texts) && texts.get(call.symbol).starts_with("global::")
+    });
+    let ends_there = |stack: u32| {
+        let outermost = resolved.stack(stack).rev().map(|location| code.own(location));
+        let mut named = outermost.filter(|call| code.calls()[*call].named);
+        named.next().is_some_and(|call| is_erlangs[call])
+    };
+    resolved.rows.iter().filter(|(key, _)| ends_there(key.stack)).map(|(_, value)| value.samples).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_in_the_name_of_pythons_file() {
+        for (module, minor) in [
+            ("python3.11", Some(11)),
+            ("libpython3.12.so.1.0", Some(12)),
+            ("libpython3.7m.so.1.0", Some(7)),
+            ("python2.7", Some(0)),
+            ("python3", None),
+            ("libshop.so", None),
+        ] {
+            assert_eq!(python_minor(module), minor, "{module}");
+        }
+    }
+}

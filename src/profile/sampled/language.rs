@@ -1,0 +1,136 @@
+//! What functions of languages cost whose runtimes generate code and name it: Python, JavaScript, Java,
+//! Erlang.
+//!
+//! Receives rows of stacks and the calls at their locations; hands on a row a function. The own cost of a
+//! function includes the native code that it runs, above all its interpreter: in the table of all functions a
+//! Python function never has samples of its own.
+//!
+//! ```text
+//!   stack  dict_lookup <- _PyEval_EvalFrameDefault <- py::f <- _PyEval_EvalFrameDefault <- py::main
+//!     own:    py::f
+//!     total:  py::f, py::main
+//! ```
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::table::Input;
+use super::{Call, Code, CodeKind, ShareOf, StringId, StringTable, Value};
+use crate::sort;
+
+/// What a function cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LanguageFunction {
+    /// Its name, as the runtime wrote it.
+    pub symbol: StringId,
+    /// Samples in it and in the native code that it runs.
+    pub own: Value,
+    /// The same, and in the functions that it calls.
+    pub total: Value,
+}
+
+/// Beginnings of names that are pieces of a runtime, not functions of a program: of V8, of the JVM, of BEAM.
+const RUNTIME_STARTS: [&str; 8] = [
+    "Builtin:",
+    "BytecodeHandler:",
+    "Stub:",
+    "Interpreter",
+    "StubRoutines",
+    "I2C/C2I adapters",
+    "global::",
+    "erts_beamasm:",
+];
+/// Ends of such names.
+const RUNTIME_ENDS: [&str; 5] = ["stub", "Blob", "-CodeInfoPrologue", "::codeHeader", "::codeFooter"];
+
+/// Whether a call is code that a runtime generated and named.
+pub(super) fn is_generated(call: &Call, texts: &StringTable) -> bool {
+    call.named && CodeKind::of(call.level, texts.get(call.dso)) == CodeKind::Generated
+}
+
+fn is_function(call: &Call, texts: &StringTable) -> bool {
+    let name = texts.get(call.symbol);
+    is_generated(call, texts)
+        && !RUNTIME_STARTS.iter().any(|start| name.starts_with(start))
+        && !RUNTIME_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Of each call: whether something holds for it. Each module and function is asked about once.
+pub(super) fn marked(code: &Code, texts: &StringTable, holds: fn(&Call, &StringTable) -> bool) -> Vec<bool> {
+    let mut known: FxHashMap<(StringId, StringId), bool> = FxHashMap::default();
+    let ask = |call: &Call| *known.entry((call.dso, call.symbol)).or_insert_with(|| holds(call, texts));
+    code.calls().iter().map(ask).collect()
+}
+
+/// A function's sums, and the last row that counted for its total.
+#[derive(Default)]
+struct Sum {
+    own: Value,
+    total: Value,
+    counted: Option<usize>,
+}
+
+/// The functions of each event, by falling own cost.
+pub(super) fn functions(
+    input: &Input<'_>,
+    events: usize,
+    share_of: ShareOf,
+    texts: &StringTable,
+) -> Vec<Vec<LanguageFunction>> {
+    let is_function = marked(input.code, texts, is_function);
+    if !is_function.contains(&true) {
+        return vec![Vec::new(); events];
+    }
+    let mut sums: Vec<FxHashMap<StringId, Sum>> = Vec::new();
+    sums.resize_with(events, FxHashMap::default);
+    for (number, (key, value)) in input.rows.iter().enumerate() {
+        let calls = input.resolved.stack(key.stack).flat_map(|location| input.code.range(location));
+        let mut is_innermost = true;
+        for call in calls.filter(|call| is_function[*call]) {
+            let symbol = input.code.calls()[call].symbol;
+            let sum = sums[key.event as usize].entry(symbol).or_default();
+            if std::mem::take(&mut is_innermost) {
+                sum.own += value;
+            }
+            // A function that calls itself counts once.
+            if sum.counted.replace(number) != Some(number) {
+                sum.total += value;
+            }
+        }
+    }
+    let of_event = |sums: FxHashMap<StringId, Sum>| {
+        let function = |(symbol, Sum { own, total, .. })| LanguageFunction { symbol, own, total };
+        let mut functions: Vec<LanguageFunction> = sums.into_iter().map(function).collect();
+        sort::by_key(&mut functions, |function| {
+            let cost = |value: &Value| Reverse(share_of.cost(value));
+            (cost(&function.own), cost(&function.total), texts.get(function.symbol))
+        });
+        functions
+    };
+    sums.into_iter().map(of_event).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::CpuMode;
+
+    #[test]
+    fn pieces_of_runtimes_are_no_functions() {
+        let mut texts = StringTable::default();
+        let mut is = |dso: &str, name: &str, named: bool| {
+            let call = Call::new(texts.add(dso), texts.add(name), CpuMode::User, named);
+            is_function(&call, &texts)
+        };
+        let jit = "[JIT] tid 7";
+        for name in ["py::serve:/srv/shop.py", "JS:*serve shop.js:3:15", "shop:serve/2", "JIT$serve"] {
+            assert!(is(jit, name, true) && !is("libc.so.6", name, true) && !is(jit, name, false), "{name}");
+        }
+        for name in ["Builtin:JSEntry", "Interpreter", "I2C/C2I adapters", "VM_Version stub", "global::swap"]
+        {
+            assert!(!is(jit, name, true), "{name}");
+        }
+        assert!(is("[anon:v8]", "JS:*serve", true) && is("jitted-7-1.so", "serve", true));
+    }
+}
