@@ -1,10 +1,12 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
+use rustc_hash::FxHashMap;
+
 use super::request::TraceField;
 use super::symbols::Symbols;
 use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
-use crate::record::tracepoint::{Names, Payload, TracingData};
+use crate::record::tracepoint::{Format, Names, Payload, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
 use crate::session::{Epoch, Session};
@@ -21,6 +23,13 @@ pub struct RecordingNames<'a> {
     raw_traces: bool,
     /// The fields that are sort keys.
     trace_fields: &'a [TraceField],
+}
+
+/// A tracepoint's payload, its format, and the kernel's constant texts.
+struct Traced<'a, 'p> {
+    format: &'a Format,
+    payload: Payload<'p>,
+    texts: &'a FxHashMap<u64, String>,
 }
 
 impl<'a> RecordingNames<'a> {
@@ -59,23 +68,30 @@ impl<'a> RecordingNames<'a> {
         symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
-    /// A tracepoint's payload as its format prints it.
-    pub fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
-        let tracing = self.tracing.as_ref()?;
-        let names = Names { texts: Some(&tracing.texts), code: &|address| self.code(address) };
-        let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
+    /// Appends a tracepoint's payload as its format prints it; whether its format is known.
+    pub fn trace(&self, event: usize, bytes: &[u8], out: &mut String) -> bool {
+        let Some(Traced { format, payload, texts }) = self.traced(event, bytes) else { return false };
         if self.raw_traces {
-            return Some(format.print_fields(Payload { bytes, is_foreign: tracing.is_foreign }));
+            format.print_fields(payload, out);
+        } else {
+            let names = Names { texts: Some(texts), code: &|address| self.code(address) };
+            format.print(payload, names, out);
         }
-        Some(format.print(Payload { bytes, is_foreign: tracing.is_foreign }, names))
+        true
+    }
+
+    /// A tracepoint's payload with its format.
+    fn traced<'p>(&self, event: usize, bytes: &'p [u8]) -> Option<Traced<'_, 'p>> {
+        let tracing = self.tracing.as_ref()?;
+        let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
+        let payload = Payload { bytes, is_foreign: tracing.is_foreign };
+        Some(Traced { format, payload, texts: &tracing.texts })
     }
 
     /// The fields of a tracepoint's payload by name.
     pub fn trace_fields(&self, event: usize, bytes: &[u8]) -> Option<Vec<(String, String)>> {
-        let tracing = self.tracing.as_ref()?;
-        let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
-        let fields = format.fields_of(Payload { bytes, is_foreign: tracing.is_foreign });
-        Some(fields.map(|(name, value)| (name.to_owned(), value)).collect())
+        let Traced { format, payload, .. } = self.traced(event, bytes)?;
+        Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     /// A name by its number in the history.
@@ -119,17 +135,17 @@ impl Words for RecordingNames<'_> {
         let Some((event, bytes)) = self.payloads.map(|payloads| payloads.get(number)) else {
             return String::new();
         };
-        self.trace(event as usize, bytes).unwrap_or_default()
+        let mut line = String::new();
+        self.trace(event as usize, bytes, &mut line);
+        line
     }
 
     fn payload_field(&self, number: u64, field: usize) -> Option<String> {
         let (event, bytes) = self.payloads?.get(u32::try_from(number).ok()?);
-        let (event, wanted) = (event as usize, self.trace_fields.get(field)?);
-        let recorded = self.session.reader.events().get(event)?;
-        let tracing = self.tracing.as_ref()?;
-        let format = tracing.format(recorded.attr.config()).filter(|format| wanted.is_of(format))?;
+        let wanted = self.trace_fields.get(field)?;
+        let traced = self.traced(event as usize, bytes).filter(|traced| wanted.is_of(traced.format))?;
+        let Traced { format, payload, texts } = traced;
         let about = format.field(&wanted.field)?;
-        let payload = Payload { bytes, is_foreign: tracing.is_foreign };
         if let Some(text) = payload.text_in(about) {
             return Some(String::from_utf8_lossy(text).into_owned());
         }
@@ -138,7 +154,7 @@ impl Words for RecordingNames<'_> {
             payload.print_field(about, &mut raw);
             return Some(raw);
         }
-        let names = Names { texts: Some(&tracing.texts), code: &|address| self.code(address) };
+        let names = Names { texts: Some(texts), code: &|address| self.code(address) };
         format.print_field(&wanted.field, payload, names)
     }
 }

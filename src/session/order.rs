@@ -45,7 +45,7 @@ impl Place {
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
-    /// Time, place, start in `bytes`.
+    /// Time, place, start in `bytes`; by start between releases.
     order: Vec<(u64, Place, usize)>,
 }
 
@@ -55,24 +55,43 @@ impl Held {
         self.bytes.extend_from_slice(raw);
     }
 
-    /// Shows all up to `limit`, and keeps the rest.
+    /// Shows all up to `limit`, some at a time, and keeps the rest.
     fn release<E>(
         &mut self,
         limit: u64,
         show: &mut impl FnMut(&[(RawRecord<'_>, Place)]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.order.sort_unstable();
+        // Rings lie one behind the other, each in the order of time: runs, which this sort merges.
+        self.order.sort_by_key(|(time, ..)| *time);
         let ripe = self.order.partition_point(|(time, ..)| *time <= limit);
-        let (now, later) = self.order.split_at(ripe);
-        let raw = |start: usize| RawRecord::first(&self.bytes[start..]);
-        let now: Vec<_> = now.iter().filter_map(|&(_, place, start)| Some((raw(start)?, place))).collect();
-        show(&now)?;
-        let mut rest = Self::default();
-        for &(time, place, start) in later {
-            raw(start).into_iter().for_each(|raw| rest.add(time, place, raw.bytes));
+        let mut now = Vec::with_capacity(ripe.min(AT_A_TIME));
+        for part in self.order[..ripe].chunks(AT_A_TIME) {
+            let record = |&(_, place, start): &_| Some((self.record(start)?, place));
+            now.clear();
+            now.extend(part.iter().filter_map(record));
+            show(&now)?;
         }
-        *self = rest;
+        self.forget(ripe);
         Ok(())
+    }
+
+    fn record(&self, start: usize) -> Option<RawRecord<'_>> {
+        RawRecord::first(self.bytes.get(start..)?)
+    }
+
+    /// Forgets so many of the first, and closes the gaps that they leave between the others.
+    fn forget(&mut self, count: usize) {
+        self.order.drain(..count);
+        self.order.sort_unstable_by_key(|(.., start)| *start);
+        let mut end = 0;
+        for at in 0..self.order.len() {
+            let start = self.order[at].2;
+            let len = self.record(start).map_or(0, |raw| raw.bytes.len());
+            self.bytes.copy_within(start..start + len, end);
+            self.order[at].2 = end;
+            end += len;
+        }
+        self.bytes.truncate(end);
     }
 }
 
@@ -113,7 +132,7 @@ impl Unwinding<'_> {
     }
 }
 
-/// Records that are unwound at a time: what they come to is held until they are shown.
+/// Records that are shown at a time: what unwinding them comes to is held until then.
 const AT_A_TIME: usize = 4000;
 
 /// Shows every record of the kinds that `wants` names, with its place in the file, in the order of time (or,
@@ -147,13 +166,11 @@ pub fn records_unwound<E: From<Error>>(
 ) -> Result<(), E> {
     let mut chains = Chains::default();
     let mut show = |records: &[(RawRecord<'_>, Place)]| {
-        records.chunks(AT_A_TIME).try_for_each(|records| {
-            if let Some(unwinding) = &mut unwinding {
-                unwinding.unwind(session, records, &mut chains);
-            }
-            let mut all = records.iter().enumerate();
-            all.try_for_each(|(number, (raw, place))| visit(raw, *place, chains.get(number)))
-        })
+        if let Some(unwinding) = &mut unwinding {
+            unwinding.unwind(session, records, &mut chains);
+        }
+        let mut all = records.iter().enumerate();
+        all.try_for_each(|(number, (raw, place))| visit(raw, *place, chains.get(number)))
     };
     let mut held = Held::default();
     let (mut limit, mut youngest) = (0, 0);
@@ -185,4 +202,47 @@ pub fn records_unwound<E: From<Error>>(
         }
     }
     held.release(u64::MAX, &mut show)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of so many bytes; its kind says which it is.
+    fn record(kind: u32, size: u16) -> Vec<u8> {
+        let mut bytes = vec![0; size.into()];
+        bytes[..4].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&size.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn records_come_by_time_and_equal_times_by_place() {
+        let mut held = Held::default();
+        let mut shown = Vec::new();
+        let mut release = |held: &mut Held, limit| {
+            let mut show = |records: &[(RawRecord<'_>, Place)]| -> Result<(), ()> {
+                shown.extend(records.iter().map(|(raw, place)| (raw.kind, place.offset, raw.bytes.len())));
+                Ok(())
+            };
+            held.release(limit, &mut show).unwrap();
+            std::mem::take(&mut shown)
+        };
+        let mut offset = 0;
+        let mut add = |held: &mut Held, time, kind, size| {
+            held.add(time, Place { position: offset, offset, file: 0 }, &record(kind, size));
+            offset += u64::from(size);
+        };
+        // Two rings, one behind the other.
+        [(1, 1, 8), (7, 2, 16), (9, 3, 24), (2, 4, 32), (7, 5, 8)]
+            .into_iter()
+            .for_each(|(time, kind, size)| add(&mut held, time, kind, size));
+        assert_eq!(release(&mut held, 2), [(1, 0, 8), (4, 48, 32)]);
+        assert_eq!(held.bytes.len(), 16 + 24 + 8, "nothing else is kept");
+        add(&mut held, 8, 6, 16);
+        add(&mut held, 7, 7, 8);
+        assert_eq!(release(&mut held, 8), [(2, 8, 16), (5, 80, 8), (7, 104, 8), (6, 88, 16)]);
+        assert_eq!(release(&mut held, u64::MAX), [(3, 24, 24)]);
+        assert!(held.bytes.is_empty() && held.order.is_empty());
+    }
 }

@@ -176,6 +176,13 @@ impl Resolver {
         number
     }
 
+    /// The number of the location of a chain that is the sampled address alone, which comes once.
+    fn leaf(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
+        let mut sampled = SampledAddress::code(epoch, CpuMode::Unknown, 0);
+        walk(chain, 1, |level, address, _| sampled = SampledAddress::code(epoch, level, address));
+        self.location_once(history, sampled)
+    }
+
     /// As [`Resolver::stack`]; the chain is remembered, and recognised when it comes again.
     pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
         let raw = self.chains.add(epoch.0, chain.as_bytes()) as usize;
@@ -268,9 +275,10 @@ impl Renumbering<'_> {
 pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
     let mut resolver = Resolver::new(most);
     let mut stack_of: Vec<u32> = Vec::new();
+    let look_up = if samples.are_leaves { Resolver::leaf } else { Resolver::stack };
     for part in std::mem::take(&mut samples.stacks) {
         let numbers =
-            part.iter().map(|(epoch, list)| resolver.stack(history, Epoch(epoch), Words::new(list)));
+            part.iter().map(|(epoch, list)| look_up(&mut resolver, history, Epoch(epoch), Words::new(list)));
         stack_of.extend(numbers);
     }
     let mut rows = std::mem::take(&mut samples.rows);
@@ -281,7 +289,9 @@ pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolve
         resolve_attributes(history, samples, &mut resolver, &mut rows);
     }
     join(&mut rows);
-    Resolved { locations: resolver.locations().clone(), stacks: Stacks::Interned(resolver.stacks), rows }
+    let locations = resolver.locations().clone();
+    let stacks = if samples.are_leaves { Stacks::Leaves } else { Stacks::Interned(resolver.stacks) };
+    Resolved { locations, stacks, rows }
 }
 
 /// Puts numbers of locations where the attributes have addresses.
@@ -315,7 +325,7 @@ fn resolve_attributes(
 mod tests {
     use super::*;
     use crate::abi::context;
-    use crate::session::intern::bytes;
+    use crate::session::intern::{SharedInterner, bytes};
     use crate::session::module::Modules;
 
     #[test]
@@ -332,5 +342,30 @@ mod tests {
         let stacks = resolver.stacks().clone();
         assert_eq!(numbers(stacks.get(first).1).len(), 3);
         assert_eq!((resolver.locations().len(), stacks.len()), (3, 2));
+    }
+
+    #[test]
+    fn addresses_without_callers_are_their_stacks() {
+        let history = History::new(Modules::default());
+        let shared = |words: [[u64; 2]; 3]| {
+            let interner = SharedInterner::default();
+            let mut raw = Vec::new();
+            for (position, words) in (0..).zip(words) {
+                bytes(&words, &mut raw);
+                interner.add(position, 1, &raw);
+            }
+            interner.finish().0
+        };
+        let words = [[context::USER, 0x10], [context::USER, 0x20], [context::USER, 0x10]];
+        let resolved = |are_leaves| {
+            let value = |samples| Value { samples, ..Value::default() };
+            let row = |stack, samples| (Key { event: 0, stack, comm: 0, attributes: 0 }, value(samples));
+            let rows = vec![row(0, 3), row(1, 4)];
+            let mut samples = Samples { rows, stacks: shared(words), are_leaves, ..Samples::default() };
+            resolve(&history, &mut samples, 100)
+        };
+        let (leaves, lists) = (resolved(true), resolved(false));
+        assert_eq!((&leaves.rows, &leaves.locations), (&lists.rows, &lists.locations));
+        assert!((0..2).all(|stack| leaves.stack(stack).eq(lists.stack(stack))));
     }
 }

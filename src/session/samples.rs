@@ -222,6 +222,8 @@ pub struct Samples {
     /// The stacks: tag is the epoch, words are as in a record (context markers and addresses, innermost
     /// first). Numbers count through all parts.
     pub stacks: Vec<InOrder>,
+    /// Each stack is the sampled address alone: nobody asked for callers.
+    pub are_leaves: bool,
     /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch where one is
     /// an address.
     pub attributes: Interner,
@@ -556,6 +558,7 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
         all.attributes.add(tag, &scratch);
     }
     all.stacks = stacks;
+    all.are_leaves = query.ignore_stacks && !query.branches;
     let kinds = query.attributes.iter().copied().enumerate();
     all.places = kinds.filter(|(_, attribute)| attribute.is_place()).collect();
     let has_attributes = !query.attributes.is_empty();

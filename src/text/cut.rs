@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use super::{clean, width};
+use super::{clean, is_plain, width};
 
 /// Combining characters kept on one letter: enough for any script, not enough to climb over the lines above.
 const COMBINING: usize = 2;
@@ -10,7 +10,7 @@ const COMBINING: usize = 2;
 /// Harmless, and at most `most` columns wide; what is cut off is shown by an ellipsis.
 pub fn cut(text: &str, most: usize) -> String {
     // Nearly always, in tables of thousands of rows.
-    if text.len() <= most && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if text.len() <= most && is_plain(text) {
         return text.to_owned();
     }
     shifted(text, 0, most)

@@ -5,6 +5,7 @@
 //! Leaves the printing to others.
 
 mod cut;
+mod digits;
 mod display_name;
 mod json;
 mod names;
@@ -16,6 +17,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 pub use cut::{cut, left, padded, right, shifted};
+pub use digits::Digits;
 pub use display_name::DisplayName;
 pub use json::{Json, as_json};
 pub use names::nearest;
@@ -24,13 +26,17 @@ pub use wrap::{wrap, wrap_remark};
 /// The text without anything that a terminal would act on: control characters (C0, DEL, C1) and the
 /// characters that reorder a line (bidirectional overrides) become `?`, so columns stay in place.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    // Nearly all texts are plain, and there are many of them.
-    let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    if !is_plain && text.contains(hostile) {
+    if !is_plain(text) && text.contains(hostile) {
         Cow::Owned(text.chars().map(|c| if hostile(c) { '?' } else { c }).collect())
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Whether the text is printable ASCII only. Nearly all texts are, and there are many of them: looking at all
+/// bytes is faster than stopping at the first that is not.
+fn is_plain(text: &str) -> bool {
+    text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
 }
 
 fn hostile(c: char) -> bool {
@@ -40,7 +46,7 @@ fn hostile(c: char) -> bool {
 
 /// Columns that `text` takes on a terminal.
 pub fn width(text: &str) -> usize {
-    text.width()
+    if is_plain(text) { text.len() } else { text.width() }
 }
 
 /// Bytes in base 16, two digits each, with `between` between them.
@@ -60,6 +66,13 @@ mod tests {
     fn escape_sequences_are_made_harmless() {
         assert_eq!(clean("a\u{1b}[31mb\tc\u{202e}d"), "a?[31mb?c?d");
         assert!(matches!(clean("plain ü"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn columns_are_those_of_a_terminal() {
+        for (text, columns) in [("", 0), ("plain", 5), ("pläin", 5), ("日本", 4), ("e\u{301}", 1)] {
+            assert_eq!(width(text), columns, "{text:?}");
+        }
     }
 
     #[test]

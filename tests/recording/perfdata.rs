@@ -504,7 +504,9 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
             let bytes = sample.parts().and_then(|p| p.raw).expect("a payload");
             let format = data.format(reader.events()[event].attr.config()).expect("a format");
             let payload = pmc::record::tracepoint::Payload { bytes, is_foreign: reader.is_foreign() };
-            ours.push((format.name.clone(), format.print(payload, names)));
+            let mut line = String::new();
+            format.print(payload, names, &mut line);
+            ours.push((format.name.clone(), line));
         }
     }
     // Records of one moment on two CPUs have no order, so the lines are compared as a bag.

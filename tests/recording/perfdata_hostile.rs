@@ -48,7 +48,8 @@ fn devour(path: &Path) -> Result<u64, Error> {
             if let (Some(bytes), Some(tracing)) = (parts.raw, &tracing)
                 && let Some(format) = tracing.format(reader.events()[event].attr.config())
             {
-                let _ = format.print(Payload { bytes, is_foreign: tracing.is_foreign }, Names::NONE);
+                let payload = Payload { bytes, is_foreign: tracing.is_foreign };
+                format.print(payload, Names::NONE, &mut String::new());
             }
         }
     }

@@ -60,6 +60,7 @@ impl Transcript<'_> {
             leaves: self.leaves(),
             numbers: Vec::new(),
             branches: Vec::new(),
+            trace: String::new(),
         };
         let dumper = request.dump.map(|_| Dumper::new(session));
         let tells_ends = counts::holds_slices(session);
@@ -114,6 +115,8 @@ struct EntryMaker<'a> {
     leaves: Option<Vec<bool>>,
     numbers: Vec<u32>,
     branches: Vec<Branch>,
+    /// What a tracepoint's payload says.
+    trace: String,
 }
 
 impl EntryMaker<'_> {
@@ -172,7 +175,8 @@ impl EntryMaker<'_> {
         let payload = parts
             .raw
             .filter(|_| asked.kind() == kind::TRACEPOINT && (request.everything || fields.has(Field::Trace)));
-        let trace = payload.and_then(|bytes| self.names.trace(event, bytes));
+        self.trace.clear();
+        let has_trace = payload.is_some_and(|bytes| self.names.trace(event, bytes, &mut self.trace));
         let named_fields = payload.filter(|_| request.trace_fields);
         let trace_fields = named_fields.and_then(|bytes| self.names.trace_fields(event, bytes));
         let is_bpf = asked.kind() == kind::SOFTWARE && asked.config() == BPF_OUTPUT;
@@ -199,7 +203,7 @@ impl EntryMaker<'_> {
             user_regs: parts.user_regs,
             intr_regs: parts.intr_regs,
             branches: &self.branches,
-            trace: trace.as_deref(),
+            trace: has_trace.then_some(&self.trace),
             trace_fields: trace_fields.as_deref().unwrap_or_default(),
             bpf: parts.raw.filter(|_| is_bpf),
             places: &self.numbers,

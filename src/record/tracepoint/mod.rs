@@ -51,6 +51,7 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
+    #[inline]
     fn bytes_of(self, field: &TracepointField) -> Option<&'a [u8]> {
         let here = self.bytes.get(field.offset..)?.get(..field.size)?;
         let location =
@@ -66,23 +67,21 @@ impl<'a> Payload<'a> {
     }
 
     /// A number of 1, 2, 4 or 8 bytes, without sign.
+    #[inline]
     fn number(self, bytes: &[u8]) -> Option<u64> {
-        let mut wide = [0; 8];
-        let len = bytes.len();
-        if !matches!(len, 1 | 2 | 4 | 8) {
-            return None;
-        }
-        let little = cfg!(target_endian = "little") != self.is_foreign;
-        if little {
-            wide[..len].copy_from_slice(bytes);
-            Some(u64::from_le_bytes(wide))
-        } else {
-            wide[8 - len..].copy_from_slice(bytes);
-            Some(u64::from_be_bytes(wide))
-        }
+        let number = match *bytes {
+            [a] => a.into(),
+            [a, b] => u16::from_ne_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+            [a, b, c, d, e, f, g, h] => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+            _ => return None,
+        };
+        let unused = 64 - 8 * bytes.len() as u32;
+        Some(if self.is_foreign { number.swap_bytes() >> unused } else { number })
     }
 
     /// The same, its sign extended where it has one.
+    #[inline]
     fn integer(self, bytes: &[u8], is_signed: bool) -> Option<i64> {
         let number = self.number(bytes)?;
         let unused = 64 - 8 * bytes.len() as u32;
@@ -90,6 +89,7 @@ impl<'a> Payload<'a> {
     }
 
     /// The number in a field; `None` for arrays and what the payload does not hold.
+    #[inline]
     pub fn number_in(self, field: &TracepointField) -> Option<i64> {
         if field.is_array {
             return None;
@@ -183,15 +183,14 @@ impl Format {
         self.print.is_some()
     }
 
-    /// The line that describes the payload. Not cleaned of control characters.
-    pub fn print(&self, payload: Payload<'_>, names: Names<'_>) -> String {
-        if let Some(print) = &self.print {
-            let mut out = String::new();
-            if print.evaluate(&self.fields, payload, names, &mut out).is_some() {
-                return out;
-            }
+    /// Appends the line that describes the payload. Not cleaned of control characters.
+    pub fn print(&self, payload: Payload<'_>, names: Names<'_>, out: &mut String) {
+        let start = out.len();
+        let printed = self.print.as_ref().and_then(|print| print.evaluate(&self.fields, payload, names, out));
+        if printed.is_none() {
+            out.truncate(start);
+            self.print_fields(payload, out);
         }
-        self.print_fields(payload)
     }
 
     /// A field as the line has it, if that names it (`NAME=`), else as its type says; `None` where there is
@@ -210,19 +209,22 @@ impl Format {
         Some(out)
     }
 
-    /// The fields by name, whatever `print fmt` says.
-    pub fn print_fields(&self, payload: Payload<'_>) -> String {
-        let mut out = String::new();
-        for (name, value) in self.fields_of(payload) {
-            let _ = write!(out, "{}{name}={value}", if out.is_empty() { "" } else { " " });
+    /// Appends the fields by name, whatever `print fmt` says.
+    pub fn print_fields(&self, payload: Payload<'_>, out: &mut String) {
+        for (number, field) in self.own_fields().enumerate() {
+            let _ = write!(out, "{}{}=", if number == 0 { "" } else { " " }, field.name);
+            payload.print_field(field, out);
         }
-        out
+    }
+
+    /// The fields that not every tracepoint has.
+    fn own_fields(&self) -> impl Iterator<Item = &TracepointField> {
+        self.fields.iter().filter(|field| !field.is_common())
     }
 
     /// The same one by one: name and value.
     pub fn fields_of(&self, payload: Payload<'_>) -> impl Iterator<Item = (&str, String)> {
-        let own = self.fields.iter().filter(|field| !field.is_common());
-        own.map(move |field| {
+        self.own_fields().map(move |field| {
             let mut value = String::new();
             payload.print_field(field, &mut value);
             (&*field.name, value)

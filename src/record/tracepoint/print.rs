@@ -4,6 +4,7 @@
 //! kernel's printing macros (`__print_flags`, `__print_symbolic`, `__get_str`, `__print_hex`, …) and printf's
 //! conversions. Whatever else is in there makes parsing fail, and the caller prints the fields by name.
 
+mod conversion;
 mod lex;
 mod parse;
 
@@ -13,12 +14,23 @@ use std::fmt::Write;
 use super::{Names, Payload, until_nul};
 use crate::abi::TracepointField;
 use crate::text;
+use conversion::Conversion;
 
 /// A parsed `print fmt`.
 #[derive(Debug, Clone)]
 pub(super) struct Print {
-    format: String,
-    arguments: Vec<Expr>,
+    pieces: Vec<Piece>,
+}
+
+/// A part of a format.
+#[derive(Debug, Clone)]
+enum Piece {
+    /// Printed as it is.
+    Text(String),
+    /// An argument, and how it is printed.
+    Argument(Conversion, Expr),
+    /// A conversion that is not known, or lacks its argument, and all behind it.
+    Unknown,
 }
 
 /// A C expression. Fields are named by their index.
@@ -56,7 +68,7 @@ enum Value<'a> {
 impl Print {
     pub(super) fn parse(text: &str, fields: &[TracepointField]) -> Option<Self> {
         let (format, arguments) = parse::print(text, fields)?;
-        Some(Self { format, arguments })
+        Some(Self { pieces: pieces(&format, arguments) })
     }
 
     /// Appends the line; `None` when the payload does not hold what is printed, or a conversion is not known.
@@ -67,10 +79,11 @@ impl Print {
         names: Names<'_>,
         out: &mut String,
     ) -> Option<()> {
-        self.evaluate_part(fields, payload, names, (&self.format, 0), out)
+        let scope = Scope { fields, payload };
+        self.pieces.iter().try_for_each(|piece| piece.print(&scope, names, out))
     }
 
-    /// Appends what is printed behind `NAME=`, up to the next space.
+    /// Writes what is printed behind `NAME=`, up to the next space, into an empty text.
     pub(super) fn evaluate_labelled(
         &self,
         name: &str,
@@ -79,244 +92,73 @@ impl Print {
         names: Names<'_>,
         out: &mut String,
     ) -> Option<()> {
-        let label = format!("{name}=");
-        let mut found = self.format.match_indices(&label).map(|(at, _)| self.format.split_at(at));
-        let (before, part) = found.find(|(before, _)| before.is_empty() || before.ends_with(' '))?;
-        let part = part[label.len()..].split(' ').next()?;
-        self.evaluate_part(fields, payload, names, (part, arguments_of(before)?), out)?;
+        let scope = Scope { fields, payload };
+        let (behind, text) = self.behind_label(&format!("{name}="))?;
+        out.push_str(text);
+        for piece in behind {
+            if out.contains(' ') {
+                break;
+            }
+            piece.print(&scope, names, out)?;
+        }
         out.truncate(out.find(' ').unwrap_or(out.len()));
         Some(())
     }
 
-    /// Appends what a part of the format prints, whose first argument has this number.
-    fn evaluate_part(
-        &self,
-        fields: &[TracepointField],
-        payload: Payload<'_>,
-        names: Names<'_>,
-        (mut left, first): (&str, usize),
-        out: &mut String,
-    ) -> Option<()> {
-        let scope = Scope { fields, payload };
-        let mut arguments = self.arguments.get(first..)?.iter();
-        while let Some(at) = left.find('%') {
-            out.push_str(&left[..at]);
-            left = &left[at + 1..];
-            if let Some(rest) = left.strip_prefix('%') {
-                out.push('%');
-                left = rest;
-                continue;
-            }
-            let (conversion, rest) = Conversion::parse(left, || scope.number(arguments.next()?))?;
-            left = rest;
-            let argument = arguments.next()?;
-            match conversion.letter {
-                'p' => left = pointer(&scope, argument, &conversion, left, names, out)?,
-                's' => {
-                    let value = match scope.value(argument)? {
-                        Value::Number(address) => {
-                            match names.texts.and_then(|texts| texts.get(&(address as u64))) {
-                                Some(text) => Value::Text(Cow::Borrowed(text)),
-                                None => Value::Number(address),
-                            }
-                        }
-                        text => text,
-                    };
-                    conversion.print(value, out);
-                }
-                _ => conversion.print(scope.value(argument)?, out),
-            }
-        }
-        out.push_str(left);
-        Some(())
+    /// The pieces behind a word that the format begins with, or that follows a space; and what of its own piece
+    /// is behind it.
+    fn behind_label(&self, label: &str) -> Option<(&[Piece], &str)> {
+        self.pieces.iter().enumerate().find_map(|(number, piece)| {
+            let Piece::Text(text) = piece else { return None };
+            let mut found = text.match_indices(label);
+            let begins = |at: usize| text[..at].ends_with(' ') || number == 0 && at == 0;
+            let (at, _) = found.find(|(at, _)| begins(*at))?;
+            Some((&self.pieces[number + 1..], &text[at + label.len()..]))
+        })
     }
 }
 
-/// How many arguments a part of a format takes.
-fn arguments_of(part: &str) -> Option<usize> {
-    let (mut count, mut left) = (0, part);
+/// Takes a format apart, once for all payloads.
+fn pieces(format: &str, arguments: Vec<Expr>) -> Vec<Piece> {
+    let mut arguments = arguments.into_iter();
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut left = format;
     while let Some(at) = left.find('%') {
+        text.push_str(&left[..at]);
         left = &left[at + 1..];
         if let Some(rest) = left.strip_prefix('%') {
+            text.push('%');
             left = rest;
             continue;
         }
-        let star = || {
-            count += 1;
-            Some(0)
+        if !text.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+        }
+        let conversion = Conversion::parse(left, || arguments.next());
+        let Some(((conversion, rest), argument)) = conversion.zip(arguments.next()) else {
+            pieces.push(Piece::Unknown);
+            return pieces;
         };
-        (_, left) = Conversion::parse(left, star)?;
-        count += 1;
+        pieces.push(Piece::Argument(conversion, argument));
+        left = rest;
     }
-    Some(count)
+    text.push_str(left);
+    pieces.push(Piece::Text(text));
+    pieces
 }
 
-/// What stands between `%` and its letter.
-#[derive(Default)]
-struct Conversion {
-    minus: bool,
-    zero: bool,
-    alternate: bool,
-    plus: bool,
-    width: usize,
-    precision: Option<usize>,
-    /// Bytes of the number: 1 for `hh`, 2 for `h`, 8 for `l`, `ll`, `z`, `L`, else 4.
-    bytes: u32,
-    letter: char,
-}
-
-/// The text's first character, if it is one of these; the text is then what follows.
-fn take(text: &mut &str, is: impl Fn(char) -> bool) -> Option<char> {
-    let c = text.chars().next().filter(|c| is(*c))?;
-    *text = &text[c.len_utf8()..];
-    Some(c)
-}
-
-/// No line is wider than this, whatever a file says.
-const WIDEST: usize = 4 << 10;
-
-impl Conversion {
-    fn parse(text: &str, mut star: impl FnMut() -> Option<i64>) -> Option<(Self, &str)> {
-        let mut c = Self { bytes: 4, ..Self::default() };
-        let mut left = text;
-        while let Some(flag) = take(&mut left, |c| "-0#+ ".contains(c)) {
-            match flag {
-                '-' => c.minus = true,
-                '0' => c.zero = true,
-                '#' => c.alternate = true,
-                '+' => c.plus = true,
-                _ => {}
+impl Piece {
+    /// Appends it; `None` as for [`Print::evaluate`].
+    fn print(&self, scope: &Scope<'_>, names: Names<'_>, out: &mut String) -> Option<()> {
+        match self {
+            Self::Text(text) => out.push_str(text),
+            Self::Argument(conversion, argument) => {
+                conversion.print(scope, scope.value(argument)?, names, out)?;
             }
+            Self::Unknown => return None,
         }
-        let mut digits = |left: &mut &str| -> Option<usize> {
-            if take(left, |c| c == '*').is_some() {
-                return star().map(|n| n.clamp(0, WIDEST as i64) as usize);
-            }
-            let mut number = 0usize;
-            while let Some(digit) = take(left, |c| c.is_ascii_digit()).and_then(|c| c.to_digit(10)) {
-                number = (number * 10 + digit as usize).min(WIDEST);
-            }
-            Some(number)
-        };
-        c.width = digits(&mut left)?;
-        if take(&mut left, |c| c == '.').is_some() {
-            c.precision = Some(digits(&mut left)?);
-        }
-        while let Some(size) = take(&mut left, |c| "hlLzjt".contains(c)) {
-            c.bytes = match (size, c.bytes) {
-                ('h', 2) => 1,
-                ('h', _) => 2,
-                _ => 8,
-            };
-        }
-        c.letter = take(&mut left, |c| "diuxXocsp".contains(c))?;
-        Some((c, left))
-    }
-
-    fn print(&self, value: Value<'_>, out: &mut String) {
-        let text = match (self.letter, value) {
-            ('s', Value::Text(text)) => self.cut(&text).to_owned(),
-            ('s', Value::Bytes(bytes)) => self.cut(&String::from_utf8_lossy(until_nul(bytes))).to_owned(),
-            ('s', Value::Number(address)) => format!("0x{address:x}"),
-            ('c', Value::Number(c)) => char::from(c as u8).to_string(),
-            (_, Value::Number(number)) => self.digits(number),
-            (_, Value::Text(text)) => text.into_owned(),
-            (_, Value::Bytes(bytes)) => text::hex(bytes, " "),
-        };
-        self.pad(&text, out);
-    }
-
-    fn cut<'t>(&self, text: &'t str) -> &'t str {
-        let most = self.precision.unwrap_or(usize::MAX);
-        text.char_indices().nth(most).map_or(text, |(at, _)| &text[..at])
-    }
-
-    fn digits(&self, number: i64) -> String {
-        let unused = 64 - 8 * self.bytes;
-        let unsigned = (number as u64) << unused >> unused;
-        let signed = number << unused >> unused;
-        let (sign, prefix, digits) = match self.letter {
-            'd' | 'i' if signed < 0 => ("-", "", signed.unsigned_abs().to_string()),
-            'd' | 'i' => (if self.plus { "+" } else { "" }, "", signed.to_string()),
-            'u' => ("", "", unsigned.to_string()),
-            'o' => ("", if self.alternate { "0" } else { "" }, format!("{unsigned:o}")),
-            'X' => ("", if self.alternate && unsigned != 0 { "0X" } else { "" }, format!("{unsigned:X}")),
-            _ => ("", if self.alternate && unsigned != 0 { "0x" } else { "" }, format!("{unsigned:x}")),
-        };
-        let taken = sign.len() + prefix.len() + digits.len();
-        let zeros = match self.precision {
-            Some(precision) => precision.saturating_sub(digits.len()),
-            None if self.zero && !self.minus => self.width.saturating_sub(taken),
-            None => 0,
-        };
-        format!("{sign}{prefix}{}{digits}", "0".repeat(zeros))
-    }
-
-    fn pad(&self, text: &str, out: &mut String) {
-        let missing = self.width.saturating_sub(text.chars().count());
-        let spaces = " ".repeat(missing);
-        let _ = if self.minus { write!(out, "{text}{spaces}") } else { write!(out, "{spaces}{text}") };
-    }
-}
-
-/// `%p` and the kernel's letters behind it; gives what stands behind those.
-fn pointer<'t>(
-    scope: &Scope<'_>,
-    argument: &Expr,
-    conversion: &Conversion,
-    rest: &'t str,
-    names: Names<'_>,
-    out: &mut String,
-) -> Option<&'t str> {
-    let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).len();
-    let value = scope.value(argument)?;
-    match (rest.chars().next().filter(char::is_ascii_alphabetic), value) {
-        // Names of code: with offset for S and F, without for s and f.
-        (Some(letter @ ('S' | 's' | 'F' | 'f' | 'B')), Value::Number(address)) => {
-            let text = match (names.code)(address as u64) {
-                Some((name, offset)) if "SFB".contains(letter) && offset > 0 => {
-                    format!("{name}+0x{offset:x}")
-                }
-                Some((name, _)) => name,
-                None => format!("0x{address:x}"),
-            };
-            conversion.pad(&text, out);
-            Some(&rest[1..])
-        }
-        (Some('U'), Value::Bytes(bytes)) => {
-            let bytes: &[u8; 16] = bytes.first_chunk()?;
-            for (at, byte) in bytes.iter().enumerate() {
-                let _ = write!(out, "{}{byte:02x}", if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" });
-            }
-            Some(&rest[letters..])
-        }
-        (Some('M'), Value::Bytes(bytes)) => {
-            out.push_str(&text::hex(bytes.get(..6)?, ":"));
-            Some(&rest[letters..])
-        }
-        (Some('I'), Value::Bytes(bytes)) => match rest.as_bytes().get(1) {
-            Some(b'4') => {
-                let address: [u8; 4] = *bytes.first_chunk()?;
-                let _ = write!(out, "{}", std::net::Ipv4Addr::from(address));
-                Some(&rest[letters..])
-            }
-            Some(b'6') => {
-                let address: [u8; 16] = *bytes.first_chunk()?;
-                let _ = write!(out, "{}", std::net::Ipv6Addr::from(address));
-                Some(&rest[letters..])
-            }
-            _ => None,
-        },
-        // Hashed, kernel and error pointers print as numbers.
-        (Some('K' | 'x' | 'e'), Value::Number(address)) => {
-            conversion.pad(&format!("0x{address:x}"), out);
-            Some(&rest[1..])
-        }
-        (None, Value::Number(address)) => {
-            conversion.pad(&format!("0x{address:x}"), out);
-            Some(rest)
-        }
-        _ => None,
+        Some(())
     }
 }
 

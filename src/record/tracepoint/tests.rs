@@ -17,6 +17,12 @@ format:
 print fmt: "%s %03d %s%s|%s at %pS" " %-4x|", REC->comm, REC->prio, (REC->prio & 3) ? __print_flags(REC->prio & 7, "|", { 1, "A" }, { 0x2, "B" }) : "R", REC->prio > 0 ? "+" : "", __get_str(path), (void *)REC->call_site, (u8)((REC->prio) >> 1)
 "#;
 
+fn printed(format: &Format, payload: Payload<'_>, names: Names<'_>) -> String {
+    let mut line = String::new();
+    format.print(payload, names, &mut line);
+    line
+}
+
 fn payload() -> Vec<u8> {
     let mut bytes = vec![0; 40];
     bytes[8..12].copy_from_slice(b"bash");
@@ -35,7 +41,7 @@ fn a_payload_is_printed_as_its_format_says() {
     let payload = Payload { bytes: &bytes, is_foreign: false };
     let named = |address: u64| (address == 0x1234).then(|| ("here".to_owned(), 4));
     assert_eq!(
-        format.print(payload, Names { code: &named, texts: None }),
+        printed(&format, payload, Names { code: &named, texts: None }),
         "bash 007 A|B|0x4+|/tmp at here+0x4 3   |"
     );
     assert_eq!(format.field("prio").and_then(|f| payload.number_in(f)), Some(7));
@@ -48,7 +54,7 @@ fn a_field_is_printed_as_the_line_has_it_without_the_line() {
     let format = Format::parse("sched", &text).expect("it parses");
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
-    let whole = format.print(payload, Names::NONE);
+    let whole = printed(&format, payload, Names::NONE);
     assert_eq!(whole, "%x comm=bash old_prio=0007 prio=A|B|0x4+ and path=/tmp");
     let field = |name| format.print_field(name, payload, Names::NONE);
     assert_eq!(field("comm").as_deref(), Some("bash"));
@@ -64,10 +70,10 @@ fn what_cannot_be_evaluated_is_printed_by_name() {
     assert!(!format.is_printable());
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
-    assert_eq!(format.print(payload, Names::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
+    assert_eq!(printed(&format, payload, Names::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
     // A payload that is too short has no values, and harms nobody.
     let short = Payload { bytes: &bytes[..20], is_foreign: false };
-    assert_eq!(format.print(short, Names::NONE), "comm= prio= path= call_site=");
+    assert_eq!(printed(&format, short, Names::NONE), "comm= prio= path= call_site=");
 }
 
 #[test]
@@ -85,4 +91,34 @@ fn deep_and_long_expressions_end() {
     let deep = format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000));
     let format = SWITCH.replace("REC->comm,", &format!("{deep},"));
     assert!(!Format::parse("sched", &format).expect("it parses").is_printable());
+}
+
+#[test]
+fn conversions_are_those_of_printf() {
+    let cases = [
+        (
+            r#""%d|%5d|%-5d|%05d|%+d", REC->prio, REC->prio, REC->prio, REC->prio, REC->prio"#,
+            "7|    7|7    |00007|+7",
+        ),
+        (r#""%d|%5d|%05d|%u", -REC->prio, -REC->prio, -REC->prio, -REC->prio"#, "-7|   -7|-0007|4294967289"),
+        (r#""%x|%#x|%08lx|%#X|%hhx", -1, 10, 10, 10, 511"#, "ffffffff|0xa|0000000a|0XA|ff"),
+        (r#""%o|%#o|%.3d|%6.3d|%c|%%", 8, 8, 7, 7, 65"#, "10|010|007|   007|A|%"),
+        (r#""%*d|%-*d|%.*s", 4, 7, 4, 7, 2, REC->comm"#, "   7|7   |ba"),
+        (r#""%6s|%-6s|%.2s", REC->comm, REC->comm, REC->comm"#, "  bash|bash  |ba"),
+        (
+            r#""%p|%18px|%pK", REC->call_site, REC->call_site, REC->call_site"#,
+            "0x1234|            0x1234|0x1234",
+        ),
+        (r#""%40d", 7"#, "                                       7"),
+        // What lacks its argument, or is not known, makes the whole line one of fields.
+        (r#""x=%d %d", 1"#, "comm=bash prio=7 path=/tmp call_site=0x1234"),
+        (r#""x=%d %pbl", 1, 2"#, "comm=bash prio=7 path=/tmp call_site=0x1234"),
+    ];
+    let bytes = payload();
+    for (line, expected) in cases {
+        let text = format!("{}print fmt: {line}\n", &SWITCH[..SWITCH.find("print fmt").unwrap()]);
+        let format = Format::parse("sched", &text).expect("it parses");
+        let payload = Payload { bytes: &bytes, is_foreign: false };
+        assert_eq!(printed(&format, payload, Names::NONE), expected, "{line}");
+    }
 }

@@ -230,13 +230,19 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
                 }
                 _ => Words::new(Role::Plain, cut(field, widths[at])),
             };
-            let blanks = " ".repeat(widths[at].saturating_sub(field.width()));
-            let field = field.painted(layout.paint);
-            text += &match is_number(columns[at]) {
-                true => format!(" {blanks}{field} "),
-                false if at == last => format!(" {field}"),
-                false => format!(" {field}{blanks} "),
-            };
+            let blanks = std::iter::repeat_n(' ', widths[at].saturating_sub(field.width()));
+            let is_number = is_number(columns[at]);
+            text.push(' ');
+            if is_number {
+                text.extend(blanks.clone());
+            }
+            text.push_str(&field.painted(layout.paint));
+            if !is_number && at != last {
+                text.extend(blanks);
+            }
+            if is_number || at != last {
+                text.push(' ');
+            }
         }
         writeln!(out, "{}", if layout.width().is_some() { text.trim_end() } else { &text })?;
     }

@@ -1,22 +1,15 @@
-//! Numbers as bytes, without the detour through `fmt`: a script prints several on each of millions of lines.
+//! Numbers in columns, appended as bytes.
+
+use crate::text::Digits;
 
 /// Appends a decimal number, padded on the left to a width.
+#[inline]
 pub(super) fn decimal(out: &mut Vec<u8>, number: u64, width: usize, pad: u8) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut left = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    padded(out, &digits[at..], width, pad);
+    padded(out, Digits::decimal(number).as_bytes(), width, pad);
 }
 
 /// The same with a sign.
+#[inline]
 pub(super) fn signed(out: &mut Vec<u8>, number: i32, width: usize) {
     if number >= 0 {
         decimal(out, number as u64, width, b' ');
@@ -27,21 +20,11 @@ pub(super) fn signed(out: &mut Vec<u8>, number: i32, width: usize) {
 
 /// Appends a number in base 16, padded with spaces on the left.
 pub(super) fn hex(out: &mut Vec<u8>, number: u64, width: usize) {
-    let mut digits = [0u8; 16];
-    let mut at = digits.len();
-    let mut left = number;
-    loop {
-        at -= 1;
-        digits[at] = b"0123456789abcdef"[(left & 15) as usize];
-        left >>= 4;
-        if left == 0 {
-            break;
-        }
-    }
-    padded(out, &digits[at..], width, b' ');
+    padded(out, Digits::hex(number).as_bytes(), width, b' ');
 }
 
 /// Appends bytes, padded on the left to a width.
+#[inline]
 pub(super) fn padded(out: &mut Vec<u8>, text: &[u8], width: usize, pad: u8) {
     out.resize(out.len() + width.saturating_sub(text.len()), pad);
     out.extend_from_slice(text);

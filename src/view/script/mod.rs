@@ -219,7 +219,7 @@ impl<'a> Writer<'a> {
             self.out.resize(self.out.len() + parts::FLAGS, b' ');
         }
         if let Some(trace) = entry.trace.filter(|_| has(Field::Trace)) {
-            self.out.extend(clean(trace).bytes());
+            self.out.extend_from_slice(clean(trace).as_bytes());
         }
         self.before_places(entry, fields);
         if has(Field::Ip) || has(Field::Sym) && !has(Field::Addr) {

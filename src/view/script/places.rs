@@ -150,7 +150,7 @@ fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
 pub(super) fn symbol(line: &mut Vec<u8>, place: &Place, with_offset: bool) {
     match &place.symbol {
         Some(symbol) => {
-            line.extend(clean(symbol).bytes());
+            line.extend_from_slice(clean(symbol).as_bytes());
             if with_offset {
                 line.extend(b"+0x");
                 hex(line, place.into, 0);
@@ -164,7 +164,7 @@ pub(super) fn symbol(line: &mut Vec<u8>, place: &Place, with_offset: bool) {
 pub(super) fn dso(line: &mut Vec<u8>, place: Option<&Place>) {
     let name = place.and_then(|place| place.dso.as_deref()).unwrap_or("[unknown]");
     line.push(b'(');
-    line.extend(clean(name).bytes());
+    line.extend_from_slice(clean(name).as_bytes());
     line.push(b')');
 }
 
