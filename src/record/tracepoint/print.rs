@@ -105,8 +105,8 @@ impl Print {
         Some(())
     }
 
-    /// The pieces behind a word that the format begins with, or that follows a space; and what of its own piece
-    /// is behind it.
+    /// The pieces behind a label, which the format begins with or which follows a space; and the rest of the
+    /// label's own piece.
     fn behind_label(&self, label: &str) -> Option<(&[Piece], &str)> {
         self.pieces.iter().enumerate().find_map(|(number, piece)| {
             let Piece::Text(text) = piece else { return None };
