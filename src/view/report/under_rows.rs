@@ -25,6 +25,9 @@ const MARGIN: &str = "            ";
 /// A level of the tree that goes on, or has ended.
 const RAILS: [&str; 2] = ["           ", "|          "];
 
+/// Deeper branches are cut, whatever a damaged recording holds.
+const DEEPEST: usize = 1024;
+
 /// How chains are written.
 pub(super) struct Chains<'a> {
     profile: &'a Profile,
@@ -119,6 +122,9 @@ impl<'a> Chains<'a> {
         place: &Place<'_>,
         rails: &mut Vec<bool>,
     ) -> io::Result<()> {
+        if rails.len() > DEEPEST {
+            return Ok(());
+        }
         let Place { margin, all, above } = *place;
         let is_fractal = self.layout.shape == Shape::Fractal;
         let level = rails.len() - 1;
