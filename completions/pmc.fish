@@ -384,7 +384,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print h
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds one to the usual' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds one to the usual' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'Call chains under each row: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
@@ -430,7 +430,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-pager -d 'Show no text through a pager ($PERF_PAGER, else $PAGER, pager, less)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'The call tree from the caller down'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'Call chains from the caller down'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l tree -d 'Print all call chains as one tree below the table, not those of each row under it (default on a terminal without -g)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count what functions called as theirs too (default with call chains)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'

@@ -318,7 +318,7 @@ mod tests {
                 cells: vec![Cell::Text(texts.add(file))],
                 own: Value::default(),
                 total: Value::default(),
-                by_mode: None,
+                ..sampled::Row::default()
             };
             Some(sampled::Event { rows: files.iter().map(row).collect(), ..sampled::Event::default() })
         };

@@ -204,14 +204,15 @@ impl AnalysisRequest {
         if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
     }
 
-    /// A question to what this request brings: with its sort keys; without call chains there are neither
-    /// totals nor a tree.
+    /// A question to what this request brings: with its sort keys; without call chains there are no totals,
+    /// no tree and no chains of rows.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
         Query {
             keys: self.keys.clone(),
             totals: query.totals && has_chains,
             tree: query.tree.filter(|_| has_chains),
+            chains: query.chains.filter(|_| has_chains),
             ..query.clone()
         }
     }

@@ -40,14 +40,19 @@ pub struct Report {
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     pub fields: Vec<String>,
 
-    /// The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the
-    /// smallest percentage in it
+    /// Call chains under each row: caller, callee or none; graph, fractal, flat or folded; percent, period or
+    /// count; the smallest percentage in them
     #[arg(short = 'g', long, value_name = "HOW,…", num_args = 0..=1, default_missing_value = "caller", value_delimiter = ',')]
     pub call_graph: Option<Vec<String>>,
 
-    /// The call tree from the caller down
+    /// Call chains from the caller down
     #[arg(short = 'G', long)]
     pub inverted: bool,
+
+    /// Print all call chains as one tree below the table, not those of each row under it (default on a
+    /// terminal without -g)
+    #[arg(long)]
+    pub tree: bool,
 
     /// Count what functions called as theirs too (default with call chains)
     #[arg(long, overrides_with = "no_children")]

@@ -53,7 +53,7 @@ fn a_command_is_recorded_and_shown_in_one_step() {
     assert!(share > 80.0 && run.stderr.lines().count() < 40 && run.stdout.is_empty(), "{}", run.stderr);
     // The recording has all callers.
     let file = folder.0.path().join("perf.data");
-    let tree = kit::run(&["report", "--stdio", "-i", file.to_str().expect("UTF-8")]).expect(0);
+    let tree = kit::run(&["report", "--stdio", "--tree", "-i", file.to_str().expect("UTF-8")]).expect(0);
     assert!(tree.stdout.contains("main › busy"), "{}", tree.stdout);
     folder.profile(&["--", "/does/not/exist"]).expect(127).says(&["ENOENT"]);
     folder.profile(&[]).expect(2).says(&["nothing to profile", "pmc profile -- COMMAND"]);

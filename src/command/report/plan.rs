@@ -10,13 +10,14 @@ use crate::command::plan::{self, duration};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
+use crate::profile::sampled::chains::ChainRequest;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
 use crate::terminal::{self, Paint, Stream};
 use crate::units::MS;
-use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
+use crate::view::report::{ChainPlace, Column, Form, Grouping, Layout, Shape, Unit};
 
 /// What `pmc report` does.
 #[derive(Debug)]
@@ -70,7 +71,8 @@ impl Plan {
         if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
-        let Graph { order: tree, limit, shape, unit, lines } = call_graph(typed)?;
+        let Graph { order, limit, shape, unit, lines } = call_graph(typed)?;
+        let children = !typed.no_children;
         let of_branch = keys.iter().any(|key| key.is_of_branch());
         let form = match &typed.field_separator {
             Some(separator) => Form::Separated(separator.clone()),
@@ -83,6 +85,20 @@ impl Plan {
         let colour = plan::colour(&typed.stdio_color);
         let stream = if typed.to_stderr { Stream::Error } else { Stream::Output };
         let is_piped = !stream.is_terminal() && !typed.is_page && colour != Some(true);
+        let is_asked_for = typed.call_graph.is_some() || typed.inverted;
+        let under_rows = match &form {
+            Form::Text => is_piped || is_asked_for,
+            Form::Separated(_) => is_asked_for,
+            Form::Csv | Form::Json => false,
+        };
+        let under_rows = under_rows && !typed.tree && !typed.hierarchy && !typed.is_page;
+        // perf's orders where nothing was typed. A tree has the caller at its top.
+        let order = match order {
+            ChainOrder::Typed(order) => Some(order),
+            ChainOrder::Usual if under_rows && !children => Some(Order::Callee),
+            ChainOrder::Usual => Some(Order::Caller),
+            ChainOrder::NoChains => None,
+        };
         let has_perfs_form = matches!(form, Form::Separated(_)) || !parseable && is_piped;
         let background = plan::background(typed.screen.theme.as_deref())?;
         let layout = Layout {
@@ -104,9 +120,13 @@ impl Plan {
                 _ => Grouping::Recorded,
             },
             widths: typed.column_widths.clone(),
-            callee: tree == Some(Order::Callee),
+            callee: order == Some(Order::Callee),
             shape,
             unit,
+            chains: match under_rows {
+                true => ChainPlace::UnderRows { omits_first: names_functions_first(typed) },
+                false => ChainPlace::Below,
+            },
             branches: lines,
             hierarchy: typed.hierarchy,
             full_paths: typed.full_source_path,
@@ -120,7 +140,6 @@ impl Plan {
             is_quiet: typed.quiet,
             single_values: if has_perfs_form { single_values(typed) } else { Vec::new() },
         };
-        let children = !typed.no_children;
         let stack_changes = plan::stack_changes(&typed.stacks)?;
         let mut selection = plan::selection_of_stacks(&typed.filter, &typed.stacks)?;
         selection.parallelism = match typed.parallelism.as_deref() {
@@ -143,7 +162,7 @@ impl Plan {
             },
             latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
             // The page of `pmc profile` shows no callers, and says how many stacks are whole.
-            callers: tree.is_some() || children || stack_changes.changes_any() || typed.is_page,
+            callers: order.is_some() || children || stack_changes.changes_any() || typed.is_page,
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
             stitches: typed.stacks.stitch_lbr,
@@ -164,7 +183,14 @@ impl Plan {
             innermost: !parseable && !is_piped,
             share_of: if typed.latency { ShareOf::Latency } else { ShareOf::Period },
             ranks,
-            tree,
+            tree: order.filter(|_| !under_rows),
+            chains: order.filter(|_| under_rows).map(|order| ChainRequest {
+                order,
+                collapse: typed.collapse_recursion,
+                limit: layout.branch_limit / 100.0,
+                relative: shape == Shape::Fractal,
+                row_limit: layout.row_limit / 100.0,
+            }),
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
             // For people; rows in a pipe are perf's.
@@ -220,8 +246,11 @@ impl Plan {
     /// The same, for a screen.
     pub(super) fn screen(self) -> ScreenPlan {
         let Self { input, background, request, query, depth, layout, .. } = self;
-        // What it exports is no page of this terminal.
-        let layout = Layout { width: None, paint: Paint::default(), tree_lines: None, ..layout };
+        // What it exports is no page of this terminal, and it shows a tree.
+        let tree = query.tree.or(query.chains.map(|chains| chains.order));
+        let query = Query { tree, chains: None, ..query };
+        let chains = ChainPlace::Below;
+        let layout = Layout { chains, width: None, paint: Paint::default(), tree_lines: None, ..layout };
         let plan = ScreenPlan::new(&input, request);
         ScreenPlan { depth: depth.unwrap_or(plan.depth), background, query, layout, ..plan }
     }
@@ -262,9 +291,21 @@ fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
         .collect()
 }
 
+/// Whether the rows name functions before all else, as perf asks it: `-s sym` and what begins so.
+fn names_functions_first(typed: &Report) -> bool {
+    typed.fields.is_empty() && typed.sort.first().is_some_and(|key| key.starts_with("sym"))
+}
+
+/// Which end of the stacks comes first.
+enum ChainOrder {
+    Typed(Order),
+    Usual,
+    NoChains,
+}
+
 /// `-g` and `-G`.
 struct Graph {
-    order: Option<Order>,
+    order: ChainOrder,
     /// The smallest branch, in percent.
     limit: Option<f64>,
     shape: Shape,
@@ -274,18 +315,13 @@ struct Graph {
 }
 
 fn call_graph(typed: &Report) -> Result<Graph> {
-    let mut graph = Graph {
-        order: Some(Order::Caller),
-        limit: None,
-        shape: Shape::Tree,
-        unit: Unit::Percent,
-        lines: None,
-    };
+    let mut graph =
+        Graph { order: ChainOrder::Usual, limit: None, shape: Shape::Tree, unit: Unit::Percent, lines: None };
     for word in typed.call_graph.iter().flatten().map(|word| word.trim()) {
         match word {
-            "caller" => graph.order = Some(Order::Caller),
-            "callee" => graph.order = Some(Order::Callee),
-            "none" => graph.order = None,
+            "caller" => graph.order = ChainOrder::Typed(Order::Caller),
+            "callee" => graph.order = ChainOrder::Typed(Order::Callee),
+            "none" => graph.order = ChainOrder::NoChains,
             "graph" => graph.shape = Shape::Tree,
             "fractal" => graph.shape = Shape::Fractal,
             "flat" => graph.shape = Shape::Flat,
@@ -316,7 +352,7 @@ fn call_graph(typed: &Report) -> Result<Graph> {
         }
     }
     if typed.inverted {
-        graph.order = Some(Order::Caller);
+        graph.order = ChainOrder::Typed(Order::Caller);
     }
     Ok(graph)
 }

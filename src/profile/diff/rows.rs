@@ -105,7 +105,7 @@ mod tests {
             cells: vec![Cell::Text(StringId(*name))],
             own: value(*samples),
             total: value(*samples),
-            by_mode: None,
+            ..Row::default()
         };
         Some((value(rows.iter().map(|(_, samples)| samples).sum()), rows.iter().map(row).collect()))
     }

@@ -27,7 +27,7 @@ pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<Row>> {
             *sums.entry(cells).or_default() += &row.value;
         }
     }
-    let row = |(cells, own): (Vec<Cell>, Value)| Row { cells, total: own.clone(), own, by_mode: None };
+    let row = |(cells, own): (Vec<Cell>, Value)| Row { cells, total: own.clone(), own, ..Row::default() };
     sums.into_iter().map(|sums| sums.into_iter().map(row).collect()).collect()
 }
 

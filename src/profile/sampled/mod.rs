@@ -12,6 +12,8 @@
 
 pub mod boilerplate;
 pub mod callers;
+pub mod chain_tree;
+pub mod chains;
 pub mod code;
 mod filter;
 pub mod interpreters;
@@ -29,6 +31,7 @@ pub mod tree;
 pub mod trust;
 
 pub use crate::session::Value;
+pub use chain_tree::{ChainNode, ChainTree};
 pub use code::{Call, Code, CodeKind};
 pub use filter::Filter;
 pub use language::LanguageFunction;

@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use super::chains::{ChainRequest, add_chains};
 use super::filter::{Filter, Sieve, by_name};
 use super::language;
 use super::table::{ENDED_NAME, Input, Rank, TableRequest, tables};
@@ -51,6 +52,8 @@ pub struct Query {
     pub limit: f64,
     /// Rows with a smaller part are left out.
     pub row_limit: f64,
+    /// Rows have their call chains.
+    pub chains: Option<ChainRequest>,
     /// The tree begins at this function: its callees in caller order, its callers in callee order.
     pub root: Option<String>,
     /// Events have their [`LanguageFunction`](super::LanguageFunction)s.
@@ -75,6 +78,7 @@ impl Default for Query {
             collapse: false,
             limit: 0.0,
             row_limit: 0.0,
+            chains: None,
             root: None,
             language_functions: false,
             relative: false,
@@ -194,7 +198,10 @@ pub fn answer(
         ranks: &query.ranks,
         share_of: query.share_of,
     };
-    let tables = tables(&input, request, events_totals.len(), &mut texts);
+    let mut tables = tables(&input, request, events_totals.len(), &mut texts);
+    if let Some(chains) = query.chains {
+        add_chains(&input, request, chains, &totals, &mut tables, &mut texts);
+    }
     let mut of_languages = Vec::new();
     if query.language_functions {
         let input = Input { rows: &kept, ..input };

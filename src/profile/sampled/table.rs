@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
+use super::chain_tree::ChainTree;
 use super::{Call, Cell, Code, ShareOf, SortKey, StringId, StringTable, Value, place};
 use crate::abi::CpuMode;
 use crate::record::decode::{page_size, transaction};
@@ -20,7 +21,7 @@ use crate::session::live::ENDED;
 use crate::session::samples::{Key, SampleAttribute};
 
 /// A row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     /// The values of the sort keys.
     pub cells: Vec<Cell>,
@@ -30,6 +31,8 @@ pub struct Row {
     pub total: Value,
     /// Its own periods by where the CPU was, in [`MODES`]' order, where that was asked for.
     pub by_mode: Option<Box<[u64; 4]>>,
+    /// Its call chains, where they were asked for and it costs enough.
+    pub chains: Option<Box<ChainTree>>,
 }
 
 impl Row {
@@ -139,7 +142,7 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
 }
 
 /// Stands for calls whose rows are not wanted.
-const NOT_WANTED: u32 = u32::MAX;
+pub(super) const NOT_WANTED: u32 = u32::MAX;
 /// Stands for calls that no row has had yet.
 const NOT_ASKED: u32 = u32::MAX - 1;
 /// Stands for an offset into a function whose start is not known.
@@ -147,7 +150,7 @@ const UNKNOWN_OFFSET: u64 = u64::MAX;
 
 /// Numbers for lists of cells.
 #[derive(Default)]
-struct Parts {
+pub(super) struct Parts {
     all: Vec<Box<[Cell]>>,
     known: FxHashMap<Box<[Cell]>, u32>,
 }
@@ -168,7 +171,7 @@ impl Parts {
 type Asked = (Call, (Option<StringId>, u32), u64, Option<u32>);
 
 /// Which part each call and each leaf is, found out when a row first has it.
-struct OfCode<'a> {
+pub(super) struct OfCode<'a> {
     input: &'a Input<'a>,
     keys: Vec<SortKey>,
     only: &'a Only,
@@ -185,8 +188,34 @@ struct OfCode<'a> {
     has_modules: bool,
 }
 
-impl OfCode<'_> {
-    fn call(&mut self, call: usize, location: u32, texts: &StringTable) -> u32 {
+impl<'a> OfCode<'a> {
+    pub(super) fn new(input: &'a Input<'a>, request: TableRequest<'a>) -> Self {
+        let keys = request.keys;
+        Self {
+            input,
+            keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
+            only: request.only,
+            parts: Parts::default(),
+            of_call: vec![NOT_ASKED; input.code.calls().len()],
+            of_leaf: vec![NOT_ASKED; input.code.len()],
+            cells: Vec::new(),
+            known: FxHashMap::default(),
+            innermost: request.innermost,
+            has_files: keys
+                .iter()
+                .any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo | SortKey::SrcFile)),
+            has_offsets: keys.contains(&SortKey::SymbolOffset),
+            has_modules: keys.contains(&SortKey::DsoSize),
+        }
+    }
+
+    /// The call at a location whose row a sample there belongs to.
+    pub(super) fn own_call(&self, location: u32) -> usize {
+        let range = self.input.code.range(location);
+        if self.innermost { range.start } else { range.end - 1 }
+    }
+
+    pub(super) fn call(&mut self, call: usize, location: u32, texts: &StringTable) -> u32 {
         if self.of_call[call] == NOT_ASKED {
             self.of_call[call] = self.part(call, call, location, texts);
         }
@@ -195,7 +224,7 @@ impl OfCode<'_> {
 
     /// A sample counts for the function that has the code, or for the innermost, at the line that was
     /// executed: the innermost, inlined or not.
-    fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
+    pub(super) fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);
             self.of_leaf[location as usize] = match range.len() {
@@ -331,22 +360,7 @@ pub fn tables(
     texts: &mut StringTable,
 ) -> Vec<Vec<Row>> {
     let TableRequest { keys, with_totals, by_mode, innermost, only, ranks, share_of } = request;
-    let mut of_code = OfCode {
-        input,
-        keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
-        only,
-        parts: Parts::default(),
-        of_call: vec![NOT_ASKED; input.code.calls().len()],
-        of_leaf: vec![NOT_ASKED; input.code.len()],
-        cells: Vec::new(),
-        known: FxHashMap::default(),
-        innermost,
-        has_files: keys
-            .iter()
-            .any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo | SortKey::SrcFile)),
-        has_offsets: keys.contains(&SortKey::SymbolOffset),
-        has_modules: keys.contains(&SortKey::DsoSize),
-    };
+    let mut of_code = OfCode::new(input, request);
     let mut tables: Vec<Vec<Row>> = vec![Vec::new(); events];
     let (of_sample, order) = by_sample(input, keys, texts);
     let mut sums = Sums::default();
@@ -385,13 +399,9 @@ pub fn tables(
             }
         }
         sums.take(|part, Sum { own, total, by_mode }| {
-            let mut from_sample = of_sample.all[group[0].part as usize].iter();
-            let mut from_code = of_code.parts.all[part as usize].iter();
-            let cells = keys.iter().filter_map(|key| {
-                if key.is_of_code() { from_code.next() } else { from_sample.next() }.copied()
-            });
+            let cells = cells(keys, &of_sample, group[0].part, &of_code, part);
             let total = if with_totals { total } else { own.clone() };
-            rows.push(Row { cells: cells.collect(), own, total, by_mode });
+            rows.push(Row { cells, own, total, by_mode, chains: None });
         });
     }
     let by_rank = |rank: &Rank, a: &Row, b: &Row| match rank {
@@ -420,15 +430,33 @@ pub fn tables(
     tables
 }
 
+/// The cells of a row: those of a sample and those of code, in the keys' order.
+pub(super) fn cells(
+    keys: &[SortKey],
+    of_sample: &Parts,
+    sample_part: u32,
+    of_code: &OfCode<'_>,
+    code_part: u32,
+) -> Vec<Cell> {
+    let mut from_sample = of_sample.all[sample_part as usize].iter();
+    let mut from_code = of_code.parts.all[code_part as usize].iter();
+    let next = |key: &SortKey| if key.is_of_code() { from_code.next() } else { from_sample.next() };
+    keys.iter().filter_map(next).copied().collect()
+}
+
 /// A row of the input, with the number of its cells that are not of code.
-struct Placed {
-    event: u32,
-    part: u32,
-    row: u32,
+pub(super) struct Placed {
+    pub(super) event: u32,
+    pub(super) part: u32,
+    pub(super) row: u32,
 }
 
 /// The input's rows by event and by what of their cells is not of code, else as they came.
-fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut StringTable) -> (Parts, Vec<Placed>) {
+pub(super) fn by_sample(
+    input: &Input<'_>,
+    keys: &[SortKey],
+    texts: &mut StringTable,
+) -> (Parts, Vec<Placed>) {
     let mut parts = Parts::default();
     // What no key tells apart need not be looked at.
     let comms = keys.iter().any(|key| key.is_of_name());

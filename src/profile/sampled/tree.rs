@@ -7,11 +7,14 @@
 //!                              g 3
 //! ```
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 use super::table::Input;
 use super::{ShareOf, StringId, StringTable, Value};
 use crate::abi::CpuMode;
+use crate::session::samples::Key;
 use crate::sort;
 
 /// Which end of the stacks is the top.
@@ -92,6 +95,21 @@ struct Way {
     value: Value,
 }
 
+/// What is left of a way behind its first functions.
+#[derive(Clone, Copy)]
+pub(super) struct Leg {
+    pub(super) way: u32,
+    pub(super) skipped: u32,
+}
+
+/// What a branch costs at least to be grown.
+#[derive(Clone, Copy)]
+pub(super) enum Least {
+    Cost(u64),
+    /// A part (0 to 1) of what all branches at its place cost.
+    Part(f64),
+}
+
 /// Functions of all calls, each once: number by call, and a call by number.
 struct Functions {
     of_call: Vec<u32>,
@@ -116,119 +134,197 @@ impl Functions {
     }
 }
 
-/// Lays the stacks of each event over one another. `totals` are the events' sums.
-///
-/// Grown from the top: the ways that pass a node are told apart by their next function, and only what is
-/// above the limit is looked into, so that the many small branches cost nothing but being counted.
-pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &StringTable) -> Vec<Tree> {
-    let functions = Functions::new(input);
-    let mut path: Vec<u32> = Vec::new();
-    let mut ways: Vec<Vec<Way>> = totals.iter().map(|_| Vec::new()).collect();
-    let mut last = None;
-    for (key, value) in input.rows {
-        // Rows of one stack that differ in something else share their way.
-        if last == Some((key.event, key.stack)) {
-            if let Some(way) = ways[key.event as usize].last_mut() {
-                way.value += value;
-            }
-            continue;
+/// The ways of stacks through functions, by event: what trees are grown from.
+pub(super) struct Ways<'a> {
+    input: &'a Input<'a>,
+    functions: Functions,
+    order: Order,
+    collapse: bool,
+    path: Vec<u32>,
+    of_event: Vec<Vec<Way>>,
+    last: Option<(u32, u32)>,
+    calls: Vec<(usize, u32)>,
+}
+
+impl<'a> Ways<'a> {
+    pub(super) fn new(input: &'a Input<'a>, events: usize, order: Order, collapse: bool) -> Self {
+        let of_event = (0..events).map(|_| Vec::new()).collect();
+        Self {
+            input,
+            functions: Functions::new(input),
+            order,
+            collapse,
+            path: Vec::new(),
+            of_event,
+            last: None,
+            calls: Vec::new(),
         }
-        last = Some((key.event, key.stack));
-        let start = path.len();
-        for location in input.resolved.stack(key.stack) {
-            for call in input.code.range(location) {
-                let function = functions.of_call[call];
-                if !(growth.collapse && path.len() > start && path.last() == Some(&function)) {
-                    path.push(function);
+    }
+
+    /// Adds a row's stack and returns the number of its way. Of a root function only what lies on its far
+    /// side is added.
+    pub(super) fn add(&mut self, key: &Key, value: &Value, root: Option<StringId>) -> u32 {
+        let of_event = &mut self.of_event[key.event as usize];
+        // Rows of one stack that differ in something else share their way.
+        if self.last == Some((key.event, key.stack))
+            && let Some(way) = of_event.last_mut()
+        {
+            way.value += value;
+            return of_event.len() as u32 - 1;
+        }
+        self.last = Some((key.event, key.stack));
+        self.calls.clear();
+        let start = self.path.len();
+        for location in self.input.resolved.stack(key.stack) {
+            for call in self.input.code.range(location) {
+                let function = self.functions.of_call[call];
+                if !(self.collapse && self.path.len() > start && self.path.last() == Some(&function)) {
+                    self.path.push(function);
+                    self.calls.push((call, location));
                 }
             }
         }
-        if let Some(root) = growth.root {
+        if let Some(root) = root {
             // The path is still innermost first.
-            let outermost =
-                path[start..].iter().rposition(|function| functions.symbol(input, *function) == root);
-            match (outermost, growth.order) {
-                (None, _) => path.truncate(start),
-                (Some(at), Order::Caller) => path.truncate(start + at + 1),
-                (Some(at), Order::Callee) => drop(path.drain(start..start + at)),
+            let is_root = |function: &u32| self.functions.symbol(self.input, *function) == root;
+            match (self.path[start..].iter().rposition(is_root), self.order) {
+                (None, _) => self.path.truncate(start),
+                (Some(at), Order::Caller) => self.path.truncate(start + at + 1),
+                (Some(at), Order::Callee) => drop(self.path.drain(start..start + at)),
             }
         }
-        if growth.order == Order::Caller {
-            path[start..].reverse();
+        if self.order == Order::Caller {
+            self.path[start..].reverse();
         }
-        ways[key.event as usize].push(Way { start, end: path.len(), value: value.clone() });
+        of_event.push(Way { start, end: self.path.len(), value: value.clone() });
+        of_event.len() as u32 - 1
     }
-    let grow = |(ways, total): (&Vec<Way>, &Value)| {
-        let of = growth.share_of;
-        let least = (growth.limit * of.cost(total) as f64).ceil() as u64;
-        self::grow(input, texts, &functions, &path, ways, (of, least))
-    };
-    ways.iter().zip(totals).map(grow).collect()
+
+    /// The next row is another way, even if it has the same stack.
+    pub(super) fn part(&mut self) {
+        self.last = None;
+    }
+
+    /// Which end of the stacks comes first.
+    pub(super) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// The calls of the way that was added last, with their locations, innermost first.
+    pub(super) fn calls(&self) -> &[(usize, u32)] {
+        &self.calls
+    }
+
+    /// Lays parts of an event's ways over one another.
+    ///
+    /// Grown from the top: the ways that pass a node are told apart by their next function, and only what is
+    /// above the limit is looked into, so that the many small branches cost nothing but being counted.
+    pub(super) fn grow(
+        &self,
+        event: usize,
+        legs: Vec<Leg>,
+        (of, least): (ShareOf, Least),
+        texts: &StringTable,
+    ) -> Tree {
+        let ways = &self.of_event[event];
+        let mut tree = Tree { share_of: of, ..Tree::default() };
+        let call = |function: u32| &self.input.code.calls()[self.functions.example[function as usize]];
+        // Of equal cost: as perf has them, the last function of a file first, so that equal runs print equal
+        // trees.
+        let place = |function: u32| {
+            let call = call(function);
+            (texts.get(call.dso), Reverse(call.start), texts.get(call.symbol), call.level)
+        };
+        // Each entry: the node above, how deep it is, the ways through it.
+        let mut open: Vec<(Option<u32>, usize, Vec<Leg>)> = vec![(None, 0, legs)];
+        let mut of_leg: Vec<usize> = Vec::new();
+        while let Some((parent, depth, through)) = open.pop() {
+            // What follows: each function once, and the number of it by leg.
+            let mut sums: Vec<(u32, Value)> = Vec::new();
+            let mut known: FxHashMap<u32, usize> = FxHashMap::default();
+            let mut own = Value::default();
+            let mut last = 0;
+            let next = |leg: &Leg| {
+                let way = &ways[leg.way as usize];
+                let at = way.start + leg.skipped as usize + depth;
+                (at < way.end).then(|| self.path[at])
+            };
+            of_leg.clear();
+            for leg in &through {
+                let value = &ways[leg.way as usize].value;
+                let Some(function) = next(leg) else {
+                    own += value;
+                    of_leg.push(usize::MAX);
+                    continue;
+                };
+                // Neighbours mostly go on alike.
+                if sums.get(last).is_none_or(|(other, _)| *other != function) {
+                    last = *known.entry(function).or_insert(sums.len());
+                    if last == sums.len() {
+                        sums.push((function, Value::default()));
+                    }
+                }
+                sums[last].1 += value;
+                of_leg.push(last);
+            }
+            if let Some(parent) = parent {
+                tree.nodes[parent as usize].own = own;
+            }
+            let least = match least {
+                Least::Cost(cost) => cost,
+                Least::Part(part) => {
+                    (part * sums.iter().map(|(_, sum)| of.cost(sum)).sum::<u64>() as f64).ceil() as u64
+                }
+            };
+            let mut above: Vec<usize> = (0..sums.len()).filter(|at| of.cost(&sums[*at].1) >= least).collect();
+            sort::by(&mut above, |a, b| {
+                let ((a, of_a), (b, of_b)) = (&sums[*a], &sums[*b]);
+                let costs = (of.cost(of_b), of_b.samples).cmp(&(of.cost(of_a), of_a.samples));
+                costs.then_with(|| place(*a).cmp(&place(*b)))
+            });
+            let mut below: Vec<Option<Vec<Leg>>> = vec![None; sums.len()];
+            above.iter().for_each(|at| below[*at] = Some(Vec::new()));
+            for (leg, at) in through.into_iter().zip(&of_leg) {
+                if let Some(Some(list)) = below.get_mut(*at) {
+                    list.push(leg);
+                }
+            }
+            for at in above {
+                let (function, ref mut total) = sums[at];
+                let total = std::mem::take(total);
+                let number = tree.nodes.len() as u32;
+                let call = call(function);
+                tree.nodes.push(Node {
+                    symbol: call.symbol,
+                    dso: call.dso,
+                    level: call.level,
+                    inlined: call.inlined,
+                    own: Value::default(),
+                    total,
+                    children: Vec::new(),
+                });
+                match parent {
+                    Some(parent) => tree.nodes[parent as usize].children.push(number),
+                    None => tree.roots.push(number),
+                }
+                open.push((Some(number), depth + 1, below[at].take().unwrap_or_default()));
+            }
+        }
+        tree
+    }
 }
 
-fn grow(
-    input: &Input<'_>,
-    texts: &StringTable,
-    functions: &Functions,
-    path: &[u32],
-    ways: &[Way],
-    (of, least): (ShareOf, u64),
-) -> Tree {
-    let mut tree = Tree { share_of: of, ..Tree::default() };
-    let call = |function: u32| &input.code.calls()[functions.example[function as usize]];
-    // Of equal cost: by their words, so that equal runs print equal trees.
-    let words = |function: u32| {
-        let call = call(function);
-        (texts.get(call.symbol), texts.get(call.dso), call.level)
-    };
-    let all: Vec<u32> = (0..ways.len() as u32).collect();
-    // Each entry: the node above, how deep it is, the ways through it.
-    let mut open: Vec<(Option<u32>, usize, Vec<u32>)> = vec![(None, 0, all)];
-    while let Some((parent, depth, through)) = open.pop() {
-        let mut sums: FxHashMap<u32, Value> = FxHashMap::default();
-        let mut own = Value::default();
-        let next = |way: &Way| (way.start + depth < way.end).then(|| path[way.start + depth]);
-        for way in through.iter().map(|way| &ways[*way as usize]) {
-            match next(way) {
-                Some(function) => *sums.entry(function).or_default() += &way.value,
-                None => own += &way.value,
-            }
-        }
-        if let Some(parent) = parent {
-            tree.nodes[parent as usize].own = own;
-        }
-        let mut above: Vec<(u32, Value)> =
-            sums.into_iter().filter(|(_, sum)| of.cost(sum) >= least).collect();
-        sort::by(&mut above, |(a, of_a), (b, of_b)| {
-            let costs = (of.cost(of_b), of_b.samples).cmp(&(of.cost(of_a), of_a.samples));
-            costs.then_with(|| words(*a).cmp(&words(*b)))
-        });
-        let mut below: FxHashMap<u32, Vec<u32>> =
-            above.iter().map(|(function, _)| (*function, Vec::new())).collect();
-        for way in through {
-            let list = next(&ways[way as usize]).and_then(|function| below.get_mut(&function));
-            if let Some(list) = list {
-                list.push(way);
-            }
-        }
-        for (function, total) in above {
-            let number = tree.nodes.len() as u32;
-            let call = call(function);
-            tree.nodes.push(Node {
-                symbol: call.symbol,
-                dso: call.dso,
-                level: call.level,
-                inlined: call.inlined,
-                own: Value::default(),
-                total,
-                children: Vec::new(),
-            });
-            match parent {
-                Some(parent) => tree.nodes[parent as usize].children.push(number),
-                None => tree.roots.push(number),
-            }
-            open.push((Some(number), depth + 1, below.remove(&function).unwrap_or_default()));
-        }
+/// Lays the stacks of each event over one another. `totals` are the events' sums.
+pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &StringTable) -> Vec<Tree> {
+    let mut ways = Ways::new(input, totals.len(), growth.order, growth.collapse);
+    for (key, value) in input.rows {
+        ways.add(key, value, growth.root);
     }
-    tree
+    let grow = |(event, total): (usize, &Value)| {
+        let of = growth.share_of;
+        let least = (growth.limit * of.cost(total) as f64).ceil() as u64;
+        let legs = (0..ways.of_event[event].len() as u32).map(|way| Leg { way, skipped: 0 });
+        ways.grow(event, legs.collect(), (of, Least::Cost(least)), texts)
+    };
+    totals.iter().enumerate().map(grow).collect()
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::{
     Column, Layout, average_weight, fields, heading, lines, names, percent, share_of, side_by_side, spread,
+    under_rows::Chains,
 };
 use crate::profile::sampled::{Event, Profile, Row};
 use crate::text::clean;
@@ -62,12 +63,16 @@ pub(super) fn separated(
             let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
             writeln!(out, "# {}", headings.join(separator))?;
         }
+        let chains = events.first().and_then(|event| Chains::new(profile, event, layout));
         for line in lines(profile, &events, layout).0 {
             let fields = fields(profile, layout, &events, &line, &columns, |event, row, column| {
                 number(event, row, column, layout)
             });
             let fields: Vec<String> = fields.into_iter().map(|field| field.replace(separator, ".")).collect();
             writeln!(out, "{}", fields.join(separator))?;
+            if let (Some(chains), Some(row)) = (&chains, line.rows[0]) {
+                chains.write(out, row)?;
+            }
         }
         writeln!(out)?;
     }

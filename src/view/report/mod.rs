@@ -12,6 +12,7 @@ mod language;
 mod name;
 mod text;
 mod tree;
+mod under_rows;
 
 use std::io::{self, Write};
 
@@ -19,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::table::MODES;
-use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
+use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable};
 use crate::sort;
 use crate::terminal::Paint;
 use crate::text::{DisplayName, clean};
@@ -107,6 +108,20 @@ pub enum Unit {
     Count,
 }
 
+/// Where the text has call chains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChainPlace {
+    /// All of them in one tree below the table.
+    #[default]
+    Below,
+    /// Those of each row under it, as perf has them.
+    UnderRows {
+        /// The row names the function that chains begin with: those that have all of them in common leave it
+        /// out.
+        omits_first: bool,
+    },
+}
+
 /// How the profile is shown.
 #[derive(Debug, Clone)]
 pub struct Layout {
@@ -138,6 +153,8 @@ pub struct Layout {
     pub shape: Shape,
     /// What stands before its branches.
     pub unit: Unit,
+    /// Where it is drawn.
+    pub chains: ChainPlace,
     /// At most so many branches below each other in one place.
     pub branches: Option<usize>,
     /// Rows below rows, by sort key.
@@ -192,6 +209,7 @@ impl Default for Layout {
             callee: false,
             shape: Shape::Tree,
             unit: Unit::Percent,
+            chains: ChainPlace::Below,
             branches: None,
             hierarchy: false,
             full_paths: false,
@@ -383,7 +401,7 @@ fn fields(
     columns: &[Column],
     number: impl Fn(&Event, &Row, Column) -> String,
 ) -> Vec<String> {
-    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default(), by_mode: None };
+    let nothing = Row::default();
     let mut fields = Vec::new();
     for column in columns {
         match column {

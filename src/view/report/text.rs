@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use super::name::Words;
 use super::{
     Column, Layout, Shape, average_weight, cell_words, chains, fields, fit_keys, heading, hierarchy,
-    language, lines, percent, share_of, side_by_side, spread, tree,
+    language, lines, percent, share_of, side_by_side, spread, tree, under_rows::Chains,
 };
 use crate::profile::sampled::trust::{self, Remark, Statement};
 use crate::profile::sampled::{Cell, CodeKind, Event, Profile, Row, SortKey, is_clock};
@@ -150,6 +150,15 @@ fn symbol(profile: &Profile, cells: &[Cell], columns: usize) -> Words {
     }
 }
 
+/// How wide perf's columns of numbers are at least.
+fn perfs_width(column: Column) -> usize {
+    match column {
+        Column::Key(_) => 0,
+        Column::Samples | Column::Period => 12,
+        _ => 8,
+    }
+}
+
 /// How wide the columns are; 0: left out, because all rows say the same there and names need the room.
 fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usize> {
     let given = |at: usize| layout.widths.get(at).copied().filter(|given| *given > 0);
@@ -162,7 +171,8 @@ fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usi
                 (_, true) => usize::MAX,
                 (_, false) => WIDEST,
             };
-            given(at).unwrap_or(widest.min(most))
+            let least = if layout.is_piped { perfs_width(columns[at]) } else { 0 };
+            given(at).unwrap_or(widest.min(most).max(least))
         })
         .collect();
     let Some(most) = layout.width() else { return widths };
@@ -213,8 +223,10 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     if let Some(rule) = rule {
         lines.insert(1, rule);
     }
+    let chains = events.first().and_then(|event| Chains::new(profile, event, layout));
     let headings = if layout.is_piped { 2 } else { 0 };
-    let skipped = if layout.is_quiet { headings.max(1) } else { 0 };
+    let first_row = headings.max(1);
+    let skipped = if layout.is_quiet { first_row } else { 0 };
     for (number, line) in lines.iter().enumerate().skip(skipped) {
         let mut text = String::from(if number < headings { '#' } else { ' ' });
         for (at, field) in line.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
@@ -245,6 +257,12 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
             }
         }
         writeln!(out, "{}", if layout.width().is_some() { text.trim_end() } else { &text })?;
+        if layout.is_piped && !layout.is_quiet && number + 1 == first_row {
+            writeln!(out, "#")?;
+        }
+        if let (Some(chains), Some(row)) = (&chains, number.checked_sub(first_row)) {
+            shown[row].rows[0].map_or(Ok(()), |row| chains.write(out, row))?;
+        }
     }
     if shown.len() < all && !layout.is_quiet {
         let left: f64 = match events {
@@ -294,7 +312,7 @@ mod tests {
             cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
             own: value(1234),
             total: value(1234),
-            by_mode: None,
+            ..Row::default()
         };
         let event =
             Event { name: "cpu-clock".to_owned(), total: value(4936), rows: vec![row], ..Event::default() };
@@ -326,7 +344,7 @@ mod tests {
         for name in ["short", long.as_str()] {
             let cells =
                 vec![Cell::Symbol('.', profile.texts.add(name)), Cell::Text(profile.texts.add("prog"))];
-            event.rows.push(Row { cells, own: value(10), total: value(10), by_mode: None });
+            event.rows.push(Row { cells, own: value(10), total: value(10), ..Row::default() });
         }
         profile.events.push(event);
         let mut out = Vec::new();
@@ -335,7 +353,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let (wide, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(&long));
         assert!(wide.len() == 1 && wide[0].ends_with(&format!("[.] {long}  prog")), "{text}");
-        assert!(others.len() == 3 && others.iter().all(|line| line.len() < 120), "{text}");
+        assert!(others.len() == 4 && others.iter().all(|line| line.len() < 120), "{text}");
     }
 
     #[test]
@@ -352,7 +370,7 @@ mod tests {
         let mut event = Event { name: "cpu-clock".to_owned(), total: value(100), ..Event::default() };
         for (name, own) in [("_start", 0), ("work", 60), ("main", 40), ("start_thread", 0), ("clone3", 0)] {
             let cells = vec![Cell::Symbol('.', profile.texts.add(name))];
-            event.rows.push(Row { cells, own: value(own), total: value(100), by_mode: None });
+            event.rows.push(Row { cells, own: value(own), total: value(100), ..Row::default() });
         }
         profile.events.push(event);
         let write = |layout: Layout| {
@@ -395,7 +413,7 @@ mod tests {
         for at in 0..60 {
             let (dso, symbol) = (profile.texts.add(&"d".repeat(20 + at)), profile.texts.add(names[at % 3]));
             let cells = vec![Cell::Text(comm), Cell::Text(dso), Cell::Symbol('.', symbol)];
-            event.rows.push(Row { cells, own: value(9), total: value(900), by_mode: None });
+            event.rows.push(Row { cells, own: value(9), total: value(900), ..Row::default() });
             tree.nodes.push(crate::profile::sampled::tree::Node {
                 symbol,
                 dso,

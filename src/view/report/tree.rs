@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use super::name::Words;
 use super::{Layout, Shape, Unit};
 use crate::profile::sampled::boilerplate;
+use crate::profile::sampled::chain_tree::Link;
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{CodeKind, Event, Profile, Tree, Value};
 use crate::sort;
@@ -210,13 +211,14 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Valu
 }
 
 /// A function's name, to a person in at most so many columns.
-pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout, columns: usize) -> Words {
-    let symbol = profile.texts.get(node.symbol);
+pub(super) fn name(profile: &Profile, link: impl Into<Link>, layout: &Layout, columns: usize) -> Words {
+    let link = link.into();
+    let symbol = profile.texts.get(link.symbol);
     if layout.reads_names() {
-        let kind = CodeKind::of(node.level, profile.texts.get(node.dso));
-        return Words::of_function(symbol, (kind, node.inlined), "", columns);
+        let kind = CodeKind::of(link.level, profile.texts.get(link.dso));
+        return Words::of_function(symbol, (kind, link.inlined), "", columns);
     }
-    let inlined = if node.inlined { " (inlined)" } else { "" };
+    let inlined = if link.inlined { " (inlined)" } else { "" };
     Words::new(Role::Plain, format!("{}{inlined}", clean(symbol)))
 }
 

@@ -20,6 +20,7 @@ mod script;
 mod stitched;
 mod streams;
 mod theirs;
+mod under_rows;
 
 use inferno::collapse::Collapse as _;
 use std::collections::BTreeSet;
@@ -48,7 +49,7 @@ fn tables_trees_and_filters() {
     let (deep, many) = (lab.build("deep", DEEP), lab.build("many", MANY));
     let fp = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
     let fp = fp.to_str().unwrap();
-    let text = kit::run(&["report", "--stdio", fp]).expect(0);
+    let text = kit::run(&["report", "--stdio", "--tree", fp]).expect(0);
     let text = text.prints(&[
         "Children",
         "Self",
@@ -81,7 +82,7 @@ fn tables_trees_and_filters() {
     let top = &callee["events"][0]["tree"]["nodes"][0];
     assert!(["leaf", "other", "inlined"].contains(&top["symbol"].as_str().unwrap()), "{top}");
     assert_eq!(callee["events"][0]["tree"]["order"], "callee");
-    let joined = kit::run(&["report", "--collapse-recursion", "--no-inline", fp]).expect(0);
+    let joined = kit::run(&["report", "--tree", "--collapse-recursion", "--no-inline", fp]).expect(0);
     let tree = joined.stdout.split("Call tree").nth(1).unwrap();
     assert!(!tree.contains("down › down"), "{tree}");
 

@@ -183,7 +183,7 @@ fn shapes_of_the_tree() {
     let file = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
     let file = file.to_str().unwrap();
     let report = |options: &[&str]| {
-        let mut all = vec!["report", "-i", file, "--no-inline", "--stdio"];
+        let mut all = vec!["report", "-i", file, "--no-inline", "--stdio", "--tree"];
         all.extend(options);
         kit::run(&all).expect(0).stdout
     };

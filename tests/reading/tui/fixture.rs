@@ -88,7 +88,7 @@ pub(crate) fn answer(query: &Query) -> Answer {
             cells: query.keys.iter().map(cell).collect(),
             own: value(*own),
             total: value(*total),
-            by_mode: None,
+            ..Row::default()
         }
     });
     let rows = rows.collect();
@@ -141,7 +141,7 @@ pub(crate) fn started(query: &Query) -> Answer {
             _ => Cell::Text(libc),
         };
         let cells = query.keys.iter().map(cell).collect();
-        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), by_mode: None });
+        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), ..Row::default() });
         if let Some(tree) = &mut event.tree {
             let children = tree.roots.clone();
             tree.roots = vec![tree.nodes.len() as u32];

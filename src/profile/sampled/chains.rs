@@ -1,0 +1,206 @@
+//! The call chains of each row of a table, as perf prints them below the rows.
+//!
+//! In caller order a row's chains begin at the row's function and go on to what was sampled; in callee order
+//! they go out to the root. Samples that hit the row itself bring their whole stack. Chains that begin alike
+//! share a node, and a node holds as many functions as all its chains have in common:
+//!
+//! ```text
+//!   main f g   3           row main, caller order        row g, callee order
+//!   main f h   2             main f    5                   g f main   3
+//!                              g  3
+//!                              h  2
+//! ```
+
+use rustc_hash::FxHashMap;
+
+use super::chain_tree::{ChainNode, ChainTree, Link};
+use super::table::{self, Input, NOT_WANTED, OfCode, Row, TableRequest, by_sample};
+use super::tree::{Least, Leg, Node, Order, Tree, Ways};
+use super::{StringTable, Value};
+
+/// What is wanted of the chains of rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChainRequest {
+    /// Which end of the stacks comes first.
+    pub order: Order,
+    /// Direct recursion is one function.
+    pub collapse: bool,
+    /// Branches with a smaller part (0 to 1) are left out.
+    pub limit: f64,
+    /// It is a part of what the place above costs, not of all.
+    pub relative: bool,
+    /// Rows with a smaller part (0 to 1) of all get no chains.
+    pub row_limit: f64,
+}
+
+impl From<&Node> for Link {
+    fn from(node: &Node) -> Self {
+        let Node { symbol, dso, level, inlined, .. } = *node;
+        Self { symbol, dso, level, inlined }
+    }
+}
+
+/// Joins the functions of a tree that all their chains have in common.
+fn joined(mut tree: Tree) -> ChainTree {
+    let mut chains = ChainTree::default();
+    let mut open: Vec<(Option<u32>, u32)> = tree.roots.iter().rev().map(|root| (None, *root)).collect();
+    while let Some((parent, first)) = open.pop() {
+        let mut last = first as usize;
+        let mut links = vec![Link::from(&tree.nodes[last])];
+        while let [only] = tree.nodes[last].children[..] {
+            let (node, next) = (&tree.nodes[last], &tree.nodes[only as usize]);
+            if node.own.samples > 0 || node.total.samples != next.total.samples {
+                break;
+            }
+            last = only as usize;
+            links.push(next.into());
+        }
+        let number = chains.nodes.len() as u32;
+        let node = &mut tree.nodes[last];
+        open.extend(node.children.iter().rev().map(|child| (Some(number), *child)));
+        let (own, total) = (std::mem::take(&mut node.own), std::mem::take(&mut node.total));
+        chains.nodes.push(ChainNode { links, own, total, children: Vec::new() });
+        match parent {
+            Some(parent) => chains.nodes[parent as usize].children.push(number),
+            None => chains.roots.push(number),
+        }
+    }
+    chains
+}
+
+/// Gives the rows of each event their chains. Rows that cost less than every branch get none.
+pub(super) fn add_chains(
+    input: &Input<'_>,
+    table: TableRequest<'_>,
+    request: ChainRequest,
+    totals: &[Value],
+    tables: &mut [Vec<Row>],
+    texts: &mut StringTable,
+) {
+    let of = table.share_of;
+    // perf rounds down here.
+    let least = |event: usize, part: f64| (part * of.cost(&totals[event]) as f64) as u64;
+    let row_limit = match request.relative {
+        true => request.row_limit,
+        false => request.row_limit.max(request.limit),
+    };
+    let mut ways = Ways::new(input, tables.len(), request.order, request.collapse);
+    let legs = legs(input, table, &mut ways, tables, texts, |event, row| {
+        of.cost(&row.total) >= least(event, row_limit)
+    });
+    for (event, legs) in legs.into_iter().enumerate() {
+        let least = match request.relative {
+            true => Least::Part(request.limit),
+            false => Least::Cost(least(event, request.limit)),
+        };
+        for (row, legs) in tables[event].iter_mut().zip(legs).filter(|(_, legs)| !legs.is_empty()) {
+            row.chains = Some(Box::new(joined(ways.grow(event, legs, (of, least), texts))));
+        }
+    }
+}
+
+/// By event and row: the parts of ways that are its chains.
+fn legs<'a>(
+    input: &'a Input<'a>,
+    table: TableRequest<'a>,
+    ways: &mut Ways<'a>,
+    tables: &[Vec<Row>],
+    texts: &mut StringTable,
+    is_wanted: impl Fn(usize, &Row) -> bool,
+) -> Vec<Vec<Vec<Leg>>> {
+    let mut legs: Vec<Vec<Vec<Leg>>> = tables.iter().map(|rows| vec![Vec::new(); rows.len()]).collect();
+    let rows_of = |event: usize| -> FxHashMap<&[super::Cell], u32> {
+        let rows = tables[event].iter().zip(0..).filter(|(row, _)| is_wanted(event, row));
+        rows.map(|(row, at)| (&row.cells[..], at)).collect()
+    };
+    let rows: Vec<_> = (0..tables.len()).map(rows_of).collect();
+    let mut of_code = OfCode::new(input, table);
+    let (of_sample, order) = by_sample(input, table.keys, texts);
+    let mut row_of_part: FxHashMap<u32, Option<u32>> = FxHashMap::default();
+    // The last way that a row was found in.
+    let mut found_in: Vec<u32> = Vec::new();
+    for group in order.chunk_by(|a, b| (a.event, a.part) == (b.event, b.part)) {
+        let (event, sample_part) = (group[0].event as usize, group[0].part);
+        row_of_part.clear();
+        row_of_part.insert(NOT_WANTED, None);
+        found_in.clear();
+        found_in.resize(tables[event].len(), u32::MAX);
+        ways.part();
+        let mut last = None;
+        for placed in group {
+            let (key, value) = &input.rows[placed.row as usize];
+            let way = ways.add(key, value, None);
+            let Some(&(_, leaf)) = ways.calls().first() else { continue };
+            if last.replace(way) == Some(way) {
+                continue;
+            }
+            let mut add = |part: u32, skipped: usize, of_code: &OfCode<'_>| {
+                let row = *row_of_part.entry(part).or_insert_with(|| {
+                    let cells = table::cells(table.keys, &of_sample, sample_part, of_code, part);
+                    rows[event].get(&cells[..]).copied()
+                });
+                if let Some(row) = row
+                    && std::mem::replace(&mut found_in[row as usize], way) != way
+                {
+                    legs[event][row as usize].push(Leg { way, skipped: skipped as u32 });
+                }
+            };
+            let own = of_code.leaf(leaf, texts);
+            add(own, 0, &of_code);
+            if table.with_totals {
+                let own_call = of_code.own_call(leaf);
+                let count = ways.calls().len();
+                for skipped in 0..count {
+                    let at = if ways.order() == Order::Caller { count - 1 - skipped } else { skipped };
+                    let (call, location) = ways.calls()[at];
+                    if (call, location) != (own_call, leaf) {
+                        let part = of_code.call(call, location, texts);
+                        add(part, skipped, &of_code);
+                    }
+                }
+            }
+        }
+    }
+    legs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::CpuMode;
+    use crate::profile::sampled::StringId;
+
+    #[test]
+    fn functions_that_all_chains_share_are_one_node() {
+        let value = |samples: u64| Value { samples, period: samples * 7, ..Value::default() };
+        // 0 calls 1, which calls 2 and 3; 4, below 3, is as often there as 3 that has samples of its own.
+        let node = |symbol: u32, own: u64, total: u64, children: &[u32]| Node {
+            symbol: StringId(symbol),
+            dso: StringId(9),
+            level: CpuMode::User,
+            inlined: false,
+            own: value(own),
+            total: value(total),
+            children: children.to_vec(),
+        };
+        let nodes = vec![
+            node(0, 0, 9, &[1]),
+            node(1, 0, 9, &[2, 3]),
+            node(2, 5, 5, &[]),
+            node(3, 1, 4, &[4]),
+            node(4, 3, 3, &[]),
+        ];
+        let chains = joined(Tree { nodes, roots: vec![0], ..Tree::default() });
+        let shape: Vec<(Vec<u32>, u64, u64, &[u32])> = chains
+            .nodes
+            .iter()
+            .map(|node| {
+                let links = node.links.iter().map(|link| link.symbol.0).collect();
+                (links, node.own.samples, node.total.samples, &node.children[..])
+            })
+            .collect();
+        let expected: [(Vec<u32>, u64, u64, &[u32]); 4] =
+            [(vec![0, 1], 0, 9, &[1, 2]), (vec![2], 5, 5, &[]), (vec![3], 1, 4, &[3]), (vec![4], 3, 3, &[])];
+        assert_eq!((shape, &chains.roots[..]), (expected.to_vec(), &[0][..]));
+    }
+}

@@ -1,0 +1,292 @@
+//! The call chains of a row under it, in perf's layout, for scripts that read perf's.
+//!
+//! ```text
+//!     39.71%    39.53%  calls    calls  [.] leaf
+//!             |
+//!             ---leaf                                  what all chains have in common
+//!                |
+//!                |--11.91%--main                       and where they part
+//!                |
+//!                 --4.33%--middle
+//!                           main
+//! ```
+//! Percentages are of all; `fractal` has those of the place above, and a last branch `[...]` for what it left
+//! out. `flat` and `folded` print chains one by one.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use super::{ChainPlace, Form, Layout, Shape, Unit, tree};
+use crate::profile::sampled::{ChainNode, ChainTree, Event, Profile, Row, Value};
+use crate::sort;
+
+/// Before everything but folded chains.
+const MARGIN: &str = "            ";
+/// A level of the tree that goes on, or has ended.
+const RAILS: [&str; 2] = ["           ", "|          "];
+
+/// Deeper branches are cut, whatever a damaged recording holds.
+const DEEPEST: usize = 1024;
+
+/// How chains are written.
+pub(super) struct Chains<'a> {
+    profile: &'a Profile,
+    event: &'a Event,
+    layout: &'a Layout,
+    /// See [`ChainPlace::UnderRows`].
+    omits_first: bool,
+    /// Between the functions of a folded chain.
+    separator: &'a str,
+}
+
+impl<'a> Chains<'a> {
+    /// Those of an event's rows, where they stand under rows.
+    pub(super) fn new(profile: &'a Profile, event: &'a Event, layout: &'a Layout) -> Option<Self> {
+        let ChainPlace::UnderRows { omits_first } = layout.chains else { return None };
+        let separator = match &layout.form {
+            Form::Separated(separator) => separator,
+            _ => ";",
+        };
+        Some(Self { profile, event, layout, omits_first, separator })
+    }
+
+    /// Writes those of a row, if it has any.
+    pub(super) fn write(&self, out: &mut dyn Write, row: &Row) -> io::Result<()> {
+        let Some(chains) = &row.chains else { return Ok(()) };
+        match self.layout.shape {
+            Shape::Tree | Shape::Fractal => self.graph(out, chains, row),
+            Shape::Flat | Shape::Folded => self.one_by_one(out, chains),
+        }
+    }
+
+    fn cost(&self, value: &Value) -> u64 {
+        self.event.cost(value)
+    }
+
+    fn names(&self, node: &ChainNode) -> Vec<String> {
+        let name = |link| tree::name(self.profile, link, self.layout, usize::MAX).painted(self.layout.paint);
+        node.links.iter().copied().map(name).collect()
+    }
+
+    /// What stands before a chain; `cost` and `all` are what a percentage is made of.
+    fn amount(&self, value: &Value, cost: u64, all: u64) -> String {
+        match self.layout.unit {
+            Unit::Period => value.period.to_string(),
+            Unit::Count => value.samples.to_string(),
+            Unit::Percent => format!("{:.2}%", cost as f64 * 100.0 / all.max(1) as f64),
+        }
+    }
+
+    fn most(&self) -> usize {
+        self.layout.branches.unwrap_or(usize::MAX)
+    }
+
+    fn graph(&self, out: &mut dyn Write, chains: &ChainTree, row: &Row) -> io::Result<()> {
+        let mut roots = &chains.roots[..];
+        let mut margin = MARGIN.to_owned();
+        let mut has_printed = false;
+        let mut above = row.total.clone();
+        if let [only] = *roots {
+            let node = &chains.nodes[only as usize];
+            if self.cost(&node.total) == self.cost(&row.total) {
+                let names = self.names(node);
+                for name in names.iter().skip(usize::from(self.omits_first)).take(self.most()) {
+                    if has_printed {
+                        writeln!(out, "{margin}{name}")?;
+                    } else {
+                        writeln!(out, "{margin}|\n{margin}---{name}")?;
+                        margin += "   ";
+                        has_printed = true;
+                    }
+                }
+                roots = &node.children;
+                above = above.without(&node.own);
+            }
+        }
+        let all = match self.layout.shape {
+            Shape::Fractal => self.cost(&row.total),
+            _ => self.cost(&self.event.total),
+        };
+        let place = Place { margin: &margin, all, above: &above };
+        self.branches(out, chains, roots, &place, &mut vec![true])?;
+        // Rows without chains have no empty line either.
+        if has_printed || !roots.is_empty() { writeln!(out) } else { Ok(()) }
+    }
+
+    /// The branches at a place, and all that follows them. `rails` says of each level whether it goes on.
+    fn branches(
+        &self,
+        out: &mut dyn Write,
+        chains: &ChainTree,
+        list: &[u32],
+        place: &Place<'_>,
+        rails: &mut Vec<bool>,
+    ) -> io::Result<()> {
+        if rails.len() > DEEPEST {
+            return Ok(());
+        }
+        let Place { margin, all, above } = *place;
+        let is_fractal = self.layout.shape == Shape::Fractal;
+        let level = rails.len() - 1;
+        let mut left = above.clone();
+        let mut rest = all;
+        for (at, number) in list.iter().enumerate().take(self.most()) {
+            let node = &chains.nodes[*number as usize];
+            rest = rest.saturating_sub(self.cost(&node.total));
+            left = left.without(&node.total);
+            let ends = at + 1 == list.len() && !(is_fractal && rest > 0);
+            let drawn: String = rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect();
+            writeln!(out, "{margin}{drawn}")?;
+            rails[level] = !ends;
+            let drawn: String = rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect();
+            let before = &drawn[..drawn.len() - RAILS[0].len() + 1];
+            let amount = self.amount(&node.total, self.cost(&node.total), all);
+            for (at, name) in self.names(node).iter().enumerate() {
+                match at {
+                    0 => writeln!(out, "{margin}{before}--{amount}--{name}")?,
+                    _ => writeln!(out, "{margin}{drawn}{name}")?,
+                }
+            }
+            let below = node.total.clone().without(&node.own);
+            let all = if is_fractal { self.cost(&below) } else { all };
+            rails.push(true);
+            self.branches(out, chains, &node.children, &Place { margin, all, above: &below }, rails)?;
+            rails.pop();
+        }
+        // As with perf, no samples are not counted even where what was sampled above belongs to the rest.
+        let has_rest = rest > 0 && rest != all && (self.layout.unit != Unit::Count || left.samples > 0);
+        if is_fractal && has_rest {
+            rails[level] = false;
+            let drawn: String = rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect();
+            let before = &drawn[..drawn.len() - RAILS[0].len() + 1];
+            writeln!(out, "{margin}{before}--{}--[...]", self.amount(&left, rest, all))?;
+        }
+        Ok(())
+    }
+
+    fn one_by_one(&self, out: &mut dyn Write, chains: &ChainTree) -> io::Result<()> {
+        let least = (self.layout.branch_limit / 100.0 * self.cost(&self.event.total) as f64) as u64;
+        let mut above: Vec<Option<usize>> = vec![None; chains.nodes.len()];
+        for (number, node) in chains.nodes.iter().enumerate() {
+            node.children.iter().for_each(|child| above[*child as usize] = Some(number));
+        }
+        let ends_here = |node: &ChainNode| node.own.samples > 0 && self.cost(&node.own) >= least;
+        let mut ends: Vec<usize> = (0..above.len()).filter(|at| ends_here(&chains.nodes[*at])).collect();
+        sort::by_key(&mut ends, |at| Reverse(self.cost(&chains.nodes[*at].own)));
+        for end in ends.into_iter().take(self.most()) {
+            let mut on_the_way: Vec<usize> = std::iter::successors(Some(end), |at| above[*at]).collect();
+            on_the_way.reverse();
+            let names: Vec<String> =
+                on_the_way.iter().flat_map(|at| self.names(&chains.nodes[*at])).collect();
+            let node = &chains.nodes[end];
+            let all = self.cost(&self.event.total);
+            if self.layout.shape == Shape::Folded {
+                // A chain that goes on counts what ends here only; perf's flat form counts all.
+                let amount = self.amount(&node.own, self.cost(&node.own), all);
+                let names: Vec<String> = names.iter().map(|name| name.replace(self.separator, ".")).collect();
+                writeln!(out, "{amount} {}", names.join(self.separator))?;
+            } else {
+                writeln!(out, "           {}", self.amount(&node.total, self.cost(&node.total), all))?;
+                for name in names {
+                    writeln!(out, "{MARGIN}    {name}")?;
+                }
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where branches begin.
+struct Place<'a> {
+    margin: &'a str,
+    /// What percentages are of.
+    all: u64,
+    /// What all branches here cost, those that are left out too.
+    above: &'a Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::CpuMode;
+    use crate::profile::sampled::chain_tree::Link;
+
+    /// `main` calls `work` and `idle` and has samples of its own; a branch of it was too small.
+    fn written(shape: Shape, unit: Unit, omits_first: bool) -> String {
+        let mut profile = Profile::default();
+        let dso = profile.texts.add("app");
+        let value = |samples: u64| Value { samples, period: samples * 10, ..Value::default() };
+        let mut node = |names: &[&str], own: u64, total: u64, children: &[u32]| {
+            let link = |name: &&str| Link {
+                symbol: profile.texts.add(name),
+                dso,
+                level: CpuMode::User,
+                inlined: *name == "idle",
+            };
+            let links = names.iter().map(link).collect();
+            ChainNode { links, own: value(own), total: value(total), children: children.to_vec() }
+        };
+        let nodes = vec![
+            node(&["start", "main"], 4, 20, &[1, 2]),
+            node(&["work", "leaf"], 8, 8, &[]),
+            node(&["idle"], 4, 4, &[]),
+        ];
+        let chains = Some(Box::new(ChainTree { nodes, roots: vec![0] }));
+        let row = Row { own: value(4), total: value(20), chains, ..Row::default() };
+        let event = Event { total: value(40), ..Event::default() };
+        let chains = ChainPlace::UnderRows { omits_first };
+        let layout = Layout { shape, unit, chains, is_piped: true, ..Layout::default() };
+        let mut out = Vec::new();
+        Chains::new(&profile, &event, &layout).unwrap().write(&mut out, &row).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn layouts_are_perfs() {
+        let graph = "            |
+            ---start
+               main
+               |          
+               |--20.00%--work
+               |          leaf
+               |          
+                --10.00%--idle (inlined)
+
+";
+        assert_eq!(written(Shape::Tree, Unit::Percent, false), graph);
+        let later = graph.replace("start\n               main", "main");
+        assert_eq!(written(Shape::Tree, Unit::Percent, true), later);
+        let fractal = "            |
+            ---start
+               main
+               |          
+               |--40.00%--work
+               |          leaf
+               |          
+               |--20.00%--idle (inlined)
+                --40.00%--[...]
+
+";
+        assert_eq!(written(Shape::Fractal, Unit::Percent, false), fractal);
+        let flat = "           80
+                start
+                main
+                work
+                leaf
+
+           200
+                start
+                main
+
+           40
+                start
+                main
+                idle (inlined)
+
+";
+        assert_eq!(written(Shape::Flat, Unit::Period, false), flat);
+        let folded = "8 start;main;work;leaf\n4 start;main\n4 start;main;idle (inlined)\n";
+        assert_eq!(written(Shape::Folded, Unit::Count, false), folded);
+    }
+}
