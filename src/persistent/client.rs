@@ -93,7 +93,7 @@ impl Asked {
         Ok(Self { directory: directory.clone(), socket })
     }
 
-    /// The answer, if it comes within this time. It comes once.
+    /// The answer, if it comes within this time and before a signal that ends us. It comes once.
     ///
     /// # Errors
     /// As [`ask`].
@@ -101,7 +101,9 @@ impl Asked {
         match receive_answer(&self.socket, Instant::now() + patience) {
             Ok(Some(answer)) => refused(answer).map(Some),
             Ok(None) => Err(gone(&self.directory)),
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::Interrupted) => {
+                Ok(None)
+            }
             Err(error) => Err(not_asked(&self.directory, error)),
         }
     }

@@ -32,11 +32,12 @@ fn lines(dump: &str) -> Vec<String> {
     lines
 }
 
-/// A line without the thread's name: perf names a thread by what it has read of it so far, and pmc by the sample's
-/// time. In the file's own order a thread that was moved to another CPU can have its samples before its name.
+/// A line without the names of thread and program: perf knows what it has read so far, and pmc what was there at the
+/// sample's time. In the file's own order a thread that was moved to another CPU can have its samples before both.
 fn without_name(line: String) -> String {
     match (line.strip_prefix(" ... thread: "), line.rsplit_once(':')) {
         (Some(_), Some((_, tid))) => format!(" ... thread: {tid}"),
+        _ if line.starts_with(" ...... dso: ") => " ...... dso".to_owned(),
         _ => line,
     }
 }

@@ -53,9 +53,8 @@ fn every_reader_sees_the_same_samples() {
         }
         let reader = Reader::open(&file).expect("pmc reads it");
         let notes = reader.scan(|_| {}).expect("the scan reads").count(kind::HEADER_BUILD_ID);
-        // On the whole machine there may be programs of other mount namespaces, whose files are noted too.
-        let is_expected = if *name == NOTED { notes > 0 } else { notes == 0 || options.contains(&"-a") };
-        assert!(is_expected, "{name}: {notes} build-ids among the records");
+        // Others have them too if they last as long, or meet a program of another mount namespace.
+        assert!(*name != NOTED || notes > 0, "{notes} build-ids among the records");
         assert!(reader.notes().is_empty(), "{name}: {:?}", reader.notes());
         assert!(!perf(&["report", "--stdio"], &file).is_empty());
         let events = perf(&["evlist", "-v"], &file);
