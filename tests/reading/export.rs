@@ -51,6 +51,26 @@ fn counts(lines: &str) -> BTreeMap<String, u64> {
     counts
 }
 
+/// A thread that changes its name while it runs.
+const RENAMED: &str = r#"
+#include <sys/prctl.h>
+static void spin(void) { for (int i = 0; i < 300; i++) sink = chain(i, 20000); }
+int main(void) { spin(); prctl(PR_SET_NAME, "second"); spin(); prctl(PR_SET_NAME, "third"); spin(); return 0; }
+"#;
+
+#[test]
+fn a_thread_that_changes_its_name_is_one_thread_to_firefox() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("first", &[CHAIN, RENAMED].concat(), &["-O1"]);
+    let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000"], &program);
+    let folded = export(&lab, &file, "a.folded", &[]);
+    assert!(["first;", "second;", "third;"].iter().all(|name| folded.contains(name)), "{folded}");
+    let profile: serde_json::Value =
+        serde_json::from_str(&export(&lab, &file, "a.firefox.json", &[])).unwrap();
+    let names = profile["threads"].as_array().unwrap().iter().map(|thread| &thread["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["third"]);
+}
+
 #[test]
 fn folded_stacks_are_those_of_perf_script_and_inferno() {
     let Some(lab) = Lab::new() else { return };

@@ -78,7 +78,21 @@ struct Builder<'a> {
     frames: FxHashMap<usize, FrameInfo>,
     processes: FxHashMap<i32, ProcessHandle>,
     /// By event and thread.
-    threads: FxHashMap<(u32, u32), ThreadHandle>,
+    threads: FxHashMap<(u32, ThreadKey), NamedThread>,
+}
+
+/// A thread: its id, or where that was not recorded its number among the threads of the stacks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum ThreadKey {
+    Id(i32),
+    Number(u32),
+}
+
+/// A thread of the profile, and the number of its latest name. A thread that changes its name stays one thread.
+#[derive(Clone, Copy)]
+struct NamedThread {
+    handle: ThreadHandle,
+    number: u32,
 }
 
 impl<'a> Builder<'a> {
@@ -119,7 +133,8 @@ impl<'a> Builder<'a> {
         let samples = rows.iter().find(|row| !is_mark(row)).map(|row| row.event);
         let base = samples.unwrap_or(contents.event as u32);
         let mut elapsed: FxHashMap<ThreadHandle, u64> = FxHashMap::default();
-        for row in rows {
+        let last = rows.len().saturating_sub(1);
+        for (index, row) in rows.into_iter().enumerate() {
             let thread = self.thread(if is_mark(row) { base } else { row.event }, row.thread, base);
             let frames: Vec<FrameInfo> = self.frames(row.stack);
             let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
@@ -131,7 +146,12 @@ impl<'a> Builder<'a> {
             *so_far += cpu.max(1_000_000);
             let at = Timestamp::from_nanos_since_reference(at);
             if is_mark(row) {
-                self.mark(thread, at, row, stack);
+                // A row joins samples of one moment that say the same.
+                (0..row.value.samples).for_each(|_| self.mark(thread, at, row, stack));
+                // The profiler shows the time from the first sample to the last, and no marks outside of it.
+                if samples.is_some() && (index == 0 || index == last) {
+                    self.profile.add_sample(thread, at, None, CpuDelta::ZERO, 0);
+                }
             }
             if !is_mark(row) || samples.is_none() {
                 let weight = i32::try_from(row.value.samples).unwrap_or(i32::MAX);
@@ -150,10 +170,12 @@ impl<'a> Builder<'a> {
     }
 
     fn thread(&mut self, event: u32, number: u32, base: u32) -> ThreadHandle {
-        if let Some(thread) = self.threads.get(&(event, number)) {
-            return *thread;
-        }
         let thread = &self.stacks.threads[number as usize];
+        let key = (event, thread.tid.map_or(ThreadKey::Number(number), ThreadKey::Id));
+        let known = self.threads.get(&key).copied();
+        if let Some(known) = known.filter(|known| known.number == number) {
+            return known.handle;
+        }
         let start = Timestamp::from_nanos_since_reference(0);
         let (pid, tid) = (thread.pid.unwrap_or(0), thread.tid.unwrap_or(0));
         let name = thread.process.as_ref().unwrap_or(&thread.comm);
@@ -165,13 +187,17 @@ impl<'a> Builder<'a> {
                 process
             }
         };
-        let handle = self.profile.add_thread(process, tid as u32, start, pid == tid && event == base);
+        let is_main = pid == tid && event == base;
+        let handle = known.map_or_else(
+            || self.profile.add_thread(process, tid as u32, start, is_main),
+            |known| known.handle,
+        );
         let name = match event == base {
             true => clean(&thread.comm).into_owned(),
             false => format!("{} ({})", clean(&thread.comm), clean(&self.stacks.events[event as usize].name)),
         };
         self.profile.set_thread_name(handle, &name);
-        self.threads.insert((event, number), handle);
+        self.threads.insert(key, NamedThread { handle, number });
         handle
     }
 
