@@ -88,7 +88,7 @@ enum ThreadKey {
     Number(u32),
 }
 
-/// A thread of the profile, and the number of its latest name. A thread that changes its name stays one thread.
+/// A thread of the profile, and the number of its latest name. A thread that is renamed stays one thread.
 #[derive(Clone, Copy)]
 struct NamedThread {
     handle: ThreadHandle,

@@ -23,10 +23,23 @@ const TITLE: &str = "Functions by name of their runtime";
 /// Self and total in percent of the first function in the table whose name holds this.
 #[track_caller]
 fn shares(text: &str, name: &str) -> (f64, f64) {
-    let (_, table) = text.split_once(TITLE).unwrap_or_else(|| panic!("no table in {text}"));
-    let table = table.split("\n\n").next().unwrap();
+    let table = table(text);
     let row =
-        table.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("no {name} in {table}"));
+        table.iter().find(|row| row.contains(name)).unwrap_or_else(|| panic!("no {name} in {table:#?}"));
+    numbers(row)
+}
+
+/// The rows of the table.
+#[track_caller]
+fn table(text: &str) -> Vec<&str> {
+    let (_, table) = text.split_once(TITLE).unwrap_or_else(|| panic!("no table in {text}"));
+    // Behind the title stands the line of headings, behind the rows one about those that are left out.
+    let rows = table.split("\n\n").next().unwrap().lines().skip(2);
+    rows.filter(|row| row.contains('%')).collect()
+}
+
+/// Self and total in percent of a row.
+fn numbers(row: &str) -> (f64, f64) {
     let mut numbers = row.split('%').map(|part| part.rsplit(' ').next().unwrap().parse());
     let [own, total] = [numbers.next(), numbers.next()].map(|number| number.unwrap().unwrap());
     (own, total)
@@ -147,8 +160,10 @@ fn node_functions_have_the_time_of_what_they_call() {
     let (lab, source) = (Lab::new(), source("shop.js"));
     let text = profile(&lab, &["node", "--no-turbo-inlining", source.to_str().unwrap()]);
     let (own, _) = shares(&text, "serve ");
-    let (_, total) = shares(&text, "day ");
-    assert!(own > 50.0 && total > 50.0, "{text}");
+    assert!(own > 50.0, "{text}");
+    // Which of its callers there are depends on what the compiler has joined.
+    let is_caller = |row: &&str| matches!(numbers(row), (own, total) if own < 5.0 && total > 50.0);
+    assert!(table(&text).iter().any(is_caller), "{text}");
     assert!(!text.contains("Builtin:"), "{text}");
 }
 
@@ -162,9 +177,13 @@ fn erlangs_stacks_reach_their_process_or_say_why_not() {
     let text = profile(&lab, &["erl", "-noshell", "-s", "shop", "main"]);
     let (own, total) = shares(&text, "shop:serve/2");
     assert!(own > 20.0 && total >= own, "{text}");
+    assert!(!text.contains("global::") && !text.contains("-fno-omit-frame-pointer"), "{text}");
+    // On a machine that is too busy stacks are unwound when the process, with its generated code, is gone.
+    if text.contains("keep the copy of their stack") {
+        return;
+    }
     assert!(shares(&text, "shop:main/0").1 > 20.0, "{text}");
     assert!(text.contains("end where Erlang calls code in C: "), "{text}");
-    assert!(!text.contains("global::") && !text.contains("-fno-omit-frame-pointer"), "{text}");
     // Where a process begins is a root.
     let (before, _) = text.split_once("% of the stacks reach a root").unwrap();
     let rooted: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
