@@ -54,7 +54,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("trace_small_system_decoded", decoded!("tl.data")),
     (
         "trace_snapshots",
-        "hot 400000000 & p=$!; $T record -S -m ,32K -p $p -o tn.data -e arm_spe_0//u & r=$!; sleep 0.1; kill -USR2 $r; sleep 0.1; kill -INT $r; wait $r; kill $p; ls tn.data.* | wc -l",
+        "hot 400000000 & p=$!; $T record -S -m ,32K -p $p -o tn.data -e arm_spe_0//u & r=$!; sleep 0.5; kill -USR2 $r; sleep 0.5; kill -INT $r; wait $r; kill $p; ls tn.data.* | wc -l",
     ),
     (
         "trace_snapshots_decoded",
