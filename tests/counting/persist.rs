@@ -402,7 +402,12 @@ fn a_run_directory_that_is_removed_is_published_again() {
         let path = run.path("run").join(part);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.expect("it is there");
-        kit::wait_for("the entry", || run.pmc(&["persist", "list"]).expect(0).stdout.contains("execs"));
+        kit::wait_for("the entry", || {
+            let directory = run.directory();
+            // Without the lock the entry looks like that of a holder that was killed.
+            let is_held = directory.entry("execs").is_some() && directory.lost().is_empty();
+            is_held && run.path("run/socket").exists()
+        });
         assert_eq!(run.count("execs"), 3, "{part}");
     }
     // The next number is known still.
