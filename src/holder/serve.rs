@@ -421,6 +421,8 @@ impl Holder {
             self.listener = listen_at(self.publisher.directory())?;
         }
         self.removals = DirectoryWatch::new(self.publisher.folders()).ok();
+        // What was removed before this watch began would never be noticed.
+        self.removed = Some(Instant::now());
         say::note(format!("published again at {}", self.publisher.directory().path().display()));
         Ok(())
     }

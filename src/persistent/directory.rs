@@ -164,15 +164,18 @@ impl Publisher {
         let kept = read(&directory.path.join("next-id")).and_then(|text| text.trim().parse().ok());
         let publisher = Self { next_id: after.max(kept.unwrap_or(1)), directory, lock };
         publisher.lose(&left, now, KILLED)?;
+        for folder in FOLDERS {
+            let _ = fs::remove_dir_all(publisher.directory.path.join(folder));
+        }
         publisher.lay_out()?;
         Ok(Some(publisher))
     }
 
+    /// Creates the folders that are missing. What the others hold stays: clients may be reading it.
     fn lay_out(&self) -> Result<()> {
         for folder in FOLDERS {
             let folder = self.directory.path.join(folder);
-            let _ = fs::remove_dir_all(&folder);
-            let make = DirBuilder::new().mode(0o755).create(&folder);
+            let make = DirBuilder::new().recursive(true).mode(0o755).create(&folder);
             make.map_err(|error| doing("making", &folder, error))?;
         }
         self.write("format/persistent", "attr5:23\n")?;
@@ -444,5 +447,24 @@ mod tests {
             (Some(entry(3, "c")), Some(entry(3, "c")), None)
         );
         assert!(!at.path.join("events/a").exists());
+    }
+
+    #[test]
+    fn restoring_leaves_in_place_what_clients_may_be_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = RunDirectory::at(folder.path().join("run"));
+        let mut publisher = Publisher::claim(at.clone(), 1).unwrap().expect("nobody has it");
+        let held = entry(1, "a");
+        publisher.publish(&held).unwrap();
+        let inode = || fs::metadata(at.path.join("held")).unwrap().ino();
+        // While it is open, no new folder gets its number.
+        let _open = File::open(at.path.join("held")).unwrap();
+        let before = inode();
+        for removed in ["lock", "held/1", "type"] {
+            fs::remove_file(at.path.join(removed)).unwrap();
+            publisher.restore(std::iter::once(&held)).unwrap();
+            assert_eq!(inode(), before, "{removed}");
+            assert_eq!(at.entries(), std::slice::from_ref(&held), "{removed}");
+        }
     }
 }
