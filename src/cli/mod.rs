@@ -135,45 +135,49 @@ pub fn has_option<A: Args>(typed: &str) -> bool {
     command.get_arguments().any(is_it)
 }
 
-/// Puts `=` before the value of a short option that may do without one: perf takes `-z3`, clap `-z=3`.
-/// `words` are those behind the command; what follows the first that is no option is a command to run.
+/// Puts `=` before the value of a short option whose value is optional: perf accepts `-z3`, clap `-z=3`.
+/// `words` follow the command's name. Stops at the first word that is no option: a command to run.
 pub fn part_glued_values<A: Args>(words: &mut [std::ffi::OsString]) {
     let command = A::augment_args(clap::Command::new("pmc"));
-    let takes_value = |arg: &clap::Arg| arg.get_action().takes_values();
-    let of_letter = |letter: char| command.get_arguments().find(|arg| arg.get_short() == Some(letter));
     let mut at = 0;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
-        let mut value_follows = false;
-        let mut parted = None;
-        if let Some(long) = word.strip_prefix("--") {
-            if long.is_empty() {
-                return;
-            }
-            let is_it = |arg: &&clap::Arg| arg.get_long().is_some_and(|name| name == long);
-            let arg = command.get_arguments().find(is_it);
-            value_follows = arg.is_some_and(|arg| takes_value(arg) && !arg.is_require_equals_set());
-        } else {
-            for (place, letter) in word.char_indices().skip(1) {
-                let (before, value) = word.split_at(place + letter.len_utf8());
-                match of_letter(letter).filter(|arg| takes_value(arg)) {
-                    Some(arg) if arg.is_require_equals_set() => {
-                        let is_glued = !value.is_empty() && !value.starts_with('=');
-                        parted = is_glued.then(|| format!("{before}={value}"));
-                        break;
+        let value_follows = match word.strip_prefix("--") {
+            Some("") => return,
+            Some(long) => takes_next_word(&command, long),
+            None => match short_value(&command, word) {
+                Some((option, before, value)) if option.is_require_equals_set() => {
+                    if !value.is_empty() && !value.starts_with('=') {
+                        words[at] = format!("{before}={value}").into();
                     }
-                    Some(_) => {
-                        value_follows = value.is_empty();
-                        break;
-                    }
-                    None => {}
+                    false
                 }
-            }
-        }
-        if let Some(parted) = parted {
-            words[at] = parted.into();
-        }
+                Some((_, _, value)) => value.is_empty(),
+                None => false,
+            },
+        };
         at += 1 + usize::from(value_follows);
     }
+}
+
+/// Whether the word after a long option is the option's value.
+fn takes_next_word(command: &clap::Command, long: &str) -> bool {
+    let option = command.get_arguments().find(|option| option.get_long() == Some(long));
+    option.is_some_and(|option| option.get_action().takes_values() && !option.is_require_equals_set())
+}
+
+/// Returns the option among short ones (`-ab`) that takes a value, the word up to its letter, and the rest.
+fn short_value<'c, 'w>(
+    command: &'c clap::Command,
+    word: &'w str,
+) -> Option<(&'c clap::Arg, &'w str, &'w str)> {
+    let takes_value = |letter: char| {
+        let option = command.get_arguments().find(|option| option.get_short() == Some(letter))?;
+        option.get_action().takes_values().then_some(option)
+    };
+    word.char_indices().skip(1).find_map(|(place, letter)| {
+        let (before, value) = word.split_at(place + letter.len_utf8());
+        Some((takes_value(letter)?, before, value))
+    })
 }
 
 /// What these words mean to a command.

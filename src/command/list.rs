@@ -14,7 +14,7 @@ use crate::counter::facts::Facts;
 use crate::counter::open::{OpenCache, TrialOpen};
 use crate::counter::refusal::Refusal;
 use crate::error::{Error, Exit, Result};
-use crate::event::listing::{self, Kind, Listed, Precise, Sources};
+use crate::event::listing::{self, Kind, Listed, MarkersByFile, Precise, Sources};
 use crate::event::vendor::{self, Vendor};
 use crate::event::{glob, parse};
 use crate::host::Host;
@@ -163,7 +163,7 @@ fn is_among(pmus: &[String], pmu: &str) -> bool {
 impl<'h> Wanted<'h> {
     fn new(typed: &List, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
-            sources: Sources::of(host).with_markers(&markers()),
+            sources: Sources::of(host).with_markers(markers),
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),
@@ -298,7 +298,7 @@ impl<'h> Wanted<'h> {
 }
 
 /// The markers of the files in the cache of build-ids, by file.
-fn markers() -> Vec<(String, Vec<String>)> {
+fn markers() -> MarkersByFile {
     let cached = BuildIdCache::usual().map(|cache| cache.markers()).unwrap_or_default();
     let is_here = |path: &Path| path.exists();
     cached

@@ -1,14 +1,18 @@
-//! Answers to options that stand in place of a command: the lists that perf gives to shells and scripts.
+//! Options that replace a command and print a list for shells and scripts, as perf's do.
 //!
-//! Receives the first word of the command line; prints to stdout. What the lists hold comes from the parser.
+//! Receives the first word of the command line; prints to stdout. The parser supplies the lists' contents.
 
 use std::ffi::OsStr;
 use std::io::Write;
 
-use crate::error::{Error, Exit, say};
+use crate::error::{Error, Exit, Result};
 
-/// Prints the list that the word asks for, of these commands; `None` where it is another word.
-pub(super) fn answer(word: &OsStr, commands: &[&str], parser: &dyn Fn() -> clap::Command) -> Option<Exit> {
+/// Prints the list that the word asks for; `None` if the word is no such option.
+pub(super) fn answer(
+    word: &OsStr,
+    commands: &[&str],
+    parser: &dyn Fn() -> clap::Command,
+) -> Option<Result<Exit>> {
     let text = match word.to_str()? {
         // `stat-record` is typed as two words.
         "--list-cmds" => {
@@ -23,19 +27,10 @@ pub(super) fn answer(word: &OsStr, commands: &[&str], parser: &dyn Fn() -> clap:
         // pmc's commands are in its one file.
         "--exec-path" => match std::env::current_exe() {
             Ok(file) => file.parent()?.display().to_string(),
-            Err(error) => {
-                say::error(&Error::io("finding pmc itself", error));
-                return Some(Exit::Failure);
-            }
+            Err(error) => return Some(Err(Error::io("finding pmc itself", error))),
         },
         _ => return None,
     };
-    match writeln!(std::io::stdout(), "{text}") {
-        Ok(()) => Some(Exit::Done),
-        Err(error) => {
-            let error = Error::output("the list", error);
-            say::error(&error);
-            Some(error.exit_status())
-        }
-    }
+    let printed = writeln!(std::io::stdout(), "{text}");
+    Some(printed.map(|()| Exit::Done).map_err(|error| Error::output("the list", error)))
 }

@@ -102,8 +102,8 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
     }
-    if let Some(exit) = words.get(1).and_then(|word| listings::answer(word, Command::NAMES, &parser)) {
-        return exit;
+    if let Some(answered) = words.get(1).and_then(|word| listings::answer(word, Command::NAMES, &parser)) {
+        return ended(answered);
     }
     let brief = brief_help(&words);
     let (mut cli, matches) = match parse(words) {
@@ -118,13 +118,15 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
     let ran = answer_perf_options(&matches)
         .and_then(|()| heed(&mut cli, &matches))
         .and_then(|settings| run(cli, &settings, columns));
-    match ran {
-        Ok(exit) => exit,
-        Err(error) => {
-            say::error(&error);
-            error.exit_status()
-        }
-    }
+    ended(ran)
+}
+
+/// Prints the error, if there is one. Returns the exit status.
+fn ended(ran: Result<Exit>) -> Exit {
+    ran.unwrap_or_else(|error| {
+        say::error(&error);
+        error.exit_status()
+    })
 }
 
 /// The help of `-h`, where a command is asked for it: the options that most people use.
@@ -148,14 +150,10 @@ fn show(answer: &clap::Error) -> Exit {
     );
     if !answer.use_stderr() || wants_command {
         let printed = answer.print().and_then(|()| std::io::stdout().flush());
-        return match printed.map_err(|error| Error::output("the help", error)) {
-            _ if answer.use_stderr() => Exit::Usage,
-            Ok(()) => Exit::Done,
-            Err(error) => {
-                say::error(&error);
-                error.exit_status()
-            }
-        };
+        if answer.use_stderr() {
+            return Exit::Usage;
+        }
+        return ended(printed.map(|()| Exit::Done).map_err(|error| Error::output("the help", error)));
     }
     say::error(&usage::error(answer, [PERF_ONLY, FREEBSD_ONLY], has_option::<Record>));
     Exit::Usage
@@ -211,7 +209,7 @@ fn parser() -> clap::Command {
     perf_options::add(Cli::command())
 }
 
-/// Where the command stands.
+/// Returns the index of the command's name: the first word that is neither an option nor an option's value.
 fn first_word(words: &[OsString]) -> Option<usize> {
     const TAKE_A_WORD: [&str; 4] = ["--buildid-dir", "--debug", "--debug-file", "--debugfs-dir"];
     let is_value = |at: usize| TAKE_A_WORD.iter().any(|option| words[at - 1] == *option);

@@ -169,26 +169,22 @@ pub struct Sources<'h> {
     pub vendor: Vendor,
     /// Its PMUs by the names they may be asked for: each, and the common name of instances.
     pub pmus: BTreeSet<String>,
-    markers: Vec<Listed>,
+    find_markers: fn() -> MarkersByFile,
 }
+
+/// Markers as `PROVIDER:NAME`, by the path of their file.
+pub type MarkersByFile = Vec<(String, Vec<String>)>;
 
 impl<'h> Sources<'h> {
     /// Those of this machine.
     pub fn of(host: &'h Host) -> Self {
-        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), markers: Vec::new() }
+        Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), find_markers: Vec::new }
     }
 
-    /// With markers by file: `PROVIDER:NAME`.
+    /// Adds markers, which are looked for when their kind is asked for.
     #[must_use]
-    pub fn with_markers(self, of_files: &[(String, Vec<String>)]) -> Self {
-        let listed = |(path, names): &(String, Vec<String>)| {
-            let one = |name: &String| Listed {
-                means: Some(format!("sdt:{path}:{name}")),
-                ..Listed::new(Kind::Marker, format!("sdt_{name}"), format!("marker of {path}"))
-            };
-            names.iter().map(one).collect::<Vec<_>>()
-        };
-        Self { markers: of_files.iter().flat_map(listed).collect(), ..self }
+    pub fn with_markers(self, find_markers: fn() -> MarkersByFile) -> Self {
+        Self { find_markers, ..self }
     }
 
     /// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
@@ -216,7 +212,7 @@ impl<'h> Sources<'h> {
             Kind::Probe => {
                 Box::new(PROBES.iter().map(|(form, text)| Listed::form(Kind::Probe, *form, *text)))
             }
-            Kind::Marker => Box::new(self.markers.iter().cloned()),
+            Kind::Marker => Box::new((self.find_markers)().into_iter().flat_map(markers_of)),
             Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
                 means: Some(means.to_owned()),
                 ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
@@ -349,6 +345,14 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
     // Whoever names a CPU asks for its events, countable here or not.
     let is_listed = |pmu: &str| here.contains(pmu) || vendor.is_of_named_cpu();
     vendor.events().filter(|event| is_listed(event.pmu)).map(listed).collect()
+}
+
+/// The markers of a file.
+fn markers_of((path, names): (String, Vec<String>)) -> impl Iterator<Item = Listed> {
+    names.into_iter().map(move |name| Listed {
+        means: Some(format!("sdt:{path}:{name}")),
+        ..Listed::new(Kind::Marker, format!("sdt_{name}"), format!("marker of {path}"))
+    })
 }
 
 /// What holders keep open for this user.

@@ -16,11 +16,16 @@ use crate::sys::mount;
 /// Where tracefs is mounted: its own place, or below debugfs as before Linux 4.1.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
 
-/// The folder that was found on the running machine.
-static FOUND: OnceLock<PathBuf> = OnceLock::new();
+/// The running machine's tracefs, once it was found.
+static FOUND: OnceLock<Tracefs> = OnceLock::new();
 
-/// A tracefs that only this process sees, mounted when it is first needed; `None` where the kernel refuses.
-static PRIVATE: OnceLock<Option<OwnedFd>> = OnceLock::new();
+/// A mounted tracefs.
+struct Tracefs {
+    /// The folder that holds a folder for each subsystem.
+    events: PathBuf,
+    /// Keeps a mount alive that only this process sees.
+    _mount: Option<OwnedFd>,
+}
 
 /// Why a tracepoint could not be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,21 +49,21 @@ impl Host {
     /// [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
     pub fn tracefs(&self) -> Result<PathBuf, TracepointError> {
         if !self.is_live() {
-            return self.find_tracefs();
+            return Ok(self.find_tracefs()?.events);
         }
         if let Some(found) = FOUND.get() {
-            return Ok(found.clone());
+            return Ok(found.events.clone());
         }
         let found = self.find_tracefs()?;
-        Ok(FOUND.get_or_init(|| found).clone())
+        Ok(FOUND.get_or_init(|| found).events.clone())
     }
 
-    fn find_tracefs(&self) -> Result<PathBuf, TracepointError> {
+    fn find_tracefs(&self) -> Result<Tracefs, TracepointError> {
         let mut denied = None;
         for mount in MOUNTS {
             let path = self.path(mount);
             match std::fs::metadata(&path) {
-                Ok(_) => return Ok(path),
+                Ok(_) => return Ok(Tracefs { events: path, _mount: None }),
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => denied = Some(mount),
                 Err(_) => {}
             }
@@ -69,14 +74,11 @@ impl Host {
         self.private_tracefs().ok_or(TracepointError::NotMounted)
     }
 
-    /// The same folder in a tracefs of this process's own. `None` for a saved machine.
-    fn private_tracefs(&self) -> Option<PathBuf> {
-        if !self.is_live() {
-            return None;
-        }
-        let root = PRIVATE.get_or_init(|| mount::detached("tracefs").ok()).as_ref()?;
+    /// Mounts a tracefs for this process only. `None` for a saved machine, and where the kernel refuses.
+    fn private_tracefs(&self) -> Option<Tracefs> {
+        let root = self.is_live().then(|| mount::detached("tracefs").ok())??;
         let events = PathBuf::from(format!("/proc/self/fd/{}/events", root.as_raw_fd()));
-        events.is_dir().then_some(events)
+        events.is_dir().then_some(Tracefs { events, _mount: Some(root) })
     }
 
     /// The number by which the kernel knows a tracepoint. Reads one file.

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use self::jit::JitCodes;
 use super::unwinding::RecordingUnwinder;
 use super::{ProgressSink, is_from_here, symbols_of};
-use crate::error::{Error, Result, Warning, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::perfdata::feature::{BuildIdEntry, BuildIds, EventDesc};
 use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Feature, Features, Form, Note, Options, Reader, RecordTally, RecordedEvent, Writer};
@@ -64,26 +64,11 @@ pub struct InjectRequest {
     pub symbols: symbol::Options,
 }
 
-/// What came of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Injected {
-    /// Records of the new recording.
-    pub records: u64,
-    /// Samples among them.
-    pub samples: u64,
-    /// Pieces of generated code that have files now.
-    pub codes: u64,
-    /// Bytes that were written.
-    pub bytes: u64,
-    /// Damage hides samples of the old recording: they are missing.
-    pub is_incomplete: bool,
-}
-
-/// Writes a recording anew.
+/// Writes a recording anew, and warns about the old one. Returns the exit status.
 ///
 /// # Errors
 /// When it cannot be read or carried over, or the new one not be written: then there is none.
-pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Injected> {
+pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
     refuse(&reader, &request.output)?;
     let session = Session::open(reader)?;
     let has_traces = session.notes().iter().any(|note| matches!(note, Note::Aux { .. }));
@@ -128,7 +113,6 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let mut output = Output {
         writer: Writer::create(&request.output, &events, at_the_start, options)?,
         bytes: Vec::with_capacity(PIECE + (64 << 10)),
-        done: Injected { codes: codes.count(), ..Injected::default() },
     };
     let known = features.build_ids.iter().flat_map(|list| &list.0);
     // A stream has no section for those that were known.
@@ -138,7 +122,6 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     };
     for row in first {
         row.write_record(kind::HEADER_BUILD_ID, &mut output.bytes);
-        output.done.records += 1;
     }
     let mut editor = Editor { session: &session, form, lost, mappings, codes, record: Vec::new() };
     let wants = |_: &Sample<'_>, _| true;
@@ -159,15 +142,14 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     output.push_all(&editor.record)?;
     drop(editor);
     output.flush()?;
-    let Output { writer, done, .. } = output;
     // A stream has had its build-ids; a file has a section for them.
     let rest = if form == Form::Pipe { &nothing } else { &features };
-    let bytes = writer.finish(rest)?;
-    super::quality::warn(&session);
+    output.writer.finish(rest)?;
+    let exit = super::quality::warn(&session);
     if let Some(unwinder) = &unwinder {
         warn_of_ends(&unwinder.ends());
     }
-    Ok(Injected { bytes, is_incomplete: session.notes().iter().any(Note::loses_samples), ..done })
+    Ok(exit)
 }
 
 /// What cannot be carried over.
@@ -328,14 +310,11 @@ impl Editor<'_> {
 struct Output {
     writer: Writer,
     bytes: Vec<u8>,
-    done: Injected,
 }
 
 impl Output {
     fn push(&mut self, record: &[u8]) -> Result<()> {
         self.bytes.extend_from_slice(record);
-        self.done.records += 1;
-        self.done.samples += u64::from(RawRecord::first(record).is_some_and(|raw| raw.kind == kind::SAMPLE));
         if self.bytes.len() >= PIECE { self.flush() } else { Ok(()) }
     }
 

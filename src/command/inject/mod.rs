@@ -19,6 +19,5 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or a pipe: pmc inject … | pmc report"));
     }
-    let injected = inject::inject(Reader::open(&plan.input)?, &plan.request, &Bars)?;
-    Ok(if injected.is_incomplete { Exit::Failure } else { Exit::Done })
+    inject::inject(Reader::open(&plan.input)?, &plan.request, &Bars)
 }

@@ -135,15 +135,13 @@ impl<'a> Chains<'a> {
             rest = rest.saturating_sub(self.cost(&node.total));
             left = left.without(&node.total);
             let ends = at + 1 == list.len() && !(is_fractal && rest > 0);
-            let drawn: String = rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect();
-            writeln!(out, "{margin}{drawn}")?;
+            writeln!(out, "{margin}{}", drawn(rails))?;
             rails[level] = !ends;
-            let drawn: String = rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect();
-            let before = &drawn[..drawn.len() - RAILS[0].len() + 1];
+            let drawn = drawn(rails);
             let amount = self.amount(&node.total, self.cost(&node.total), all);
             for (at, name) in self.names(node).iter().enumerate() {
                 match at {
-                    0 => writeln!(out, "{margin}{before}--{amount}--{name}")?,
+                    0 => writeln!(out, "{margin}{}--{amount}--{name}", joint(&drawn))?,
                     _ => writeln!(out, "{margin}{drawn}{name}")?,
                 }
             }
@@ -157,9 +155,8 @@ impl<'a> Chains<'a> {
         let has_rest = rest > 0 && rest != all && (self.layout.unit != Unit::Count || left.samples > 0);
         if is_fractal && has_rest {
             rails[level] = false;
-            let drawn: String = rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect();
-            let before = &drawn[..drawn.len() - RAILS[0].len() + 1];
-            writeln!(out, "{margin}{before}--{}--[...]", self.amount(&left, rest, all))?;
+            let amount = self.amount(&left, rest, all);
+            writeln!(out, "{margin}{}--{amount}--[...]", joint(&drawn(rails)))?;
         }
         Ok(())
     }
@@ -195,6 +192,16 @@ impl<'a> Chains<'a> {
         }
         Ok(())
     }
+}
+
+/// The rails of all levels.
+fn drawn(rails: &[bool]) -> String {
+    rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect()
+}
+
+/// Drawn rails up to the column of the last one, where a branch leaves it.
+fn joint(drawn: &str) -> &str {
+    &drawn[..drawn.len() - RAILS[0].len() + 1]
 }
 
 /// Where branches begin.
