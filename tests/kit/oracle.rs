@@ -1,8 +1,8 @@
 //! Other tools' opinions: perf's, objdump's, PCP's. All tests ask them here.
 //!
 //! An oracle may fall: perf 6.1 aborts while it collects build-ids (build-id.c) as long as a process holds events with build-ids,
-//! which the tests' own recordings do for some seconds. A fall, which is death by a signal of its own making, is no answer: it is said and the oracle asked again, a few
-//! times. An answer, right or wrong, is never asked for twice.
+//! which the tests' own recordings do for some seconds. A fall (death by a signal that the oracle itself raised) is no answer: the
+//! test says so and asks again, a few times. An answer, right or wrong, is never asked for twice.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
 use std::ffi::OsStr;
@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use pmc::abi::record_header::misc;
 use pmc::host::Host;
 use pmc::host::holders::{Holder, Holders};
 use pmc::perfdata::Reader;
-use pmc::record::{FileId, Mmap2, Record};
+use pmc::record::kind;
 
 /// Says which process keeps perf 6.1 from working, if one outside this run of the tests does.
 ///
@@ -31,15 +32,11 @@ pub fn disturber() -> Option<String> {
     // -B keeps it from looking at the build-ids.
     perf.args(["record", "-q", "-B", "-N", "-e", "dummy:u", "-o"]).arg(&file).args(["--", "true"]);
     perf.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
-    let mut has_build_ids = false;
-    Reader::open(&file)
-        .ok()?
-        .scan(|raw| {
-            let record = raw.parse();
-            has_build_ids |= matches!(record, Some(Record::Mmap2(Mmap2 { file: FileId::BuildId(_), .. })));
-        })
-        .ok()?;
-    has_build_ids.then(|| format!("perf aborts while {foreign} holds events with build-ids (a kernel fault)"))
+    let mut is_marked = false;
+    // The mark alone counts: pmc reads such a record as what it is, so its fields show nothing.
+    let reader = Reader::open(&file).ok()?;
+    reader.scan(|raw| is_marked |= raw.kind == kind::MMAP2 && raw.misc & misc::MMAP_BUILD_ID != 0).ok()?;
+    is_marked.then(|| format!("perf aborts while {foreign} holds events with build-ids (a kernel fault)"))
 }
 
 /// The processes that have events open and do not belong to this run of the tests; `None` if there are none.
