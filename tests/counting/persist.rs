@@ -511,6 +511,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     });
     let added = user(&theirs, &["persist", "add", "faults", "-e", "page-faults", "-p", &pid, "--pages", "1"]);
     added.expect(0).says(&["user mode only", "faults is held"]);
+    user(&theirs, &["persist", "list"]).expect(0).prints(&["page-faults (user mode only)", "overwrite"]);
     let before = theirs.count("faults");
     task.stdin.as_mut().expect("a pipe").write_all(b"\n\n\n").expect("it reads");
     kit::wait_for("faults", || theirs.count("faults") > before + 100);

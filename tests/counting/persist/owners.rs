@@ -92,6 +92,12 @@ fn each_event_of_a_recording_has_its_own_count() {
     run.let_go();
     ended(reader).expect(0);
     assert_eq!(run.lines(&second, EXEC), 5);
+    // What its process left is kept, and the list says that there will be no more.
+    let pid = worker.pid();
+    drop(worker);
+    kit::wait_for("the end", || run.directory().entry("both").is_some_and(|entry| entry.ended.is_some()));
+    run.pmc(&["persist", "list"]).expect(0).prints(&[&format!("pid {pid} (ended)")]);
+    assert_eq!(run.count("both"), 10 + 10 + 1, "execs, exits, its own exit");
 }
 
 /// The counters of `pmc stat` go to the holder as well, and count on from where it stops.
