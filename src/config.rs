@@ -151,8 +151,8 @@ impl Config {
         let Some(setting) = self.settings.iter().find(|setting| setting.key == key) else { return Ok(None) };
         parse(&setting.value).map(Some).ok_or_else(|| {
             Error::usage(format!("{key}={}: expected {expected}", setting.value))
-                .why(format!("so it stands in {}", setting.file.display()))
-                .try_this(format!("pmc config {key}=VALUE, or PERF_CONFIG=/dev/null for no settings at all"))
+                .why(format!("it is set in {}", setting.file.display()))
+                .try_this(format!("pmc config {key}=VALUE, or PERF_CONFIG=/dev/null to ignore all settings"))
         })
     }
 }
@@ -171,14 +171,14 @@ pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
     };
     // Only what was read is written again.
     let refused = |why: &str| {
-        Err(Error::new(format!("{} is left as it is", file.display()))
+        Err(Error::new(format!("{} was not changed", file.display()))
             .why(why)
             .try_this(format!("set {key} with an editor")))
     };
     if text.len() as u64 == MOST {
-        return refused("it is too long for a file of settings (1 MiB or more)");
+        return refused("it is too large for a configuration file (1 MiB or more)");
     }
-    let Ok(text) = String::from_utf8(text) else { return refused("it holds bytes that are not UTF-8") };
+    let Ok(text) = String::from_utf8(text) else { return refused("it contains bytes that are not UTF-8") };
     let mode = fs::metadata(&file).map_or(0o600, |meta| meta.mode() & 0o777);
     let new = Replacement::new(&file);
     let written = new.create(mode);
@@ -384,7 +384,7 @@ mod tests {
         for text in [b"[a]\n\tb = \xe9\n".to_vec(), vec![b'#'; MOST as usize + 5]] {
             fs::write(&file, &text).unwrap();
             let error = set(&file, "a.c", "1").unwrap_err().to_string();
-            assert!(error.contains("left as it is"), "{error}");
+            assert!(error.contains("was not changed"), "{error}");
             assert_eq!(fs::read(&file).unwrap(), text);
         }
     }

@@ -222,11 +222,11 @@ pub fn check_rounds(session: &Session) -> Result<()> {
     let path = session.reader.path().display();
     if !holds_counts(session) {
         return Err(Error::new(format!("{path} has no counts"))
-            .why("it is no recording of stat record")
+            .why("it was not made by stat record")
             .try_this(format!("pmc report -i {path}")));
     }
-    Err(Error::new(format!("{path} holds no count yet"))
-        .why("its recorder was ended before the first counts were read: at the end, or with -I")
+    Err(Error::new(format!("{path} has no counts yet"))
+        .why("its recorder was killed before it read the first counts")
         .try_this("pmc stat record -I 1000, which reads them every second"))
 }
 

@@ -87,7 +87,7 @@ impl DiffSides {
     /// Compares them with the base.
     ///
     /// # Errors
-    /// When no event of the base is in another recording.
+    /// When the recordings have no event in common.
     pub fn compare(self, request: &DiffRequest) -> Result<Comparison> {
         compare(self.all, request, self.texts)
     }
@@ -104,7 +104,7 @@ fn read(
     let by_stream = request.streams.is_some();
     if by_stream && !session.reader.layouts().have(sample_type::CALLCHAIN | sample_type::BRANCH_STACK) {
         return Err(Error::new(format!("{} has no call chains", path.display()))
-            .why("streams are whole call chains, or branches that led to a sample")
+            .why("--stream compares call chains")
             .try_this("record both with -g"));
     }
     let asked = AnalysisRequest {
@@ -180,7 +180,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         };
         let all: Vec<String> =
             sides.iter().map(|side| format!("{}: {}", clean(&side.file.path), list(side))).collect();
-        return Err(Error::new("no event of the base is in another recording")
+        return Err(Error::new("the recordings have no event in common")
             .detail(all.join("\n"))
             .why("events are matched by name")
             .try_this("record both with the same -e"));

@@ -111,7 +111,7 @@ impl AnalysisRequest {
         match self.measure {
             Measure::Branches if !has_branches => {
                 return Err(Error::new("the recording has no branches")
-                    .try_this("pmc record -b, which needs a CPU that keeps them"));
+                    .try_this("pmc record -b, which requires a CPU with branch records"));
             }
             Measure::BranchesIfRecorded if has_branches && !events.iter().any(are_chains) => {
                 self.measure = Measure::Branches;
@@ -126,8 +126,8 @@ impl AnalysisRequest {
         });
         self.latency = match self.latency {
             Latency::Wanted if !has_switches => {
-                return Err(Error::new("the recording does not say when threads ran")
-                    .why("latency and parallelism are found out from records of context switches")
+                return Err(Error::new("the recording has no context switches")
+                    .why("latency and parallelism are computed from context switches")
                     .try_this("pmc record --latency"));
             }
             Latency::IfRecorded if has_switches && self.measure == Measure::Period => Latency::Wanted,
@@ -372,7 +372,7 @@ impl Pattern {
     /// When the text is none.
     pub fn new(text: &str) -> Result<Self> {
         let bad = |error: regex_lite::Error| {
-            Error::usage(format!("{text:?} is no regular expression")).why(error.to_string())
+            Error::usage(format!("invalid regular expression {text:?}")).why(error.to_string())
         };
         regex_lite::Regex::new(text).map(Self).map_err(bad)
     }
@@ -447,7 +447,7 @@ impl SampleSelection {
         let missing = |need: &&FilterNeed| need.1 && !reader.layouts().have(need.2);
         let Some((option, _, _, what, remedy)) = needs.iter().find(missing) else { return Ok(()) };
         Err(Error::new(format!("{option} matches no sample: the recording has no {what}"))
-            .try_this(format!("leave out {option}"))
+            .try_this(format!("omit {option}"))
             .try_this(*remedy))
     }
 }
@@ -465,7 +465,7 @@ fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
 /// The CPUs of a socket, of those that were asked for.
 fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Result<FxHashSet<u32>> {
     let Some(topology) = &reader.features().cpu_topology else {
-        return Err(Error::new("the recording does not say which CPUs a socket has").try_this("-C with CPUs"));
+        return Err(Error::new("the recording has no CPU topology").try_this("use -C with a list of CPUs"));
     };
     let all = topology.cpus.iter().enumerate().filter(|(_, (_, of))| *of == socket);
     let numbers = all.map(|(cpu, _)| cpu as u32);
@@ -482,15 +482,15 @@ pub enum TimeSpan {
 }
 
 impl TimeSpan {
-    /// Reads two times in seconds, or with a unit, of which either may be missing (`1.5,`, `5s,`), or two
+    /// Reads two use times in seconds, or with a unit, of which either may be missing (`1.5,`, `5s,`), or two
     /// percentages (`10%-20%`).
     ///
     /// # Errors
     /// When the text is neither.
     pub fn parse(text: &str) -> Result<Self> {
         let bad = || {
-            Error::usage(format!("{text:?} is no span of time"))
-                .try_this("FROM,TO in seconds, either may be missing; or 10%-20%")
+            Error::usage(format!("invalid time range {text:?}"))
+                .try_this("FROM,TO in seconds (either may be omitted), or 10%-20%")
         };
         if let Some((from, to)) = text.split_once('-').filter(|_| text.contains('%')) {
             let part = |word: &str| word.trim().trim_end_matches('%').parse::<f64>().map_err(|_| bad());
@@ -511,8 +511,8 @@ impl TimeSpan {
             Self::Percent(from, to) => (from, to),
         };
         let Some(span) = &reader.features().sample_time else {
-            return Err(Error::new("the recording does not say when its first and last samples were taken")
-                .try_this("times in seconds"));
+            return Err(Error::new("the times of the first and last sample were not recorded")
+                .try_this("use times in seconds"));
         };
         let length = span.last.saturating_sub(span.first) as f64;
         let at = |percent: f64| span.first.saturating_add((length * percent / 100.0) as u64);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Pack up the files that a recording's names come from, to be analysed on another machine.
+/// Pack the files that a recording needs for symbols, to analyse it on another machine.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -13,19 +13,19 @@ Examples:
   pmc archive --unpack perf.all-….tar.bz2 the recording here, its files into the cache by build-id
 tar and bzip2 do the packing.")]
 pub struct Archive {
-    /// The recording [default: perf.data]; with --unpack the archive [default: the only perf*.tar.bz2 here]
+    /// Recording [default: perf.data]; with --unpack, the archive [default: the only perf*.tar.bz2 here]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Pack up the recording, too
+    /// Include the recording in the archive
     #[arg(long)]
     pub all: bool,
 
-    /// Unpack into the cache by build-id
+    /// Unpack into the build-id cache
     #[arg(long, conflicts_with = "all")]
     pub unpack: bool,
 
-    /// Leave out the build-ids that stand in this file, one a line
+    /// Exclude the build-ids listed in this file, one per line
     #[arg(long, value_name = "FILE", conflicts_with = "unpack")]
     pub exclude_buildids: Option<PathBuf>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Keep the files of recordings by build-id, list and remove what is kept.
+/// Manage the build-id cache: add, list and remove the files that recordings need.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,15 +14,15 @@ Examples:
   pmc buildid-cache -p ./program          remove all that was ever kept of this path
 The cache is perf's: --buildid-dir DIR before the command, $PERF_BUILDID_DIR, buildid.dir of perf's settings, or ~/.debug.")]
 pub struct BuildidCache {
-    /// Keep these files
+    /// Add these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
     pub add: Vec<PathBuf>,
 
-    /// Remove what has the build-ids of these files
+    /// Remove the entries with the build-ids of these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
     pub remove: Vec<PathBuf>,
 
-    /// Remove all that was kept under these paths, older builds too
+    /// Remove all builds cached under these paths
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
     pub purge: Vec<PathBuf>,
 
@@ -30,27 +30,27 @@ pub struct BuildidCache {
     #[arg(short = 'P', long)]
     pub purge_all: bool,
 
-    /// Keep these files anew
+    /// Update the entries of these files
     #[arg(short, long, value_name = "FILE,…", value_delimiter = ',')]
     pub update: Vec<PathBuf>,
 
-    /// List the build-ids of a recording that are not kept
+    /// List the build-ids of this recording that are not in the cache
     #[arg(short = 'M', long, value_name = "RECORDING")]
     pub missing: Option<PathBuf>,
 
-    /// List what is kept
+    /// List the cache
     #[arg(short, long)]
     pub list: bool,
 
-    /// With -a and -u: the files as this process sees them, in its mount namespace
+    /// With -a and -u: look up the files in the mount namespace of this process
     #[arg(long, value_name = "PID")]
     pub target_ns: Option<u32>,
 
-    /// With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too
+    /// With -a and -u: also fetch debug information from DEBUGINFOD_URLS and cache it
     #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
     pub debuginfod: Option<Option<String>>,
 
-    /// Say what is done with each file
+    /// Print what happens to each file
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }

@@ -7,8 +7,8 @@ use clap::Args;
 /// List the build-ids of the files in a recording.
 #[derive(Debug, Args)]
 pub struct BuildidList {
-    /// The recording, or a program or library (also as -i); `-` is standard input [default: what comes on it,
-    /// else perf.data]
+    /// Recording, program or library (also -i); `-` is stdin [default: stdin if it is a pipe or file, else
+    /// perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 
@@ -16,15 +16,15 @@ pub struct BuildidList {
     #[arg(short, long, value_name = "FILE", hide = true)]
     pub input: Option<PathBuf>,
 
-    /// Only files that samples lie in
+    /// List only files with samples
     #[arg(short = 'H', long)]
     pub with_hits: bool,
 
-    /// The running kernel's build-id
+    /// Print the running kernel's build-id
     #[arg(short, long, conflicts_with_all = ["file", "input", "with_hits"])]
     pub kernel: bool,
 
-    /// The running kernel and its modules, with their build-ids and where they lie
+    /// List the running kernel and its modules with build-ids and addresses
     #[arg(short = 'm', long, conflicts_with_all = ["file", "input", "with_hits", "kernel"])]
     pub kernel_maps: bool,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Show and change perf's settings, as far as pmc heeds them: for perf, too.
+/// Show and change the settings in perf's configuration files that pmc uses.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -11,19 +11,19 @@ Examples:
   pmc config report.children=false        for this user, in ~/.perfconfig
 The files are perf's: $PERF_CONFIG alone, or /etc/perfconfig and ~/.perfconfig. Keys that pmc heeds: docs/report.md.")]
 pub struct Config {
-    /// Keys to show, or to set
+    /// Keys to show (KEY) or set (KEY=VALUE)
     #[arg(value_name = "KEY[=VALUE]")]
     pub keys: Vec<String>,
 
-    /// Show everything that is set
+    /// Show all settings
     #[arg(short, long, conflicts_with = "keys")]
     pub list: bool,
 
-    /// Only /etc/perfconfig
+    /// Use only /etc/perfconfig
     #[arg(long, conflicts_with = "user")]
     pub system: bool,
 
-    /// Only ~/.perfconfig
+    /// Use only ~/.perfconfig
     #[arg(long)]
     pub user: bool,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Turn a recording into another format.
+/// Convert a recording to another format.
 #[derive(Debug, Args)]
 pub struct Data {
     /// What to do.
@@ -15,11 +15,11 @@ pub struct Data {
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Write the samples in another format
+    /// Convert the samples to another format
     Convert(Convert),
 }
 
-/// Write the samples of a recording in another format.
+/// Convert the samples of a recording to another format.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,35 +27,35 @@ Examples:
   pmc data convert --to-json - | jq '.samples[0]'
 pmc script --json prints an object a line, with everything that was recorded.")]
 pub struct Convert {
-    /// The recording; `-` is standard input [default: what comes on it, else perf.data]
+    /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// Write one JSON document; `-` is standard output
+    /// Write one JSON document; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub to_json: Option<PathBuf>,
 
-    /// Refused: pmc writes no CTF
+    /// Not supported: pmc does not write CTF
     #[arg(long, value_name = "FOLDER")]
     pub to_ctf: Option<PathBuf>,
 
-    /// Times of day, in nanoseconds since 1970 (recordings made with -k)
+    /// Write wall-clock times, in nanoseconds since 1970 (recordings made with -k)
     #[arg(long)]
     pub tod: bool,
 
-    /// Only samples from FROM to TO, in seconds, or percentages of the recording
+    /// Include only samples from FROM to TO, in seconds or percent of the recording
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub time: Option<String>,
 
-    /// Refused: the document has room for samples alone
+    /// Not supported: the document holds samples only
     #[arg(long)]
     pub all: bool,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub force: bool,
 
-    /// Changes nothing: what is wrong with a recording is always said
+    /// No effect: damage in a recording is always reported
     #[arg(short, long)]
     pub verbose: bool,
 }

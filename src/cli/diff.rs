@@ -6,8 +6,7 @@ use clap::Args;
 
 use super::symbol_files::SymbolFiles;
 
-/// Compare recordings: each function's share in both, the difference, and whether it is more than sampling
-/// noise.
+/// Compare recordings: each function's share in both, the difference, and whether it exceeds sampling noise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,29 +18,28 @@ Examples:
   pmc diff -c ratio -p a.data b.data      by how much the cost itself grew
 What counts as noise, and the fields of --json: docs/diff.md.")]
 pub struct Diff {
-    /// The recordings, the base first [default: perf.data.old perf.data]
+    /// Recordings to compare, the baseline first [default: perf.data.old perf.data]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc
-    /// report
+    /// Sort keys: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
-    /// What is computed: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text where all
-    /// recordings have it, else delta-abs]
+    /// Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings
+    /// have it, else delta-abs]
     #[arg(short, long, value_name = "HOW")]
     pub compute: Option<String>,
 
-    /// Sort by the base (0) or by the change of the first, second … recording after it
+    /// Sort by the baseline (0) or by the change in the first, second … recording after it
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub order: usize,
 
-    /// Only what the base has
+    /// Show only rows that the baseline has
     #[arg(short, long)]
     pub baseline_only: bool,
 
-    /// Show the sums of periods
+    /// Show the sum of periods
     #[arg(short, long)]
     pub period: bool,
 
@@ -53,48 +51,48 @@ pub struct Diff {
     #[arg(long)]
     pub tree: bool,
 
-    /// Compare the hottest call chains, frame by frame by function and source line (-s says by what else)
+    /// Compare the hottest call chains frame by frame, by function and source line (or by -s)
     #[arg(long, conflicts_with = "tree")]
     pub stream: bool,
 
-    /// Leave out rows below this percentage in all recordings
+    /// Hide rows below this percentage in all recordings
     #[arg(long, value_name = "PERCENT")]
     pub percent_limit: Option<f64>,
 
-    /// Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, how many
-    /// of the hottest call chains of each recording [default: 10]
+    /// Maximum rows of text; 0 shows all [default: 20; all with -t, --csv and --json]; with --stream, call
+    /// chains per recording [default: 10]
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub max_rows: Option<usize>,
 
-    /// Percentages of all samples (absolute) or of those that the filters left (relative)
+    /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub percentage: String,
 
-    /// Only threads with these names
+    /// Include only threads with these names
     #[arg(short = 'C', long, value_name = "NAME,…", value_delimiter = ',')]
     pub comms: Vec<String>,
 
-    /// Only these programs and libraries
+    /// Include only these programs and libraries
     #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
     pub dsos: Vec<String>,
 
-    /// Only these functions
+    /// Include only these functions
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
     pub symbols: Vec<String>,
 
-    /// Only these processes
+    /// Include only these processes
     #[arg(long, value_name = "PID,…", value_delimiter = ',')]
     pub pid: Vec<i32>,
 
-    /// Only these threads
+    /// Include only these threads
     #[arg(long, value_name = "TID,…", value_delimiter = ',')]
     pub tid: Vec<i32>,
 
-    /// Only samples of these CPUs, such as 0-3,8
+    /// Include only samples on these CPUs, such as 0-3,8
     #[arg(long, value_name = "CPUS")]
     pub cpu: Option<String>,
 
-    /// Only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock
+    /// Include only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock
     #[arg(long, value_name = "SPAN")]
     pub time: Option<String>,
 
@@ -110,7 +108,7 @@ pub struct Diff {
     #[arg(long, conflicts_with = "field_separator")]
     pub csv: bool,
 
-    /// Print fields with this between them
+    /// Separate fields with this string
     #[arg(short = 't', long, value_name = "SEP")]
     pub field_separator: Option<String>,
 
@@ -118,11 +116,11 @@ pub struct Diff {
     #[allow(missing_docs, reason = "explained there")]
     pub symbol_files: SymbolFiles,
 
-    /// Names as the compiler wrote them
+    /// Show mangled symbol names
     #[arg(long)]
     pub no_demangle: bool,
 
-    /// Do not say what is not an error
+    /// Print no messages except errors
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -7,7 +7,7 @@ use clap::Args;
 /// List the events of a recording.
 #[derive(Debug, Args)]
 pub struct Evlist {
-    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
+    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 
@@ -15,11 +15,11 @@ pub struct Evlist {
     #[arg(short, long, value_name = "FILE", hide = true)]
     pub input: Option<PathBuf>,
 
-    /// Show what the kernel was asked for: every field of each event's attr
+    /// Show every field of each event's perf_event_attr
     #[arg(short, long, group = "shown")]
     pub verbose: bool,
 
-    /// Show frequency or period
+    /// Show the sample frequency or period
     #[arg(short = 'F', long, group = "shown")]
     pub freq: bool,
 
@@ -27,7 +27,7 @@ pub struct Evlist {
     #[arg(short, long, group = "shown")]
     pub group: bool,
 
-    /// Show the fields of tracepoints
+    /// Show tracepoint fields
     #[arg(long, group = "shown")]
     pub trace_fields: bool,
 }

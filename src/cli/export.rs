@@ -8,7 +8,7 @@ use super::sample_filter::SampleFilter;
 use super::stack_options::StackOptions;
 use super::symbol_files::SymbolFiles;
 
-/// Write a recording in a form that other programs and people read.
+/// Export a recording for other tools: flame graphs, HTML, Firefox Profiler, pprof and more.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,8 +19,8 @@ Examples:
   pmc record -o - -g -- make | pmc export -o make.svg
 The formats: docs/export.md.")]
 pub struct Export {
-    /// Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon
-    /// (a folder, for gprof), json or csv
+    /// Format: html, svg, folded, firefox, speedscope, pprof, callgrind, gmon (a directory, for gprof), json
+    /// or csv [default: from the file name]
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
     pub format: Option<String>,
 
@@ -29,7 +29,7 @@ pub struct Export {
     pub source: ExportSource,
 }
 
-/// Draw a flame graph of a recording: pmc export, as SVG unless the file's name says otherwise.
+/// Draw a flame graph of a recording: pmc export with SVG as the default format.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,7 @@ pub struct Flamegraph {
 /// What is written, and where.
 #[derive(Debug, Clone, Args)]
 pub struct ExportSource {
-    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
+    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 
@@ -53,15 +53,15 @@ pub struct ExportSource {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// The file to write (gmon: the folder); its ending names the format; `-` is standard output
+    /// File to write (gmon: directory); its extension selects the format; `-` is stdout
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
 
-    /// Only this event [default: all where the format has room for them, else the first]
+    /// Export only this event [default: all if the format supports several, else the first]
     #[arg(short, long, value_name = "NAME")]
     pub event: Option<String>,
 
-    /// Show what is different from this recording (svg)
+    /// Show the difference from this recording (svg)
     #[arg(long, value_name = "FILE")]
     pub diff: Option<PathBuf>,
 
@@ -77,7 +77,7 @@ pub struct ExportSource {
     #[allow(missing_docs, reason = "explained there")]
     pub symbol_files: SymbolFiles,
 
-    /// Do not say what is not an error
+    /// Print no messages except errors
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -5,10 +5,10 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Error};
 
-/// Show the commands, or the options of one.
+/// List the commands, or show the options of one.
 #[derive(Debug, Args)]
 pub struct Help {
-    /// The command: `record`, `stat report`
+    /// Command, such as `record` or `stat report`
     #[arg(value_name = "COMMAND", value_parser = CommandName, hide_possible_values = true)]
     pub command: Vec<String>,
 }

@@ -4,27 +4,27 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Show what this machine can measure, who holds its counters, and what this user may do; or what a recording
-/// says of itself.
+/// Show what this machine can measure, which processes use its counters, and what this user may do; or
+/// describe a recording.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everything is tried, not looked up: counters are counted by opening events, and each
 verdict comes from the requests that the command would make. docs/info-and-list.md
 explains each line and the fields of --json.")]
 pub struct Info {
-    /// A recording: show its header, events, records and build-ids instead
+    /// Show the header, events, records and build-ids of this recording instead
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Only the recording's header, as perf report --header-only
+    /// Show only the recording's header, like perf report --header-only
     #[arg(long, requires = "file")]
     pub header: bool,
 
-    /// Only the counters: how many, of which class, how wide, how many are free, and who holds them
+    /// Show only the counters: number, class, width, how many are free, and the processes that use them
     #[arg(long, conflicts_with = "file")]
     pub counters: bool,
 
-    /// Print one JSON document (its `version` changes when a field changes its meaning)
+    /// Print one JSON document (its `version` changes if a field changes its meaning)
     #[arg(short = 'j', long)]
     pub json: bool,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Write a recording anew: with build-ids, with generated code as files, unwound, unpacked.
+/// Rewrite a recording: add build-ids, add JIT code as files, unwind stacks, decompress.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -13,43 +13,43 @@ Examples:
   pmc inject -j -i perf.data -o jitted.data             generated code becomes files that any perf reads
   pmc inject --convert-callchain -i big.data -o small.data   copies of stacks become call chains")]
 pub struct Inject {
-    /// The recording; `-` is standard input [default: what comes on it, else perf.data]
+    /// Recording to read; `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old
+    /// Output file; `-` is stdout. An existing file is renamed to FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// Put the build-ids of files that samples lie in into the stream
+    /// Insert the build-ids of files with samples
     #[arg(short, long)]
     pub build_ids: bool,
 
-    /// Put the build-ids of all mapped files into the stream
+    /// Insert the build-ids of all mapped files
     #[arg(long)]
     pub buildid_all: bool,
 
-    /// Leave out mappings of files without samples, and name the others' files by build-id
+    /// Drop mappings of files without samples, and identify the other files by build-id
     #[arg(short = 'B', long)]
     pub mmap2_buildids: bool,
 
-    /// Name the files of all mappings by build-id
+    /// Identify the files of all mappings by build-id
     #[arg(long)]
     pub mmap2_buildid_all: bool,
 
-    /// Build-ids of files at these paths; file://LIST has a pair a line
+    /// Build-ids of files at these paths; file://LIST holds one pair per line
     #[arg(long, value_name = "ID PATH,…")]
     pub known_build_ids: Option<String>,
 
-    /// Make files of the code in jitdumps, and map them where and when it was
+    /// Write the code in jitdumps to ELF files, and add mappings for them
     #[arg(short, long)]
     pub jit: bool,
 
-    /// Make call chains of copied stacks (record --call-graph dwarf), and leave out the copies
+    /// Replace stack copies (record --call-graph dwarf) with call chains
     #[arg(long)]
     pub convert_callchain: bool,
 
-    /// Look for the recorded files below this folder
+    /// Look up the recorded files below this directory
     #[arg(long, value_name = "FOLDER")]
     pub symfs: Option<PathBuf>,
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-/// Show where symbols of the running kernel lie.
+/// Show the addresses of symbols in the running kernel.
 #[derive(Debug, Args)]
 pub struct Kallsyms {
-    /// Names of functions and variables, of modules too
+    /// Names of functions and variables, including those of modules
     #[arg(value_name = "SYMBOL", value_delimiter = ',', required = true)]
     pub symbols: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// List the events that can be counted here, each tried.
+/// List the events that this machine can count; pmc tries each one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Words narrow the list. These name kinds: hw, cache, sw, tool, pmu, vendor, raw, breakpoint,
@@ -15,31 +15,31 @@ Any other word is looked for in names and descriptions, and a pattern must fit t
   pmc list vendor l3_miss      the events of the makers' manuals that have this in their names
   pmc list 'sched:*' --long    the scheduler's tracepoints with their fields")]
 pub struct List {
-    /// Kinds, words to look for, or patterns such as 'sched:*'
+    /// Kinds, search words, or patterns such as 'sched:*'
     #[arg(value_name = "WORD|GLOB")]
     pub words: Vec<String>,
 
-    /// Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics
+    /// Show attr fields, aliases, units, tracepoint fields and metric formulas
     #[arg(short = 'l', short_alias = 'v', long, aliases = ["long-desc", "details"])]
     pub long: bool,
 
-    /// Say what the events count (the default; --no-desc for names alone)
+    /// Show descriptions (default; --no-desc shows only names)
     #[arg(short = 'd', long, overrides_with = "no_desc")]
     pub desc: bool,
 
-    /// Do not say what the events count
+    /// Do not show descriptions
     #[arg(long, overrides_with = "desc")]
     pub no_desc: bool,
 
-    /// Only events of this PMU
+    /// List only events of this PMU
     #[arg(long, value_name = "PMU")]
     pub unit: Option<String>,
 
-    /// Events of manuals that their makers have given up for others, too
+    /// Include deprecated events
     #[arg(long)]
     pub deprecated: bool,
 
-    /// Keep events, metrics and texts of a copy of Intel's perfmon, Arm's data or the kernel's pmu-events
+    /// Import events and metrics from a copy of Intel's perfmon, Arm's data or the kernel's pmu-events
     #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "json", "long", "unit", "output", "raw_dump"])]
     pub import: Option<PathBuf>,
 
@@ -47,15 +47,15 @@ pub struct List {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Print one JSON document (its `version` changes when a field changes its meaning)
+    /// Print one JSON document (its `version` changes if a field changes its meaning)
     #[arg(short = 'j', long)]
     pub json: bool,
 
-    /// Print the names of events that open here on one line, as perf does for the shells' completion
+    /// Print the names of usable events on one line, as perf does for shell completion
     #[arg(long, conflicts_with_all = ["json", "long", "names"])]
     pub raw_dump: bool,
 
-    /// Print names only, one a line, untried: for the shells' completion
+    /// Print names only, one per line, without trying them (for shell completion)
     #[arg(long, hide = true, conflicts_with_all = ["json", "long"])]
     pub names: bool,
 }

@@ -96,42 +96,40 @@ const fn row(commands: &'static str, spelling: &'static str, answer: Answer) -> 
 }
 
 const NO_TRACES: Answer = Refused(
-    "pmc reads no traces of instructions (Intel PT, CoreSight)",
-    "the same with perf, which reads the same file",
+    "pmc does not decode instruction traces (Intel PT, CoreSight)",
+    "use perf, which reads the same file",
 );
 const NO_OFF_CPU: Answer = Refused(
-    "it needs a program in the kernel that measures how long tasks wait (perf: built with BUILD_BPF_SKEL=1)",
-    "-e sched:sched_switch -g for where they begin to wait, or --switch-events",
+    "it requires a BPF program in the kernel (perf: built with BUILD_BPF_SKEL=1)",
+    "-e sched:sched_switch -g shows where tasks start to wait; or use --switch-events",
 );
-const NO_SWITCH: Answer = Refused("samples are read in any order", "a span of time: --time FROM,TO");
+const NO_SWITCH: Answer =
+    Refused("pmc does not read samples in order", "select a time range: --time FROM,TO");
 const NO_SWITCH_LIVE: Answer =
-    Refused("samples are counted in any order", "pmc record, then pmc script --time FROM,TO");
-const NO_BRANCHES_LIVE: Answer =
-    Refused("top counts where samples were taken, not branches", "pmc record -b, then pmc report -b");
+    Refused("pmc does not read samples in order", "pmc record, then pmc script --time FROM,TO");
+const NO_BRANCHES_LIVE: Answer = Refused("top does not count branches", "pmc record -b, then pmc report -b");
 const NO_DUMP: Answer =
-    Refused("it prints no records", "pmc report -D, or pmc script -D, which print every record byte by byte");
-const NO_OBJDUMP: Answer = Ignored("pmc disassembles by itself");
-const NO_ADDR2LINE: Answer = Ignored("pmc reads lines by itself");
+    Refused("it does not print records", "pmc report -D or pmc script -D, which dump every record");
+const NO_OBJDUMP: Answer = Ignored("pmc has its own disassembler");
+const NO_ADDR2LINE: Answer = Ignored("pmc has its own line reader");
 const NO_TYPES: Answer = Refused(
-    "pmc follows instructions and lines, not the types of the data that they touch",
-    "perf annotate --data-type, which reads pmc's files; pmc annotate names variables beside the code",
+    "pmc does not track data types",
+    "perf annotate --data-type, which reads pmc's files; pmc annotate shows variable names next to the code",
 );
-const FOR_CODE: Answer = Ignored("a report shows no code: pmc annotate does");
+const FOR_CODE: Answer = Ignored("report does not show code; use pmc annotate");
 const NO_SCRIPTS: Answer = Refused(
-    "it embeds neither Python nor Perl, and loads no code",
-    "pmc script --json prints an object a line, for any language",
+    "pmc does not embed Python or Perl, and does not load code",
+    "pmc script --json prints one object per line, for any language",
 );
 const NO_GUEST_DATA: Answer = Refused(
-    "recordings of guests are not joined with their host's",
+    "pmc does not merge guest and host recordings",
     "perf inject --guest-data, which reads the same file",
 );
 const NO_GUESTS: Answer =
-    Refused("functions of guests are not looked for", "perf kvm --guest report, which reads the same file");
-const NO_BOOK: Answer = Refused(
-    "pmc has no info pages, and no pages of its commands on the web",
-    "pmc help COMMAND, or man pmc-COMMAND where the man pages are installed",
-);
-const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
+    Refused("pmc does not look up guest symbols", "perf kvm --guest report, which reads the same file");
+const NO_BOOK: Answer =
+    Refused("pmc has no info pages and no web pages", "pmc help COMMAND, or man pmc-COMMAND");
+const NO_CODE: Answer = Refused("script does not show code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
 pub const OPTIONS: &[PerfOption] = &[
@@ -139,33 +137,29 @@ pub const OPTIONS: &[PerfOption] = &[
     row(
         "annotate, buildid-cache, buildid-list, diff, evlist, inject, report, script",
         "-f, --force",
-        IsSo("a recording is read whoever owns it"),
+        IsSo("pmc reads recordings of any owner"),
     ),
     row(
         "annotate, buildid-list, diff, inject, report, script",
         "-v, --verbose",
-        IsSo("what is wrong with a recording is always said"),
+        IsSo("damage in a recording is always reported"),
     ),
-    row("annotate, diff, report", "-m, --modules", IsSo("the kernel's modules are always among the symbols")),
-    row(
-        "annotate, report, script, top",
-        "--demangle-kernel",
-        IsSo("names of the kernel are demangled as all are"),
-    ),
+    row("annotate, diff, report", "-m, --modules", IsSo("kernel modules are always included")),
+    row("annotate, report, script, top", "--demangle-kernel", IsSo("kernel symbols are always demangled")),
     row("annotate, inject, report, script", "--itrace[=<opts>]", NO_TRACES),
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
-    row("kallsyms", "-v, --verbose", IsSo("a list that cannot be read is always said")),
+    row("kallsyms", "-v, --verbose", IsSo("an unreadable list is always reported")),
     row("annotate, top", "--objdump <path>", NO_OBJDUMP),
     row("annotate, report, script, top", "--addr2line <path>", NO_ADDR2LINE),
     row("report", "--addr2line-style <style>", NO_ADDR2LINE),
-    row("report, script", "--unwind-style <style>", IsSo("stacks are unwound without libdw and libunwind")),
+    row("report, script", "--unwind-style <style>", IsSo("pmc unwinds without libdw and libunwind")),
     row("annotate, diff", "-D, --dump-raw-trace", NO_DUMP),
     // Before the command.
-    row("pmc", "--debug <variable>", Ignored("pmc prints no debugging output; warnings are always printed")),
-    row("pmc", "--debug-file <file>", Ignored("pmc prints no debugging output; warnings are always printed")),
-    row("pmc", "--debugfs-dir <path>", Ignored("pmc finds tracefs where the kernel has it mounted")),
+    row("pmc", "--debug <variable>", Ignored("pmc has no debug output; warnings are always printed")),
+    row("pmc", "--debug-file <file>", Ignored("pmc has no debug output; warnings are always printed")),
+    row("pmc", "--debugfs-dir <path>", Ignored("pmc finds tracefs by itself")),
     row("pmc", "--html-path", NO_BOOK),
     // annotate
     row("annotate", "--code-with-type", NO_TYPES),
@@ -177,17 +171,13 @@ pub const OPTIONS: &[PerfOption] = &[
         "buildid-cache",
         "-k, --kcore <file>",
         Refused(
-            "the kernel's code is read where it is: /proc/kcore, or a vmlinux",
+            "pmc reads kernel code directly from /proc/kcore or a vmlinux",
             "pmc annotate --kcore FILE, with a copy of /proc/kcore",
         ),
     ),
     // help
     row("help", "-a, --all", IsSo("all commands are always listed")),
-    row(
-        "help",
-        "-m, --man",
-        IsSo("a man page says what the help says: man pmc-COMMAND where they are installed"),
-    ),
+    row("help", "-m, --man", IsSo("man pages show the same text: man pmc-COMMAND, if installed")),
     row("help", "-i, --info", NO_BOOK),
     row("help", "-w, --web", NO_BOOK),
     // diff
@@ -195,20 +185,20 @@ pub const OPTIONS: &[PerfOption] = &[
         "diff",
         "--cycles-hist",
         Refused(
-            "it compares no cycles between branches",
+            "diff does not compare cycles between branches",
             "pmc report -b -s symbol_from,symbol_to,cycles of each recording",
         ),
     ),
     // top
-    row("top", "--force", IsSo("nothing is read that could be somebody else's")),
-    row("top", "--source", IsSo("code has its source lines between the instructions")),
-    row("top", "--asm-raw", Ignored("the screen's code has no room for bytes: pmc annotate --asm-raw")),
-    row("top", "--all-cgroups", IsSo("-s cgroup has cgroups told of whenever it needs them")),
+    row("top", "--force", IsSo("top reads no files of other users")),
+    row("top", "--source", IsSo("source lines are always shown between the instructions")),
+    row("top", "--asm-raw", Ignored("the code pane has no room for bytes; use pmc annotate --asm-raw")),
+    row("top", "--all-cgroups", IsSo("-s cgroup enables cgroup records when needed")),
     row("top", "--namespaces", Ignored("no column shows namespaces")),
-    row("top", "--no-bpf-event", Ignored("the kernel tells of BPF programs as they are loaded, at no cost")),
-    row("top", "--num-thread-synthesize <n>", Ignored("one thread tells what runs")),
-    row("top", "--proc-map-timeout <n>", Ignored("mappings are read to their end")),
-    row("top", "--overwrite", Ignored("rings are emptied several times a second")),
+    row("top", "--no-bpf-event", Ignored("BPF load records cost nothing")),
+    row("top", "--num-thread-synthesize <n>", Ignored("one thread synthesizes records for running tasks")),
+    row("top", "--proc-map-timeout <n>", Ignored("reading mappings has no time limit")),
+    row("top", "--overwrite", Ignored("the ring buffers are read several times per second")),
     row("top", "--raw-trace", Ignored("no column shows the fields of tracepoints")),
     row("top", "--switch-on <event>", NO_SWITCH_LIVE),
     row("top", "--switch-off <event>", NO_SWITCH_LIVE),
@@ -217,7 +207,7 @@ pub const OPTIONS: &[PerfOption] = &[
         "top",
         "--stitch-lbr",
         Refused(
-            "samples are counted as they come, not in the order in which each thread made its calls",
+            "top does not keep the samples of each thread in order",
             "pmc record --call-graph lbr, then pmc report --stitch-lbr",
         ),
     ),
@@ -227,56 +217,48 @@ pub const OPTIONS: &[PerfOption] = &[
     row(
         "top",
         "-D, --dump-symtab",
-        Refused("it prints no symbol tables", "nm -n FILE; sort /proc/kallsyms for the kernel's"),
+        Refused("top does not print symbol tables", "nm -n FILE; sort /proc/kallsyms for the kernel's"),
     ),
     row(
         "top",
         "--sym-annotate <symbol name>",
-        Refused("its screen opens the code of any row, on the key a", "pmc record, then pmc annotate SYMBOL"),
+        Refused("press a on a row to see its code", "pmc record, then pmc annotate SYMBOL"),
     ),
     // record
-    row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),
-    row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),
-    row(
-        "record",
-        "--no-bpf-event",
-        Ignored("the kernel tells of BPF programs as they are loaded, at no cost"),
-    ),
-    row("record", "--aio[=<n>]", Ignored("rings are written straight from their memory")),
-    row("record", "--affinity <node|cpu>", Ignored("rings are emptied from wherever pmc runs")),
-    row("record", "--mmap-flush <number>", Ignored("rings are written as they are found")),
-    row("record", "--num-thread-synthesize <n>", Ignored("one thread tells what runs")),
-    row("record", "--proc-map-timeout <n>", Ignored("mappings are read to their end")),
-    row("record", "--vmlinux <file>", Ignored("symbols are looked for when a report is made")),
-    row(
-        "record",
-        "--debuginfod[=<debuginfod urls>]",
-        Ignored("symbols are looked for when a report is made"),
-    ),
-    row("record", "--timestamp-boundary", IsSo("the first and last time are always in the file")),
+    row("record", "--threads[=<spec>]", Ignored("one thread reads all ring buffers and is rarely busy")),
+    row("record", "--tail-synthesize", Ignored("running tasks are described at the start of every file")),
+    row("record", "--no-bpf-event", Ignored("BPF load records cost nothing")),
+    row("record", "--aio[=<n>]", Ignored("records are written directly from the ring buffers")),
+    row("record", "--affinity <node|cpu>", Ignored("one thread reads all ring buffers, on any CPU")),
+    row("record", "--mmap-flush <number>", Ignored("records are written as soon as they are read")),
+    row("record", "--num-thread-synthesize <n>", Ignored("one thread synthesizes records for running tasks")),
+    row("record", "--proc-map-timeout <n>", Ignored("reading mappings has no time limit")),
+    row("record", "--vmlinux <file>", Ignored("symbols are looked up when the file is read")),
+    row("record", "--debuginfod[=<debuginfod urls>]", Ignored("symbols are looked up when the file is read")),
+    row("record", "--timestamp-boundary", IsSo("the first and last timestamps are always recorded")),
     row("record", "--off-cpu", NO_OFF_CPU),
     row("record", "--off-cpu-thresh <ms>", NO_OFF_CPU),
     row(
         "record",
         "--setup-filter <pin|unpin>",
         Refused(
-            "pmc filters without BPF programs",
-            "--filter for tracepoints; -p, -u or -G for whom to record",
+            "pmc does not filter with BPF programs",
+            "--filter for tracepoints; -p, -u or -G for processes",
         ),
     ),
     row(
         "record",
         "--kcore",
         Refused(
-            "a recording of pmc's is one file, without the kernel's memory",
+            "a pmc recording is one file and contains no kernel memory",
             "pmc annotate on this machine, which reads the running kernel's code",
         ),
     ),
     // inject
-    row("inject", "-k, --vmlinux <file>", IsSo("no function's name is looked for")),
-    row("inject", "--kallsyms <file>", IsSo("no function's name is looked for")),
-    row("inject", "--ignore-vmlinux", IsSo("no function's name is looked for")),
-    row("inject", "--unwind-style <unwind style>", IsSo("pmc has one unwinder, its own")),
+    row("inject", "-k, --vmlinux <file>", IsSo("inject does not look up symbols")),
+    row("inject", "--kallsyms <file>", IsSo("inject does not look up symbols")),
+    row("inject", "--ignore-vmlinux", IsSo("inject does not look up symbols")),
+    row("inject", "--unwind-style <unwind style>", IsSo("pmc has only its own unwinder")),
     row("inject", "--strip", NO_TRACES),
     row("inject", "--vm-time-correlation[=<opts>]", NO_TRACES),
     row("inject", "--guest-data[=<opts>]", NO_GUEST_DATA),
@@ -285,7 +267,7 @@ pub const OPTIONS: &[PerfOption] = &[
         "inject",
         "--aslr",
         Refused(
-            "addresses are carried over as they are: without them nobody can look into the programs",
+            "inject keeps addresses unchanged; symbols need them",
             "perf inject --aslr, which reads the same file",
         ),
     ),
@@ -293,29 +275,29 @@ pub const OPTIONS: &[PerfOption] = &[
         "inject",
         "-s, --sched-stat",
         Refused(
-            "it joins sched:sched_stat_* with sched:sched_switch, which newer kernels give together",
+            "newer kernels report both in one event",
             "pmc record -e sched:sched_switch -g -a: each sample is where a task stopped running",
         ),
     ),
     // stat
-    row("stat, stat-record", "--affinity", Ignored("counters are opened once, from wherever pmc runs")),
-    row("stat, stat-record", "--hybrid-merge", IsSo("both kinds of cores are one row unless --no-merge")),
-    row("stat, stat-record", "--record-tpebs", Ignored("latencies of retirement are those of the table")),
+    row("stat, stat-record", "--affinity", Ignored("counters are opened once, on any CPU")),
+    row("stat, stat-record", "--hybrid-merge", IsSo("both core types are merged unless --no-merge is given")),
+    row("stat, stat-record", "--record-tpebs", Ignored("retirement latencies come from the event tables")),
     row(
         "stat, stat-record",
         "--tpebs-mode <tpebs-mode>",
-        Ignored("latencies of retirement are those of the table"),
+        Ignored("retirement latencies come from the event tables"),
     ),
     row(
         "stat, stat-record",
         "--percore-show-thread",
-        Refused("no event is summed over the threads of a core by itself", "-a --per-core, or -A"),
+        Refused("pmc does not sum single events over the threads of a core", "-a --per-core, or -A"),
     ),
     row(
         "stat, stat-record",
         "--smi-cost",
         Refused(
-            "it stops the counters of the whole machine in system management mode (cpu/freeze_on_smi)",
+            "it changes a system-wide setting (cpu/freeze_on_smi)",
             "write 1 there as root, then -e '{msr/aperf/,msr/smi/,cycles}': the share is 1 - cycles/aperf",
         ),
     ),
@@ -323,31 +305,28 @@ pub const OPTIONS: &[PerfOption] = &[
         "stat, stat-record",
         "-T, --transaction",
         Refused(
-            "few processors have transactions, and fewer have them on",
+            "few processors support transactions",
             "-e '{instructions,cycles,cpu/cycles-t/,cpu/tx-start/,cpu/cycles-ct/}'",
         ),
     ),
     row(
         "stat, stat-record",
         "--iostat[=<default>]",
-        Refused(
-            "it knows the ports of some servers only",
-            "-a -e with events of uncore_iio_* (pmc list pmu)",
-        ),
+        Refused("it supports only some servers", "-a -e with uncore_iio_* events (pmc list pmu)"),
     ),
-    row("stat-record", "--append", Ignored("a file of counts is always written anew")),
+    row("stat-record", "--append", Ignored("the output file is always rewritten")),
     // list
-    row("list", "--debug", IsSo("--long shows the request of every event")),
+    row("list", "--debug", IsSo("--long shows the attr fields of every event")),
     // report
-    row("report", "--tui", IsSo("a terminal shows the screen unless something typed asks for text")),
-    row("annotate, report", "--skip-empty", IsSo("events without samples have no table")),
-    row("report", "--disable-order", IsSo("samples need no order here")),
-    row("report", "--pretty <key>", IsSo("there is one form of the text for all of perf's")),
-    row("report", "--samples <n>", IsSo("the screen's timeline shows any sample")),
+    row("report", "--tui", IsSo("the full-screen interface is the default on a terminal")),
+    row("annotate, report", "--skip-empty", IsSo("events without samples are never shown")),
+    row("report", "--disable-order", IsSo("pmc never needs this")),
+    row("report", "--pretty <key>", IsSo("there is one text format")),
+    row("report", "--samples <n>", IsSo("the timeline pane shows every sample")),
     row(
         "annotate, report, top",
         "--ignore-vmlinux",
-        IsSo("a vmlinux is believed only where its build-id is the recorded kernel's"),
+        IsSo("pmc uses a vmlinux only if its build-id matches the recorded kernel"),
     ),
     row("report", "-M, --disassembler-style <disassembler style>", FOR_CODE),
     row("report", "--asm-raw", FOR_CODE),
@@ -359,24 +338,24 @@ pub const OPTIONS: &[PerfOption] = &[
     row(
         "report",
         "--total-cycles",
-        Refused(
-            "it adds up cycles of basic blocks, which needs their code and a branch stack",
-            "pmc report -b -s symbol_from,symbol_to,cycles",
-        ),
+        Refused("pmc does not sum cycles per basic block", "pmc report -b -s symbol_from,symbol_to,cycles"),
     ),
     row(
         "report",
         "--branch-history",
-        Refused("branches are not joined to call chains", "pmc report -b, or pmc script -F +brstacksym"),
+        Refused(
+            "pmc does not combine branches with call chains",
+            "pmc report -b, or pmc script -F +brstacksym",
+        ),
     ),
     row(
         "report",
         "--show-ref-call-graph",
-        Refused("each event shows the chains that were recorded with it", "pmc record -g with all events"),
+        Refused("each event shows its own call chains", "pmc record -g with all events"),
     ),
     // script
-    row("script", "-a, --all-cpus", IsSo("all CPUs of the recording are printed unless -C says otherwise")),
-    row("script", "--show-kernel-path", IsSo("the path of the kernel's file is what its samples say")),
+    row("script", "-a, --all-cpus", IsSo("all CPUs are printed unless -C is given")),
+    row("script", "--show-kernel-path", IsSo("samples show the recorded path of the kernel image")),
     row("script", "-s, --script <name>", NO_SCRIPTS),
     row("script", "-g, --gen-script <lang>", NO_SCRIPTS),
     row("script", "-l, --list", NO_SCRIPTS),
@@ -388,20 +367,16 @@ pub const OPTIONS: &[PerfOption] = &[
     row("script", "--guestmodules <file>", NO_GUESTS),
     row("script", "--guestmount <directory>", NO_GUESTS),
     row("script", "--guestvmlinux <file>", NO_GUESTS),
-    row(
-        "script",
-        "--merge-callchains",
-        IsSo("callers that came later are joined to their samples wherever they were deferred"),
-    ),
+    row("script", "--merge-callchains", IsSo("deferred call chains are always merged into their samples")),
     row(
         "script",
         "-L, --Latency",
-        Refused("the columns of latency were never recorded by perf record", "pmc script -F +misc"),
+        Refused("perf record never recorded the latency columns", "pmc script -F +misc"),
     ),
     row(
         "script",
         "-d, --debug-mode",
-        Refused("it checks the order while it prints", "pmc info FILE counts the records"),
+        Refused("it is a debug option of perf", "pmc info FILE counts the records"),
     ),
     row("script", "--insn-trace[=<raw|disasm>]", NO_TRACES),
     row("script", "--call-trace", NO_TRACES),

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::recording_options::RecordingOptions;
 
-/// Keep events running with nobody looking, for whoever comes later.
+/// Keep events running without a recorder, to read them later.
 #[derive(Debug, Args)]
 pub struct Persist {
     /// What to do.
@@ -21,30 +21,30 @@ pub enum PersistCommand {
     /// What leaves the events with the holder.
     #[command(flatten)]
     Holding(Holding),
-    /// Record what an entry holds and what comes, until the end; the entry goes
+    /// Take over an entry: record what it holds and what follows, until the end
     Attach(Box<Attach>),
 }
 
 /// What can be done with what is held.
 #[derive(Debug, Subcommand)]
 pub enum Holding {
-    /// Open an event and keep it: it counts and records from now on, until it is removed
+    /// Open an event and keep it running until it is removed
     Add(Add),
-    /// List what is held, and what was lost with a holder that has ended
+    /// List the held events, and those lost when a holder ended
     List(ListHeld),
-    /// Show what an entry is, down to the request as the kernel took it
+    /// Show the details of an entry, including its perf_event_attr
     Show(One),
-    /// Show what an entry has counted since it was added
+    /// Show the counts of an entry since it was added
     Read(One),
-    /// Write the records that an entry holds now into a file that report, script and perf read
+    /// Write the current records of an entry to a file for report, script and perf
     Snapshot(Snapshot),
-    /// Give an entry another name; its number stays
+    /// Rename an entry; its id does not change
     Rename(Rename),
-    /// Keep the events of a running `pmc record` or `pmc stat`, which ends; they go on
+    /// Take over the events of a running `pmc record` or `pmc stat`, which then ends
     Adopt(Adopt),
-    /// Close entries; forget those that were lost
+    /// Close entries, or forget lost ones
     Rm(Remove),
-    /// Run the holder in the foreground, as a service does
+    /// Run the holder in the foreground, as a service
     Hold(Hold),
 }
 
@@ -58,34 +58,34 @@ Examples:
   pmc persist snapshot execs -o perf.data              the newest records
 A holder is started where none runs. It ends when nothing is held any more.")]
 pub struct Add {
-    /// What to call it: letters, digits, `_`, `-`, `.`
+    /// Name of the entry: letters, digits, `_`, `-`, `.`
     pub name: String,
 
-    /// The event, with its modifiers and qualifiers, as for record
+    /// Event with modifiers and qualifiers, as for record
     #[arg(short, long, value_name = "EVENT")]
     pub event: String,
 
-    /// Pages of each ring [default: 512 KiB]
+    /// Pages per ring buffer [default: 512 KiB]
     #[arg(long, value_name = "N")]
     pub pages: Option<usize>,
 
-    /// Full rings keep the newest records, and every snapshot has them all (the default)
+    /// Keep the newest records when a ring buffer is full; every snapshot contains all of them (default)
     #[arg(long, conflicts_with = "normal")]
     pub overwrite: bool,
 
-    /// Full rings keep the oldest records, and a snapshot takes them out
+    /// Keep the oldest records when a ring buffer is full; a snapshot removes them
     #[arg(long)]
     pub normal: bool,
 
-    /// On these CPUs [default: all that are on line]
+    /// Measure on these CPUs [default: all online CPUs]
     #[arg(short = 'C', long = "cpu", value_name = "LIST", conflicts_with = "pids")]
     pub cpus: Option<String>,
 
-    /// These running processes, all threads, with the children that they start
+    /// Measure these running processes with all threads and new children
     #[arg(short, long = "pid", value_name = "PID|NAME,…", value_delimiter = ',')]
     pub pids: Vec<String>,
 
-    /// Samples carry call chains, by frame pointers
+    /// Sample call chains by frame pointers
     #[arg(long, value_name = "MODE", value_parser = ["fp"])]
     pub call_graph: Option<String>,
 
@@ -97,7 +97,7 @@ pub struct Add {
     #[arg(long)]
     pub json: bool,
 
-    /// What users other than the holder's and root may have
+    /// What other users may read
     #[arg(long, value_name = "WHAT", value_parser = ["nothing", "counts", "records"], default_value = "nothing")]
     pub share: String,
 }
@@ -105,7 +105,7 @@ pub struct Add {
 /// List what is held.
 #[derive(Debug, Args)]
 pub struct ListHeld {
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -113,29 +113,29 @@ pub struct ListHeld {
 /// An entry.
 #[derive(Debug, Args)]
 pub struct One {
-    /// Its name or number
+    /// Name or id of the entry
     pub name: String,
 
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
 
-/// Write what an entry holds into a file.
+/// Write the records of an entry to a file.
 #[derive(Debug, Args)]
 pub struct Snapshot {
-    /// Its name or number
+    /// Name or id of the entry
     pub name: String,
 
-    /// The file; `-` is standard output
+    /// Output file; `-` is stdout
     #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
     pub output: PathBuf,
 }
 
-/// Give an entry another name.
+/// Rename an entry.
 #[derive(Debug, Args)]
 pub struct Rename {
-    /// Its name or number
+    /// Name or id of the entry
     pub name: String,
 
     /// The new name
@@ -149,15 +149,15 @@ The recording ends, its file whole; its events go on in the holder, with their r
 pmc stat prints what it has counted and ends; its counters go on from there. A command that either started goes on, too.
 kill -USR1 PID does the same; the entry is called record-PID or stat-PID then.")]
 pub struct Adopt {
-    /// What to call them: letters, digits, `_`, `-`, `.`
+    /// Name of the new entry: letters, digits, `_`, `-`, `.`
     pub name: String,
 
-    /// The process id of a `pmc record` or `pmc stat`
+    /// Process id of a `pmc record` or `pmc stat`
     #[arg(long, value_name = "PID")]
     pub from: u32,
 }
 
-/// Record what an entry holds and what comes.
+/// Record what an entry holds and what follows.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -165,14 +165,14 @@ Examples:
   pmc persist attach execs --switch-output=1m -z -- make
 What is sampled, on whom, how often and with which call chains was said when the events were opened.")]
 pub struct Attach {
-    /// Its name or number
+    /// Name or id of the entry
     pub name: String,
 
     /// What becomes of the records.
     #[command(flatten)]
     pub recording: RecordingOptions,
 
-    /// Ends the recording with its end; without one, the processes' end or a signal does
+    /// Command to run while recording; without one, the end of the processes or a signal ends the recording
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -180,7 +180,7 @@ pub struct Attach {
 /// Close entries.
 #[derive(Debug, Args)]
 pub struct Remove {
-    /// Their names or numbers
+    /// Names or ids of the entries
     #[arg(required = true)]
     pub names: Vec<String>,
 }
@@ -188,7 +188,7 @@ pub struct Remove {
 /// Run the holder.
 #[derive(Debug, Args)]
 pub struct Hold {
-    /// Leave the terminal, and end when nothing is held any more: how `add` starts it
+    /// Detach from the terminal, and end when no entry is left (used by `add`)
     #[arg(long)]
     pub until_empty: bool,
 }

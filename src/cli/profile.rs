@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::screen_options::ScreenOptions;
 
-/// Sample a command, or what runs, with complete call chains, and show where its time went.
+/// Sample a command or running processes with full call chains, and show where the time went.
 #[derive(Debug, Clone, Args)]
 #[command(
     args_override_self = true,
@@ -30,36 +30,36 @@ pub struct Profile {
     #[arg(short = 'a', long)]
     pub all_cpus: bool,
 
-    /// End after this time: milliseconds, or with a unit (10s, 2m)
+    /// Stop after this time, in milliseconds or with a unit (10s, 2m)
     #[arg(long, visible_alias = "timeout", value_name = "TIME")]
     pub duration: Option<String>,
 
-    /// Samples a second, or `max`
+    /// Sample frequency in Hz, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", default_value = "999")]
     pub freq: String,
 
-    /// Event to sample; the default is cycles, or time where there are none
+    /// Event to sample [default: cycles, or cpu-clock without hardware counters]
     #[arg(short = 'e', long = "event", value_name = "EVENT")]
     pub event: Option<String>,
 
-    /// Where call chains come from: auto, fp, dwarf or lbr; with the bytes of each stack that are copied
+    /// Call-chain method: auto, fp, dwarf or lbr; MODE,BYTES sets the size of stack copies
     #[arg(long, value_name = "MODE", default_value = "auto,65528")]
     pub call_graph: String,
 
-    /// The recording, which pmc report and perf report read
+    /// Recording to write, for pmc report and perf report
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub output: PathBuf,
 
-    /// Write the answer into this page for any browser, which can be sent to whoever asks
+    /// Also write the result to this self-contained HTML page
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "stdio"])]
     pub html: Option<PathBuf>,
 
-    /// Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export)
-    /// beside the recording
+    /// Also export the result next to the recording: svg, folded, firefox, speedscope, pprof, callgrind, …
+    /// (see pmc export)
     #[arg(long, value_name = "FORMAT", conflicts_with = "stdio")]
     pub format: Option<String>,
 
-    /// Print plain text, on a terminal too
+    /// Print plain text even on a terminal
     #[arg(long)]
     pub stdio: bool,
 
@@ -67,16 +67,16 @@ pub struct Profile {
     #[allow(missing_docs, reason = "explained there")]
     pub screen: ScreenOptions,
 
-    /// Leave the command's environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the
-    /// names of the code that they generate
+    /// Do not set environment variables that make runtimes (Python, Node.js, JVM, .NET) name their generated
+    /// code
     #[arg(long)]
     pub no_runtime_env: bool,
 
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short = 'q', long)]
     pub quiet: bool,
 
-    /// The command to run, with its arguments
+    /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

@@ -4,7 +4,7 @@ use clap::{ArgAction, Args};
 
 use super::recording_options::RecordingOptions;
 
-/// Sample a command, running processes, or whole CPUs into a file that `pmc report` and `perf report` read.
+/// Sample a command, running processes or whole CPUs into a file for `pmc report` and `perf report`.
 #[derive(Debug, Args)]
 #[command(
     args_override_self = true,
@@ -20,19 +20,19 @@ Examples:
 Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md."
 )]
 pub struct Record {
-    /// Events to sample (repeatable); the default is cycles, as precise as the machine can
+    /// Events to sample (repeatable) [default: cycles, as precise as possible]
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
-    /// Events by libpfm4's names, such as inst_retired:any_p:u (repeatable)
+    /// Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)
     #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
     pub pfm_events: Vec<String>,
 
-    /// Keep only the records for which this expression holds, of the tracepoints of the -e before it
+    /// Filter expression for the tracepoints of the preceding -e
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
 
-    /// Leave out, of tracepoints, what pmc itself does
+    /// Exclude pmc's own events from tracepoints
     #[arg(long)]
     pub exclude_perf: bool,
 
@@ -41,52 +41,52 @@ pub struct Record {
     #[arg(skip)]
     pub filter_places: Vec<usize>,
 
-    /// Samples a second, or `max`
+    /// Sample frequency in Hz, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]
     pub freq: Option<String>,
 
-    /// Take a sample after so many occurrences; `auto`: as many as the event's maker recommends
+    /// Sample every N events; `auto` uses the vendor's recommended period
     #[arg(short = 'c', long, value_name = "N")]
     pub count: Option<String>,
 
-    /// Fail when the kernel does not allow that many samples a second
+    /// Fail if the kernel does not allow this frequency
     #[arg(long)]
     pub strict_freq: bool,
 
-    /// Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency
+    /// Fail instead of falling back to another event or frequency
     #[arg(long)]
     pub strict: bool,
 
-    /// Record call chains (by frame pointers; -g dwarf is --call-graph dwarf)
+    /// Record call chains by frame pointers (-g dwarf is --call-graph dwarf)
     #[arg(short = 'g')]
     pub stacks: bool,
 
-    /// Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of
-    /// the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)
+    /// Record call chains: auto[,BYTES] (stack copies and frame pointers), dwarf[,BYTES] (stack copies), fp
+    /// (frame pointers), fp,defer (frame pointers, on return to user mode), lbr (branch records)
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
-    /// Greatest number of frames in a call chain
+    /// Maximum number of frames in a call chain
     #[arg(long, value_name = "N")]
     pub max_stack: Option<u16>,
 
-    /// The kernel's part of call chains only
+    /// Record only the kernel part of call chains
     #[arg(long, conflicts_with = "user_callchains")]
     pub kernel_callchains: bool,
 
-    /// The user part of call chains only
+    /// Record only the user part of call chains
     #[arg(long)]
     pub user_callchains: bool,
 
-    /// Record everything on all CPUs
+    /// Record system-wide, on all CPUs
     #[arg(short = 'a', long)]
     pub all_cpus: bool,
 
-    /// Record everything on these CPUs, such as 0-3,8
+    /// Record system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
     pub cpus: Option<String>,
 
-    /// Record these running processes, by number or name, with all their threads
+    /// Record these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
     pub pids: Vec<String>,
 
@@ -94,19 +94,19 @@ pub struct Record {
     #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
     pub tids: Vec<String>,
 
-    /// Record all processes of this user (name or number)
+    /// Record all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER")]
     pub uid: Option<String>,
 
-    /// Record only in this cgroup; a list goes with the events in order (needs -a or -C)
+    /// Record only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…")]
     pub cgroups: Option<String>,
 
-    /// Do not record children that the command or the processes start
+    /// Do not record child processes
     #[arg(short = 'i', long)]
     pub no_inherit: bool,
 
-    /// One ring for each thread instead of one for each CPU; no children
+    /// Use one ring buffer per thread instead of per CPU; excludes child processes
     #[arg(long, conflicts_with_all = ["all_cpus", "cpus"])]
     pub per_thread: bool,
 
@@ -114,28 +114,29 @@ pub struct Record {
     #[command(flatten)]
     pub recording: RecordingOptions,
 
-    /// Size of a ring: pages, or bytes with B, K, M or G (a power of two); AREA: of what a trace goes into
+    /// Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two); AREA sizes the AUX
+    /// buffer
     #[arg(short = 'm', long, value_name = "SIZE[,AREA]")]
     pub mmap_pages: Option<String>,
 
-    /// Take each record out of its ring at once
+    /// Read each record as soon as it is written
     #[arg(long)]
     pub no_buffering: bool,
 
-    /// Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control
-    /// says so; 10-20,30-40: only in these ranges of time, after which it ends
+    /// Delay before recording, in milliseconds or with a unit (2s); -1 waits for --control; 10-20,30-40
+    /// records only these ranges and then ends
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
 
-    /// Record no samples, only what is mapped and started
+    /// Record no samples, only mappings and processes
     #[arg(short = 'n', long)]
     pub no_samples: bool,
 
-    /// Record the time of each sample (the default)
+    /// Record the time of each sample (default)
     #[arg(short = 'T', long)]
     pub timestamp: bool,
 
-    /// Record the period of each sample (the default where it varies)
+    /// Record the period of each sample (default if it varies)
     #[arg(short = 'P', long, overrides_with = "no_period")]
     pub period: bool,
 
@@ -143,15 +144,15 @@ pub struct Record {
     #[arg(long)]
     pub no_period: bool,
 
-    /// Record data addresses and where data came from
+    /// Record data addresses and data sources
     #[arg(short = 'd', long)]
     pub data: bool,
 
-    /// Record where the data of memory accesses came from
+    /// Record the data source of memory accesses
     #[arg(long)]
     pub sample_mem_info: bool,
 
-    /// Record mappings of data too
+    /// Also record data mappings
     #[arg(long)]
     pub data_mmap: bool,
 
@@ -159,23 +160,23 @@ pub struct Record {
     #[arg(long)]
     pub phys_data: bool,
 
-    /// Record the size of the page that data lie in
+    /// Record the page size of data addresses
     #[arg(long)]
     pub data_page_size: bool,
 
-    /// Record the size of the page that code lies in
+    /// Record the page size of code addresses
     #[arg(long)]
     pub code_page_size: bool,
 
-    /// Record the cost of the sampled instruction, where the hardware knows it
+    /// Record the cost of each sampled instruction, if the hardware reports it
     #[arg(short = 'W', long)]
     pub weight: bool,
 
-    /// Record flags of memory transactions
+    /// Record the flags of memory transactions
     #[arg(long)]
     pub transaction: bool,
 
-    /// Record the counts of each thread when it ends
+    /// Record each thread's counts when it ends
     #[arg(short = 's', long)]
     pub stat: bool,
 
@@ -183,7 +184,7 @@ pub struct Record {
     #[arg(long)]
     pub sample_cpu: bool,
 
-    /// Record the raw data of all events that have some
+    /// Record the raw data of all events that provide it
     #[arg(short = 'R', long)]
     pub raw_samples: bool,
 
@@ -195,11 +196,11 @@ pub struct Record {
     #[arg(short = 'j', long, value_name = "FILTER,…", action = ArgAction::Append)]
     pub branch_filter: Vec<String>,
 
-    /// Record the registers at the interrupt: all, or those of a list; `?` lists them
+    /// Record the registers at the interrupt: all, or a list; `?` prints the names
     #[arg(short = 'I', long, value_name = "REG,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub intr_regs: Option<String>,
 
-    /// Record the registers of the process: all, or those of a list; `?` lists them
+    /// Record the user-space registers: all, or a list; `?` prints the names
     #[arg(long, value_name = "REG,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub user_regs: Option<String>,
 
@@ -207,7 +208,7 @@ pub struct Record {
     #[arg(long)]
     pub switch_events: bool,
 
-    /// Record what report needs for shares of time by the clock: when each thread ran
+    /// Record when each thread ran, so that report can show shares of wall-clock time
     #[arg(long)]
     pub latency: bool,
 
@@ -227,11 +228,11 @@ pub struct Record {
     #[arg(long)]
     pub all_kernel: bool,
 
-    /// The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number
+    /// Clock of the timestamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number
     #[arg(short = 'k', long, value_name = "CLOCK")]
     pub clockid: Option<String>,
 
-    /// Samples of events whose group a trace leads carry the newest bytes of it (4K where not said)
+    /// Attach the newest SIZE bytes of the trace to samples of events in its group [default: 4K]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub aux_sample: Option<String>,
 
@@ -239,31 +240,31 @@ pub struct Record {
     #[arg(long)]
     pub overwrite: bool,
 
-    /// Of persistent events, begin with the records that are held already, not with those from now on
+    /// For persistent events, include the records that are already held
     #[arg(long)]
     pub backlog: bool,
 
-    /// As -N: mappings carry their build-id anyway, wherever the kernel can tell it
+    /// Same as -N: mappings carry build-ids by default if the kernel provides them
     #[arg(long)]
     pub buildid_mmap: bool,
 
-    /// Put all events into one group of the kernel
+    /// Put all events into one group
     #[arg(long)]
     pub group: bool,
 
-    /// Record how long events were enabled and on a counter, where counts are recorded (:S)
+    /// Record how long events were enabled and running, with recorded counts (:S)
     #[arg(long)]
     pub running_time: bool,
 
-    /// Begin each sample with its event's id, even where there is one event only
+    /// Start each sample with the event id, even with a single event
     #[arg(long)]
     pub sample_identifier: bool,
 
-    /// What to do about a hardware reservation: auto, check, require, yield, off
+    /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
     pub reserve: String,
 
-    /// Open everything, record nothing
+    /// Open the events but do not record
     #[arg(long)]
     pub dry_run: bool,
 
@@ -271,7 +272,7 @@ pub struct Record {
     #[arg(skip)]
     pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
 
-    /// The command to run, with its arguments
+    /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<std::ffi::OsString>,
 }

@@ -9,7 +9,7 @@ use super::screen_options::ScreenOptions;
 use super::stack_options::StackOptions;
 use super::symbol_files::SymbolFiles;
 
-/// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
+/// Show where the time went: functions by cost, the call tree, and how reliable both are.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,8 +21,8 @@ Examples:
   pmc report --json                       everything, as one document
 Sort keys and the fields of --json: docs/report.md.")]
 pub struct Report {
-    /// The recording (also as -i), `-` for standard input [default: what comes on it, else perf.data]; a
-    /// word that names no file: only functions with it in their names
+    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]. A
+    /// word that is not a file name selects functions that contain it
     #[arg(value_name = "FILE|SYMBOL")]
     pub file: Option<PathBuf>,
 
@@ -30,35 +30,35 @@ pub struct Report {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup,
-    /// trace, parent, parallelism, …; +KEY adds one to the usual
+    /// Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent,
+    /// parallelism, …; +KEY adds a key to the default
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
-    /// Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and
-    /// sort keys; +FIELD adds one to the usual
+    /// Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort
+    /// keys; +FIELD adds a column to the default
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     pub fields: Vec<String>,
 
-    /// Call chains under each row: caller, callee or none; graph, fractal, flat or folded; percent, period or
-    /// count; the smallest percentage in them
+    /// Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded),
+    /// value (percent, period, count), minimum percentage
     #[arg(short = 'g', long, value_name = "HOW,…", num_args = 0..=1, default_missing_value = "caller", value_delimiter = ',')]
     pub call_graph: Option<Vec<String>>,
 
-    /// Call chains from the caller down
+    /// Print call chains from the caller down
     #[arg(short = 'G', long)]
     pub inverted: bool,
 
-    /// Print all call chains as one tree below the table, not those of each row under it (default on a
-    /// terminal without -g)
+    /// Print one call tree below the table instead of call chains under each row (default on a terminal
+    /// without -g)
     #[arg(long)]
     pub tree: bool,
 
-    /// Count what functions called as theirs too (default with call chains)
+    /// Include callees in the cost of a function (default with call chains)
     #[arg(long, overrides_with = "no_children")]
     pub children: bool,
 
-    /// Only what functions cost themselves
+    /// Show only the self cost of functions
     #[arg(long)]
     pub no_children: bool,
 
@@ -70,19 +70,19 @@ pub struct Report {
     #[arg(long)]
     pub show_total_period: bool,
 
-    /// Show what part of each row was in the kernel, and what part in processes
+    /// Show the kernel and user share of each row
     #[arg(long, alias = "showcpuutilization")]
     pub show_cpu_utilization: bool,
 
-    /// Leave out rows, and branches of the tree, below this percentage
+    /// Hide rows and tree branches below this percentage
     #[arg(long, value_name = "PERCENT")]
     pub percent_limit: Option<f64>,
 
-    /// Percentages of all samples (absolute) or of those that the filters left (relative)
+    /// Base of percentages: all samples (absolute) or those that pass the filters (relative)
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub percentage: String,
 
-    /// Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]
+    /// Maximum rows of text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub max_rows: Option<usize>,
 
@@ -94,64 +94,65 @@ pub struct Report {
     #[allow(missing_docs, reason = "explained there")]
     pub stacks: StackOptions,
 
-    /// Each branch of the recorded branch stacks counts once (default where there are some)
+    /// Count each branch of the recorded branch stacks (default if there are any)
     #[arg(short = 'b', long, overrides_with = "no_branch_stack")]
     pub branch_stack: bool,
 
-    /// Count samples, not their branches
+    /// Count samples instead of branches
     #[arg(long)]
     pub no_branch_stack: bool,
 
-    /// Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys
+    /// Show memory accesses by cost, with all sort keys for data and caches by default
     #[arg(long, conflicts_with = "branch_stack")]
     pub mem_mode: bool,
 
-    /// Sort by shares of time by the clock, not of CPU time (pmc record --latency)
+    /// Sort by wall-clock time instead of CPU time (requires pmc record --latency)
     #[arg(long)]
     pub latency: bool,
 
-    /// Only samples taken while so many threads ran, such as 1 or 1-2,8 (pmc record --latency)
+    /// Include only samples taken while this many threads ran, such as 1 or 1-2,8 (requires pmc record
+    /// --latency)
     #[arg(long, value_name = "LIST")]
     pub parallelism: Option<String>,
 
-    /// Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)
+    /// Length of a time slice for the sort key time, in milliseconds or with a unit (s, ms, us, ns)
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub time_quantum: String,
 
-    /// Times to the nanosecond
+    /// Show times in nanoseconds
     #[arg(long)]
     pub ns: bool,
 
-    /// Show what the recording says of itself first
+    /// Print the recording's header first
     #[arg(short = 'I', long, alias = "show-info")]
     pub header: bool,
 
-    /// Show only what the recording says of itself
+    /// Print only the recording's header
     #[arg(long)]
     pub header_only: bool,
 
-    /// Show how many records of each kind there are, and nothing else
+    /// Print only the number of records of each kind
     #[arg(long)]
     pub stats: bool,
 
-    /// Print all records, byte by byte and field by field, and how many there are of each kind
+    /// Dump all records, as bytes and fields, and the number of records of each kind
     #[arg(short = 'D', long)]
     pub dump_raw_trace: bool,
 
-    /// Show the processes and threads, and nothing else
+    /// Print only the processes and threads
     #[arg(long)]
     pub tasks: bool,
 
-    /// Show the processes and threads with what they had mapped, and nothing else
+    /// Print only the processes and threads with their mappings
     #[arg(long)]
     pub mmaps: bool,
 
-    /// Show what each thread's counters said at its end, too (pmc record -s)
+    /// Also show each thread's counts at its end (requires pmc record -s)
     #[arg(short = 'T', long)]
     pub threads: bool,
 
-    /// Names of functions as they are: else text on a terminal has them as one reads them, without template
-    /// arguments, what a function returns, and what compilers added
+    /// Print full function names; by default text on a terminal omits template arguments, return types and
+    /// compiler suffixes
     #[arg(long)]
     pub full_names: bool,
 
@@ -163,31 +164,31 @@ pub struct Report {
     #[arg(skip)]
     pub to_stderr: bool,
 
-    /// Paths of source files in full
+    /// Show full paths of source files
     #[arg(long)]
     pub full_source_path: bool,
 
-    /// Tracepoints' fields one by one, not as their format prints them
+    /// Show tracepoint fields one by one instead of the formatted text
     #[arg(long)]
     pub raw_trace: bool,
 
-    /// Rows below rows: what is the same in the first sort key is added up first
+    /// Group rows by the first sort key, then by the next, as a hierarchy
     #[arg(short = 'H', long, conflicts_with_all = ["json", "csv", "field_separator", "group"])]
     pub hierarchy: bool,
 
-    /// Join direct recursion into one branch of the tree
+    /// Fold direct recursion into one branch of the tree
     #[arg(long)]
     pub collapse_recursion: bool,
 
-    /// Print fields with this between them and nothing else
+    /// Separate fields with this string and print nothing else
     #[arg(short = 't', long, value_name = "SEP")]
     pub field_separator: Option<String>,
 
-    /// Print all events side by side, not only those that were recorded as a group
+    /// Print all events side by side, not only those recorded as a group
     #[arg(long)]
     pub group: bool,
 
-    /// Print a table for each event, groups or not
+    /// Print a separate table for each event, even in a group
     #[arg(long, conflicts_with_all = ["group"])]
     pub no_group: bool,
 
@@ -195,12 +196,12 @@ pub struct Report {
     #[arg(long, value_name = "INDEX", conflicts_with = "no_group")]
     pub group_sort_idx: Option<usize>,
 
-    /// Print plain text, on a terminal too
+    /// Print plain text even on a terminal
     #[arg(long)]
     pub stdio: bool,
 
-    /// Whether text has colours: always (a pipe then gets text for a person, too), never, or auto, on a
-    /// terminal
+    /// When to colour the output: always (also selects the terminal's text format in a pipe), never, or auto
+    /// (on a terminal)
     #[arg(long, visible_alias = "color", value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"])]
     pub stdio_color: String,
 
@@ -216,7 +217,7 @@ pub struct Report {
     #[arg(long, conflicts_with = "field_separator")]
     pub csv: bool,
 
-    /// Widths of the columns
+    /// Column widths
     #[arg(short = 'w', long, value_name = "N,…", value_delimiter = ',')]
     pub column_widths: Vec<usize>,
 
@@ -224,7 +225,7 @@ pub struct Report {
     #[allow(missing_docs, reason = "explained there")]
     pub symbol_files: SymbolFiles,
 
-    /// Print rows without headings, and no messages but errors
+    /// Print rows without headings, and no messages except errors
     #[arg(short, long)]
     pub quiet: bool,
 }

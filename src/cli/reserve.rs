@@ -36,19 +36,19 @@ pub struct Reserve {
     #[arg(short = 'D', overrides_with = "background")]
     pub foreground: bool,
 
-    /// Go to the background once the lock is held; a failure is reported before that
+    /// Run in the background once the lock is held; failures are reported first
     #[arg(short = 'd', overrides_with = "foreground")]
     pub background: bool,
 
-    /// The lock file to use instead of PCP's
+    /// Lock file to use instead of PCP's
     #[arg(short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Create the lock file if it is missing, for an agent that starts later (needs root in PCP's directory)
+    /// Create a missing lock file, for an agent that starts later (requires root in PCP's directory)
     #[arg(long)]
     pub create: bool,
 
-    /// Once the lock is held, print a JSON object on standard output: file, holder, who shares it, agents
+    /// Print a JSON object to stdout once the lock is held: file, holder, other holders, agents
     #[arg(long)]
     pub json: bool,
 
@@ -56,7 +56,7 @@ pub struct Reserve {
     #[arg(short = 'v', long = "version", action = ArgAction::Version)]
     pub version: (),
 
-    /// What to run while the counters are reserved
+    /// Command to run while the counters are reserved
     #[arg(value_name = "COMMAND", trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

@@ -6,27 +6,27 @@ use clap::Args;
 /// Filters; what none is given for counts whole.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SampleFilter {
-    /// Only threads with these names
+    /// Include only threads with these names
     #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
     pub comms: Vec<String>,
 
-    /// Only these processes
+    /// Include only these processes
     #[arg(long, value_name = "PID,…", value_delimiter = ',')]
     pub pid: Vec<i32>,
 
-    /// Only these threads
+    /// Include only these threads
     #[arg(long, value_name = "TID,…", value_delimiter = ',')]
     pub tid: Vec<i32>,
 
-    /// Only samples of these CPUs, such as 0-3,8
+    /// Include only samples on these CPUs, such as 0-3,8
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub cpu: Option<String>,
 
-    /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
+    /// Include only this time range: FROM,TO in seconds of the recording's clock, or 10%-20%
     #[arg(long, value_name = "SPAN")]
     pub time: Option<String>,
 
-    /// Leave stacks cut where their copy ends: join them with nothing seen before of the same thread
+    /// Do not complete truncated stacks from other samples of the thread
     #[arg(long)]
     pub no_join: bool,
 }

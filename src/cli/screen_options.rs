@@ -5,7 +5,7 @@ use clap::Args;
 /// Colours.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ScreenOptions {
-    /// Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]
+    /// Colours for a dark or light terminal; auto queries the terminal [default: $PMC_THEME, else auto]
     #[arg(long, value_name = "THEME", value_parser = ["auto", "dark", "light"])]
     pub theme: Option<String>,
 }

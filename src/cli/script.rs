@@ -7,7 +7,7 @@ use clap::Args;
 use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
 
-/// Print the samples one by one, in the order of time.
+/// Print the samples one by one, in time order.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ data_src, weight, ins_lat, phys_addr, data_page_size, code_page_size, cgroup, ur
 brstackoff, bpf-output, stream_id, dsoff; flags, synth, ipc and callindent are empty (pmc reads no instruction traces),
 and so are machine_pid and vcpu (pmc reads no guests' samples).")]
 pub struct Script {
-    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
+    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 
@@ -29,33 +29,32 @@ pub struct Script {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such
-    /// events only
+    /// Fields to print; +NAME and -NAME change the default; a prefix hw:, sw:, trace: or raw: selects the
+    /// event type
     #[arg(short = 'F', long, value_name = "[KIND:]FIELD,…", allow_hyphen_values = true)]
     pub fields: Vec<String>,
 
-    /// Leave out callers
+    /// Do not print call chains
     #[arg(short = 'G', long)]
     pub hide_call_graph: bool,
 
-    /// Cut call chains off behind these functions
+    /// Stop call chains after these functions
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub stop_bt: Vec<String>,
 
-    /// Only samples taken in these functions
+    /// Print only samples in these functions
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
     pub symbols: Vec<String>,
 
-    /// Only samples taken in these programs and libraries
+    /// Print only samples in these programs and libraries
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub dsos: Vec<String>,
 
-    /// Longest call chain
+    /// Maximum number of frames in a call chain
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub max_stack: usize,
 
-    /// Complete calls that the processor kept (record --call-graph lbr) with those of the thread's samples
-    /// before
+    /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
     #[arg(long)]
     pub stitch_lbr: bool,
 
@@ -63,95 +62,95 @@ pub struct Script {
     #[allow(missing_docs, reason = "explained there")]
     pub filter: SampleFilter,
 
-    /// Times to the nanosecond
+    /// Show times in nanoseconds
     #[arg(long)]
     pub ns: bool,
 
-    /// Times since the first line
+    /// Print times relative to the first line
     #[arg(long, conflicts_with = "deltatime")]
     pub reltime: bool,
 
-    /// Times since the line before
+    /// Print times relative to the previous line
     #[arg(long)]
     pub deltatime: bool,
 
-    /// Show forks, exits and new names too
+    /// Also print forks, exits and name changes
     #[arg(long)]
     pub show_task_events: bool,
 
-    /// Show what was mapped too
+    /// Also print mappings
     #[arg(long)]
     pub show_mmap_events: bool,
 
-    /// Show context switches too, if recorded
+    /// Also print context switches, if recorded
     #[arg(long)]
     pub show_switch_events: bool,
 
-    /// Show what was lost too
+    /// Also print lost records
     #[arg(long)]
     pub show_lost_events: bool,
 
-    /// Show namespaces too, if recorded
+    /// Also print namespaces, if recorded
     #[arg(long)]
     pub show_namespace_events: bool,
 
-    /// Show cgroups too, if recorded
+    /// Also print cgroups, if recorded
     #[arg(long)]
     pub show_cgroup_events: bool,
 
-    /// Show BPF programs that came and went too, if recorded
+    /// Also print BPF program loads and unloads, if recorded
     #[arg(long)]
     pub show_bpf_events: bool,
 
-    /// Show changes of the kernel's code too, if recorded
+    /// Also print changes of kernel code, if recorded
     #[arg(long)]
     pub show_text_poke_events: bool,
 
-    /// Show where the recorder's rounds end too
+    /// Also print the ends of the recorder's rounds
     #[arg(long)]
     pub show_round_events: bool,
 
-    /// Show all records too, byte by byte and field by field
+    /// Also dump all records, as bytes and fields
     #[arg(short = 'D', long, conflicts_with = "json")]
     pub dump_raw_trace: bool,
 
-    /// The same, records in the order of the file, not of time
+    /// Same as -D, but in file order instead of time order
     #[arg(long, conflicts_with = "json")]
     pub dump_unsorted_raw_trace: bool,
 
-    /// Show what the recording says of itself first
+    /// Print the recording's header first
     #[arg(short = 'I', long, alias = "show-info")]
     pub header: bool,
 
-    /// Show only what the recording says of itself
+    /// Print only the recording's header
     #[arg(long)]
     pub header_only: bool,
 
-    /// Find inlined functions (default where stacks were copied, as perf does)
+    /// Show inlined functions (default with stack copies, as in perf)
     #[arg(long, overrides_with = "no_inline")]
     pub inline: bool,
 
-    /// Names from symbol tables only
+    /// Do not look for inlined functions
     #[arg(long)]
     pub no_inline: bool,
 
-    /// Names as people write them (default)
+    /// Demangle symbol names (default)
     #[arg(long, overrides_with = "no_demangle")]
     pub demangle: bool,
 
-    /// Names as the compiler wrote them
+    /// Show mangled symbol names
     #[arg(long)]
     pub no_demangle: bool,
 
-    /// Paths of source files in full
+    /// Show full paths of source files
     #[arg(long)]
     pub full_source_path: bool,
 
-    /// Write each event's lines to a file of its own beside the recording: FILE.EVENT.dump
+    /// Write each event's lines to a separate file next to the recording: FILE.EVENT.dump
     #[arg(long, conflicts_with_all = ["header", "header_only", "dump_raw_trace"])]
     pub per_event_dump: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(short = 'j', long)]
     pub json: bool,
 

@@ -6,60 +6,59 @@ use clap::Args;
 /// What of the stacks counts; what nothing is said about counts whole.
 #[derive(Debug, Clone, Args)]
 pub struct StackOptions {
-    /// Longest call chain; what lies further out is left out
+    /// Maximum number of frames in a call chain; outer frames are dropped
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub max_stack: usize,
 
-    /// Complete calls that the processor kept (record --call-graph lbr) with those of the thread's samples
-    /// before
+    /// Complete LBR call chains (record --call-graph lbr) from earlier samples of the thread
     #[arg(long)]
     pub stitch_lbr: bool,
 
-    /// Only these programs and libraries
+    /// Include only these programs and libraries
     #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
     pub dsos: Vec<String>,
 
-    /// Only these functions
+    /// Include only these functions
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
     pub symbols: Vec<String>,
 
-    /// Only functions with this in their names
+    /// Include only functions whose names contain this
     #[arg(long, value_name = "PART")]
     pub symbol_filter: Option<String>,
 
-    /// Only functions whose names were found
+    /// Include only functions with a known name
     #[arg(short = 'U', long)]
     pub hide_unresolved: bool,
 
-    /// Sort by the innermost function that this pattern finds, too
+    /// Also sort by the innermost caller that matches this pattern
     #[arg(short = 'p', long, value_name = "REGEX")]
     pub parent: Option<String>,
 
-    /// Only samples with such a parent
+    /// Include only samples with a matching parent
     #[arg(short = 'x', long)]
     pub exclude_other: bool,
 
-    /// What these functions called counts as their own
+    /// Attribute the cost of callees to these functions
     #[arg(long, value_name = "REGEX")]
     pub ignore_callees: Option<String>,
 
-    /// Only samples of this socket's CPUs
+    /// Include only samples on the CPUs of this socket
     #[arg(long, value_name = "NUMBER")]
     pub socket_filter: Option<u32>,
 
-    /// Find inlined functions and lines (default)
+    /// Show inlined functions and source lines (default)
     #[arg(long, overrides_with = "no_inline")]
     pub inline: bool,
 
-    /// Names from symbol tables only
+    /// Do not look for inlined functions
     #[arg(long)]
     pub no_inline: bool,
 
-    /// Names as people write them (default)
+    /// Demangle symbol names (default)
     #[arg(long, overrides_with = "no_demangle")]
     pub demangle: bool,
 
-    /// Names as the compiler wrote them
+    /// Show mangled symbol names
     #[arg(long)]
     pub no_demangle: bool,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Count on all CPUs, with nobody looking, until `pmc stop`.
+/// Count on all CPUs in the background until `pmc stop`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,20 +14,20 @@ Examples:
   pmc stop -o kernel.data                       what is in them, for pmc report
 The events are entries of pmc persist (counter0, counter1, …, profile).")]
 pub struct Start {
-    /// Events to count, each with its levels: NAME:u, NAME:k, NAME:uk
+    /// Events to count, each with its privilege levels: NAME:u, NAME:k, NAME:uk
     #[arg(value_name = "EVENT", required_unless_present = "profile")]
     pub events: Vec<String>,
 
-    /// Sample this event too [default: cycles, or cpu-clock where there are none]; the newest samples are
-    /// kept
+    /// Also sample this event and keep the newest samples [default: cycles, or cpu-clock without hardware
+    /// counters]
     #[arg(long, value_name = "EVENT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub profile: Option<String>,
 }
 
-/// Show what has been counted since `pmc start`, and end it.
+/// Show the counts since `pmc start`, and stop counting.
 #[derive(Debug, Args)]
 pub struct Stop {
-    /// Where the samples of --profile go
+    /// Output file for the samples of --profile
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub output: PathBuf,
 

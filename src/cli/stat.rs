@@ -45,7 +45,7 @@ pub struct StatRecord {
     #[command(flatten)]
     pub counted: Counted,
 
-    /// Write the counts into this file; `-` is standard output
+    /// Write the counts to this file; `-` is stdout
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub output: PathBuf,
 
@@ -54,11 +54,11 @@ pub struct StatRecord {
     pub shown: Shown,
 }
 
-/// Show the counts of a recording made by `stat record`, pmc's or perf's.
+/// Show the counts of a recording made by `pmc stat record` or `perf stat record`.
 #[derive(Debug, Args)]
 #[command(override_usage = "pmc stat report [OPTIONS] [FILE]")]
 pub struct StatReport {
-    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
+    /// Recording to read (also -i); `-` is stdin [default: stdin if it is a pipe or file, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 
@@ -70,11 +70,11 @@ pub struct StatReport {
     #[command(flatten)]
     pub to: ToFile,
 
-    /// Show what each thread had counted when it ended (recorded by stat --log-exit or record -s)
+    /// Show each thread's counts at its end (recorded by stat --log-exit or record -s)
     #[arg(long, conflicts_with_all = ["aggregation", "log_cswitch"])]
     pub log_exit: bool,
 
-    /// Show what each thread counted from one context switch to the next (recorded by stat --log-cswitch)
+    /// Show each thread's counts between context switches (recorded by stat --log-cswitch)
     #[arg(long, conflicts_with = "aggregation")]
     pub log_cswitch: bool,
 
@@ -98,47 +98,47 @@ pub struct ToFile {
 /// How counts are added up, and what is printed of them.
 #[derive(Debug, Args)]
 pub struct Shown {
-    /// A row for each CPU instead of the sum (with -a or -C)
+    /// Print one row per CPU instead of the sum (with -a or -C)
     #[arg(short = 'A', long = "no-aggr", group = "aggregation")]
     pub no_aggr: bool,
 
-    /// A row for each thread
+    /// Print one row per thread
     #[arg(long, group = "aggregation")]
     pub per_thread: bool,
 
-    /// A row for each core
+    /// Print one row per core
     #[arg(long, group = "aggregation")]
     pub per_core: bool,
 
-    /// A row for each cluster of cores
+    /// Print one row per cluster of cores
     #[arg(long, group = "aggregation")]
     pub per_cluster: bool,
 
-    /// A row for each cache of this level (L2), or of the last
+    /// Print one row per cache of this level (L2) [default: the last level]
     #[arg(long, value_name = "LEVEL", group = "aggregation", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub per_cache: Option<String>,
 
-    /// A row for each die
+    /// Print one row per die
     #[arg(long, group = "aggregation")]
     pub per_die: bool,
 
-    /// A row for each socket
+    /// Print one row per socket
     #[arg(long, group = "aggregation")]
     pub per_socket: bool,
 
-    /// A row for each NUMA node
+    /// Print one row per NUMA node
     #[arg(long, group = "aggregation")]
     pub per_node: bool,
 
-    /// Say more: what was opened, counts before scaling
+    /// Print details: opened events, unscaled counts
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub verbose: u8,
 
-    /// Print no counts of the command's run, only what -I, --vs or a file gets
+    /// Print no counts of the run, only those of -I, --vs or an output file
     #[arg(short = 'q', long)]
     pub quiet: bool,
 
-    /// Group the digits of large numbers, in locales that do (the default; --no-big-num for none)
+    /// Group the digits of large numbers if the locale does (default; see --no-big-num)
     #[arg(short = 'B', long, overrides_with = "no_big_num")]
     pub big_num: bool,
 
@@ -146,7 +146,7 @@ pub struct Shown {
     #[arg(long, overrides_with = "big_num")]
     pub no_big_num: bool,
 
-    /// Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)
+    /// Scale counts of multiplexed events to the full time (default; see --no-scale)
     #[arg(long, overrides_with = "no_scale")]
     pub scale: bool,
 
@@ -154,11 +154,11 @@ pub struct Shown {
     #[arg(short = 'c', long, overrides_with = "scale")]
     pub no_scale: bool,
 
-    /// Print CSV with this separator, with perf's fields
+    /// Print CSV with this separator and perf's fields
     #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "json")]
     pub field_separator: Option<String>,
 
-    /// Print JSON: lines with perf's fields (1), or one document with real numbers (2)
+    /// Print JSON: one object per line with perf's fields (1), or one document with real numbers (2)
     #[arg(short = 'j', long, alias = "json-output", value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = clap::value_parser!(u8).range(1..=2))]
     pub json: Option<u8>,
@@ -167,44 +167,43 @@ pub struct Shown {
     #[arg(long, value_name = "FD")]
     pub log_fd: Option<i32>,
 
-    /// With -I: print the totals at the end too
+    /// With -I: also print totals at the end
     #[arg(long)]
     pub summary: bool,
 
-    /// Do not put `summary` before the totals' CSV lines
+    /// Do not prefix the CSV lines of totals with `summary`
     #[arg(long)]
     pub no_csv_summary: bool,
 
-    /// A row for each instance of a PMU instead of their sum
+    /// Print one row per PMU instance instead of their sum
     #[arg(long)]
     pub no_merge: bool,
 
-    /// Only metrics, no counts
+    /// Print only metrics, no counts
     #[arg(long)]
     pub metric_only: bool,
 
-    /// Metrics by name or group, with the events that they need: IPC, GHz, TopdownL1, tma_memory_bound … (pmc
-    /// list metric)
+    /// Metrics by name or group, such as IPC, GHz, TopdownL1 or tma_memory_bound (see pmc list metric)
     #[arg(short = 'M', long = "metrics", value_name = "NAME|GROUP,…", action = ArgAction::Append)]
     pub metrics: Vec<String>,
 
-    /// A metric of your own: 'name=expression over events'
+    /// Define a metric: 'name=expression over events'
     #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append)]
     pub expressions: Vec<String>,
 
-    /// Where the pipeline's slots go: the tree of the top-down method, to --td-level
+    /// Show how pipeline slots are spent, as a top-down tree (see --td-level)
     #[arg(long)]
     pub topdown: bool,
 
-    /// How many levels of --topdown are measured; each asks the counters for more [default: 1]
+    /// Number of --topdown levels to measure; each needs more counters [default: 1]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, requires = "topdown")]
     pub td_level: u8,
 
-    /// Count no events for the thresholds of metrics alone
+    /// Do not count events that only metric thresholds need
     #[arg(long)]
     pub metric_no_threshold: bool,
 
-    /// Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form
+    /// Update an OpenMetrics scrape file (with -I); without a file, print the result in OpenMetrics format
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub openmetrics: Option<PathBuf>,
 }
@@ -216,15 +215,15 @@ pub struct Counted {
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
-    /// Events by libpfm4's names, such as inst_retired:any_p:u (repeatable)
+    /// Events by libpfm4 name, such as inst_retired:any_p:u (repeatable)
     #[arg(long, value_name = "EVENTS", action = ArgAction::Append)]
     pub pfm_events: Vec<String>,
 
-    /// Count the events of this configuration of PCP's agent pmdaperfevent (perfevent.conf)
+    /// Count the events in this configuration file of PCP's pmdaperfevent (perfevent.conf)
     #[arg(long, value_name = "FILE")]
     pub perfevent_conf: Option<PathBuf>,
 
-    /// Count only what this expression holds for, of the tracepoints of the -e before it
+    /// Filter expression for the tracepoints of the preceding -e
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
 
@@ -233,36 +232,35 @@ pub struct Counted {
     #[arg(skip)]
     pub filter_places: Vec<usize>,
 
-    /// On machines with several kinds of cores: count only on those of this kind, such as core or atom
+    /// On hybrid machines, count only on cores of this type, such as core or atom
     #[arg(long, value_name = "KIND")]
     pub cputype: Option<String>,
 
-    /// Of events that several PMUs of a kind have, count only this PMU's
+    /// For events that several PMUs provide, count only on this PMU
     #[arg(long, value_name = "PMU")]
     pub pmu_filter: Option<String>,
 
-    /// Count the events of a metric one by one, not as a group
+    /// Count the events of a metric individually, not as a group
     #[arg(long)]
     pub metric_no_group: bool,
 
-    /// Count for each metric all of its events, whatever others count
+    /// Count all events of each metric, even if other metrics count the same events
     #[arg(long)]
     pub metric_no_merge: bool,
 
-    /// Do not count children that the command or the processes start
+    /// Do not count child processes
     #[arg(short = 'i', long)]
     pub no_inherit: bool,
 
-    /// Show apart what the command (or the processes) counted, what the processes that it started did, and
-    /// the sum
+    /// Show separate counts for the command (or processes), for its child processes, and the sum
     #[arg(long, conflicts_with_all = ["no_inherit", "user_kernel", "aggregation", "no_merge", "cgroups", "for_each_cgroup"])]
     pub children: bool,
 
-    /// Show apart what was counted in user mode and in the kernel
+    /// Show separate counts for user mode and kernel
     #[arg(long, conflicts_with_all = ["aggregation", "no_merge", "all_user", "all_kernel"])]
     pub user_kernel: bool,
 
-    /// Count in these running processes, by number or name, with all their threads
+    /// Count in these running processes, by pid or name, with all their threads
     #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
     pub pids: Vec<String>,
 
@@ -270,19 +268,19 @@ pub struct Counted {
     #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
     pub tids: Vec<String>,
 
-    /// Count in all processes of this user (name or number)
+    /// Count in all processes of this user (name or uid)
     #[arg(short = 'u', long = "uid", value_name = "USER")]
     pub uid: Option<String>,
 
-    /// Count everything on all CPUs
+    /// Count system-wide, on all CPUs
     #[arg(short = 'a', long)]
     pub all_cpus: bool,
 
-    /// Count everything on these CPUs, such as 0-3,8
+    /// Count system-wide on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
     pub cpus: Option<String>,
 
-    /// Count only in this cgroup; a list goes with the events in order (needs -a or -C)
+    /// Count only in this cgroup; a list assigns one cgroup to each event (requires -a or -C)
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", conflicts_with = "for_each_cgroup")]
     pub cgroups: Option<String>,
 
@@ -298,11 +296,11 @@ pub struct Counted {
     #[arg(long)]
     pub all_kernel: bool,
 
-    /// More events: caches; -dd and -ddd for more
+    /// Add cache events; -dd and -ddd add more
     #[arg(short = 'd', long = "detailed", action = ArgAction::Count)]
     pub detailed: u8,
 
-    /// Run the command N times and show mean and spread; 0: for ever
+    /// Run the command N times and show mean and spread; 0 repeats until interrupted
     #[arg(short = 'r', long = "repeat", value_name = "N")]
     pub repeat: Option<u32>,
 
@@ -316,15 +314,15 @@ pub struct Counted {
     )]
     pub warmup: u32,
 
-    /// Have the kernel write everything to disk before each run, as sync(1) does
+    /// Call sync(2) before each run
     #[arg(short = 'S', long)]
     pub sync: bool,
 
-    /// With -r: show every run's time as a table
+    /// With -r: show a table with the time of each run
     #[arg(long)]
     pub table: bool,
 
-    /// Count nothing, measure only the time
+    /// Measure only the time, without events
     #[arg(short = 'n', long)]
     pub null: bool,
 
@@ -336,11 +334,11 @@ pub struct Counted {
     #[arg(long, value_name = "COMMAND")]
     pub post: Option<String>,
 
-    /// Print what was counted in each interval: milliseconds, or with a unit (1s)
+    /// Print counts at this interval, in milliseconds or with a unit (1s)
     #[arg(short = 'I', long = "interval-print", value_name = "TIME")]
     pub interval: Option<String>,
 
-    /// With -I: end after this many intervals
+    /// With -I: stop after this many intervals
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u32).range(1..))]
     pub interval_count: Option<u32>,
 
@@ -348,16 +346,15 @@ pub struct Counted {
     #[arg(long, requires = "interval")]
     pub interval_clear: bool,
 
-    /// End counting after this time: milliseconds, or with a unit (10s, 2m)
+    /// Stop counting after this time, in milliseconds or with a unit (10s, 2m)
     #[arg(long, visible_alias = "duration", value_name = "TIME")]
     pub timeout: Option<String>,
 
-    /// Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control
-    /// says so
+    /// Delay before counting, in milliseconds or with a unit (2s); -1 waits for --control
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
 
-    /// Never scale: where the events do not fit on the counters, split them over several runs
+    /// Never scale: if the events do not fit on the counters, split them over several runs
     #[arg(long)]
     pub exact: bool,
 
@@ -365,15 +362,15 @@ pub struct Counted {
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub vs: Vec<String>,
 
-    /// Show what the commands write in every run of -r, --vs and --exact, not only in the first
+    /// Show the command's output of every run of -r, --vs and --exact, not only of the first
     #[arg(long)]
     pub show_output: bool,
 
-    /// Record what each thread has counted when it ends (into perf.data, or with `stat record` into -o FILE)
+    /// Record each thread's counts at its end (to perf.data, or with `stat record` to -o FILE)
     #[arg(long)]
     pub log_exit: bool,
 
-    /// Record what each thread counts from one context switch to the next, and until it ends
+    /// Record each thread's counts between context switches and at its end
     #[arg(long)]
     pub log_cswitch: bool,
 
@@ -381,15 +378,15 @@ pub struct Counted {
     #[arg(long, value_name = "ADDR", requires = "interval")]
     pub listen: Option<String>,
 
-    /// Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
+    /// Read commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…")]
     pub control: Option<String>,
 
-    /// What to do about a hardware reservation: auto, check, require, yield, off
+    /// How to handle a reservation of the hardware counters: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
     pub reserve: String,
 
-    /// The command to run, with its arguments
+    /// Command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<std::ffi::OsString>,
 }

@@ -7,27 +7,27 @@ use clap::Args;
 /// Files with symbols, and what is kept of them.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SymbolFiles {
-    /// A folder that stands for / of the recorded machine, for programs and sources
+    /// Root directory of the recorded machine, for programs and sources
     #[arg(long, value_name = "DIR")]
     pub symfs: Option<PathBuf>,
 
-    /// A copy of the recorded machine's /proc/kallsyms
+    /// Copy of the recorded machine's /proc/kallsyms
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
 
-    /// The recorded kernel's file with symbols
+    /// Recorded kernel's image with symbols (vmlinux)
     #[arg(short = 'k', long, value_name = "FILE")]
     pub vmlinux: Option<PathBuf>,
 
-    /// Do not keep results for the next time
+    /// Do not cache symbol lookups for later runs
     #[arg(long)]
     pub no_cache: bool,
 
-    /// Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS
+    /// Servers for missing files, instead of those in DEBUGINFOD_URLS
     #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
     pub debuginfod: Option<Option<String>>,
 
-    /// Ask no debuginfod server, and use nothing that one gave earlier
+    /// Do not use debuginfod servers or files fetched from them earlier
     #[arg(long, conflicts_with = "debuginfod")]
     pub no_debuginfod: bool,
 }

@@ -5,7 +5,7 @@ use clap::Args;
 /// Show the version.
 #[derive(Debug, Args)]
 pub struct Version {
-    /// Show what this build can do, too
+    /// Also show the features of this build
     #[arg(short = 'v', long)]
     pub build_options: bool,
 }

@@ -116,7 +116,7 @@ fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Re
                 if known.is_none() {
                     trace_fields.push(field);
                 }
-                let few = || Error::usage("that are more fields of tracepoints than can be sort keys");
+                let few = || Error::usage("too many tracepoint fields as sort keys");
                 Column::Key(SortKey::TraceField(u8::try_from(number).map_err(|_| few())?))
             }
         },

@@ -39,7 +39,7 @@ impl Destination<'_> {
         let mode = there.as_ref().ok().filter(is_ours).map_or(0o666, |former| former.mode() & 0o777);
         if keeps && (there.is_ok() || path.is_symlink()) {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
-            return Err(error.try_this("-f, which writes over it"));
+            return Err(error.try_this("-f overwrites it"));
         }
         // Through a link of our own its target is replaced, not the link.
         let place = output_file::look(path).map_err(refused)?;
@@ -66,8 +66,8 @@ impl Destination<'_> {
         if is_standard(self.path) || !same || !self.is_file() {
             return Ok(());
         }
-        Err(Error::usage(format!("{} is the recording itself", self.path.display()))
-            .try_this(format!("{} with another name", self.option)))
+        Err(Error::usage(format!("the output {} is the recording itself", self.path.display()))
+            .try_this(format!("use another name for {}", self.option)))
     }
 }
 

@@ -62,8 +62,8 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
 /// Reads tables of others, and says what came of it.
 fn import(from: &Path, host: &Host) -> Result<Exit> {
     let Some(into) = host.imported_events() else {
-        return Err(Error::new("there is no folder for imported events")
-            .why("neither XDG_DATA_HOME nor HOME names one")
+        return Err(Error::new("there is no directory for imported events")
+            .why("neither XDG_DATA_HOME nor HOME is set")
             .try_this("XDG_DATA_HOME=FOLDER pmc list --import …"));
     };
     let summary = vendor::import::import(from, &into)?;
@@ -264,7 +264,7 @@ impl<'h> Wanted<'h> {
         near.dedup();
         let what = if self.only_metrics && self.is_of_all_kinds() { "metric" } else { "event" };
         let error = match (&self.unit, words.is_empty()) {
-            (None, true) => Error::new(format!("there is no {what} of this kind here")),
+            (None, true) => Error::new(format!("this machine has no {what} of this kind")),
             (Some(unit), true) => Error::new(format!("the PMU {} has no {what} of this kind", unit.name)),
             (unit, false) => {
                 let of = unit.as_ref().map(|unit| format!(" of {}", unit.name)).unwrap_or_default();
@@ -273,7 +273,7 @@ impl<'h> Wanted<'h> {
         };
         let error = match &self.unit {
             Some(unit) if self.kinds.iter().any(|&kind| !unit.has_kind(kind)) => {
-                error.why("generic events and those of the kernel are listed for no PMU: it finds one itself")
+                error.why("generic and kernel events belong to no PMU")
             }
             _ => error,
         };
@@ -287,9 +287,9 @@ impl<'h> Wanted<'h> {
         };
         match near.is_empty() {
             true => match &self.unit {
-                None => error.try_this("pmc list without words shows all there are"),
+                None => error.try_this("pmc list shows all"),
                 Some(unit) => {
-                    error.try_this(format!("pmc list --unit '{}' shows all that it has", unit.name))
+                    error.try_this(format!("pmc list --unit '{}' shows all of its events", unit.name))
                 }
             },
             false => error.try_this(format!("did you mean {}?", near.join(", "))),

@@ -45,7 +45,7 @@ pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'
 pub(super) fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
     Error::usage(format!("{option}: {} has no such parts", event.name))
         .why(why)
-        .try_this("leave it to a run of its own")
+        .try_this("use a separate run")
 }
 
 /// The background that `--theme` says, or `PMC_THEME` without it; `None`: the terminal is asked.
@@ -58,7 +58,7 @@ pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
         "dark" => Ok(Some(Background::Dark)),
         "light" => Ok(Some(Background::Light)),
         "auto" | "" => Ok(None),
-        other => Err(Error::usage(format!("PMC_THEME is {other:?}, and no theme is called so"))
+        other => Err(Error::usage(format!("PMC_THEME is {other:?}, which is not a theme"))
             .try_this("dark, light or auto")),
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn colour(when: &str) -> Option<bool> {
 pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
     let of = |(place, filter): (usize, String)| {
         let event = place.checked_sub(1).ok_or_else(|| {
-            Error::usage(format!("--filter '{filter}' stands before the event that it belongs to"))
+            Error::usage(format!("--filter '{filter}' must follow the event that it applies to"))
                 .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
         })?;
         Ok((event, filter))
@@ -112,8 +112,8 @@ pub(super) fn debuginfod(typed: Option<&Option<String>>) -> Result<Option<Arc<De
         Some(None) | None => Debuginfod::from_environment(),
     };
     if typed.is_some() && servers.is_none() {
-        return Err(Error::usage("--debuginfod: there is no server to ask")
-            .why("DEBUGINFOD_URLS names none")
+        return Err(Error::usage("--debuginfod: no server given")
+            .why("DEBUGINFOD_URLS is not set")
             .try_this("--debuginfod=https://debuginfod.elfutils.org"));
     }
     Ok(servers.map(Arc::new))
@@ -181,7 +181,7 @@ pub(super) const BRANCH_IN_JSON: f64 = 0.05;
 
 fn cpus(list: &str) -> Result<CpuList> {
     list.parse()
-        .map_err(|_| Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8"))
+        .map_err(|_| Error::usage(format!("{list:?} is not a list of CPUs")).try_this("a list such as 0-3,8"))
 }
 
 /// How many threads ran at a time.
@@ -190,7 +190,7 @@ fn cpus(list: &str) -> Result<CpuList> {
 /// When it is no list of numbers.
 pub(super) fn parallelism(list: &str) -> Result<CpuList> {
     list.parse().map_err(|_| {
-        Error::usage(format!("{list:?} is no list of numbers of threads")).try_this("a list such as 1-2,8")
+        Error::usage(format!("{list:?} is not a list of thread counts")).try_this("a list such as 1-2,8")
     })
 }
 
@@ -215,8 +215,7 @@ pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     match typed {
         None => Ok(Delay::None),
         Some("-1") if has_control => Ok(Delay::UntilOrder),
-        Some("-1") => Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
-            .try_this("add --control fifo:PATH")),
+        Some("-1") => Err(Error::usage("-D -1 requires --control").try_this("add --control fifo:PATH")),
         Some(text) => match parse_duration(text, Some(MS)) {
             Some(0) => Ok(Delay::None),
             Some(ns) => Ok(Delay::Ns(ns)),
@@ -245,7 +244,7 @@ pub(super) fn delay_or_ranges(typed: Option<&str>, has_control: bool) -> Result<
             let delay = if *first == 0 { Delay::None } else { Delay::Ns(*first) };
             Ok((delay, rest.to_vec()))
         }
-        _ => Err(Error::usage(format!("-D {text}: not ranges of time, one after the other"))
+        _ => Err(Error::usage(format!("-D {text}: not a list of increasing time ranges"))
             .try_this("-D 10-20,30-40, or with units: -D 1s-2s,2500ms-3s")),
     }
 }
@@ -267,7 +266,7 @@ pub(super) fn sort_key(name: &str) -> Result<SortKey> {
     if let Some((_, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
         return Err(Error::usage(format!("pmc has no sort key {name:?}")).why(*why));
     }
-    let error = Error::usage(format!("{name:?} is no sort key"));
+    let error = Error::usage(format!("unknown sort key {name:?}"));
     let near = text::nearest(name, SortKey::names(), 3);
     Err(match near.first() {
         Some(_) => error.try_this(format!("did you mean {}?", near.join(" or "))),

@@ -152,17 +152,17 @@ fn create(path: &Path, is_chosen: bool) -> Result<()> {
         match kind {
             io::ErrorKind::NotFound if is_chosen => error
                 .why(format!("the folder {} does not exist", missing.display()))
-                .try_this("check the path of -f, or create the folder first"),
+                .try_this("check the path of -f, or create the directory"),
             io::ErrorKind::NotFound => error
                 .why(format!("{} does not exist: PCP is not installed here, or keeps its files elsewhere", missing.display()))
                 .try_this("check PCP_PMDAS_DIR and /etc/pcp.conf")
-                .try_this(format!("mkdir -p '{}', if an agent shall look there later", missing.display())),
+                .try_this(format!("mkdir -p '{}', if an agent will use it later", missing.display())),
             kind => error
                 .why(match kind {
                     io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",
                     _ => "its directory belongs to root, as PCP installs it",
                 })
-                .try_this("run it once as root, or choose another file with -f (which PCP's agent must be told too: PCP_PMDAS_DIR)"),
+                .try_this("run it once as root, or use another file with -f (also set PCP_PMDAS_DIR for PCP's agent)"),
         }
     };
     if !is_chosen && !folder.exists() {

@@ -102,7 +102,7 @@ pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     let found: Vec<u32> = host.processes().into_iter().filter(is_it).collect();
     if found.is_empty() {
         return Err(Error::usage(format!("no process is called `{word}`"))
-            .why("names are those that ps -e shows: of the program's file, at most 15 letters")
+            .why("names are as ps -e shows them, at most 15 characters")
             .try_this(format!("pgrep -af {word}, then -p with the number")));
     }
     Ok(found)
@@ -112,12 +112,10 @@ pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
 pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Result<Rate> {
     let number = |option: &str, text: &str| {
         text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
-            Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(
-                match option {
-                    "-F" => "samples a second such as 999, or max",
-                    _ => "a number of occurrences such as 100000, or auto",
-                },
-            )
+            Error::usage(format!("{option} {text}: not a valid number")).try_this(match option {
+                "-F" => "samples a second such as 999, or max",
+                _ => "a number of occurrences such as 100000, or auto",
+            })
         })
     };
     match (freq, count) {
@@ -125,7 +123,7 @@ pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Resu
             let most = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
             most.map(Rate::Frequency).ok_or_else(|| {
                 Error::usage("-F max: /proc/sys/kernel/perf_event_max_sample_rate cannot be read")
-                    .try_this("say a number")
+                    .try_this("give a number")
             })
         }
         (Some(text), _) => Ok(Rate::Frequency(number("-F", text)?)),
@@ -174,7 +172,7 @@ pub(super) fn size(option: &str, text: &str) -> Result<u64> {
     };
     let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&bytes| bytes > 0);
     bytes.ok_or_else(|| {
-        Error::usage(format!("{option} {text}: not a size")).try_this("such as 64K, 100M or 2G")
+        Error::usage(format!("{option} {text}: not a valid size")).try_this("such as 64K, 100M or 2G")
     })
 }
 
@@ -185,9 +183,8 @@ pub(super) fn ring_pages(text: &str) -> Result<usize> {
         Err(_) => size("-m", text)?,
     };
     if pages == 0 || pages > 1 << 40 {
-        return Err(
-            Error::usage(format!("-m {text}: not the size of a ring")).try_this("such as 128 (pages) or 4M")
-        );
+        return Err(Error::usage(format!("-m {text}: not a valid ring buffer size"))
+            .try_this("such as 128 (pages) or 4M"));
     }
     Ok(pages_of(pages))
 }

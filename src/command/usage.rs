@@ -42,7 +42,7 @@ pub(super) fn error(
         },
         (_, [name]) if command == ATTACH && is_of_record(name) => {
             return Error::usage(format!("{command} has no option {name}"))
-                .why("the events are open, and are recorded as they were opened")
+                .why("the events are already open and cannot be changed")
                 .try_this(format!("pmc record {name} first, then pmc persist adopt; or pmc persist add"));
         }
         (_, [name]) if complaint.kind() == ErrorKind::UnknownArgument => {

@@ -121,13 +121,13 @@ impl Error {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let error = match (kind, folder) {
             (NotFound, Some(folder)) => error
-                .why("the folder does not exist, or takes no new files")
+                .why("the directory does not exist, or no files can be created there")
                 .try_this(format!("mkdir -p {}", folder.display())),
-            (NotFound, None) => error.why("this folder takes no new files"),
-            (PermissionDenied, _) => error.why("this user may not write there"),
-            (ReadOnlyFilesystem, _) => error.why("nothing can be written in this file system"),
-            (IsADirectory, _) => error.why("a folder has this name"),
-            (AlreadyExists, _) => error.why("a file of this name is there"),
+            (NotFound, None) => error.why("no files can be created in this directory"),
+            (PermissionDenied, _) => error.why("no permission to write there"),
+            (ReadOnlyFilesystem, _) => error.why("the file system is read-only"),
+            (IsADirectory, _) => error.why("a directory with this name exists"),
+            (AlreadyExists, _) => error.why("a file with this name exists"),
             _ => error,
         };
         error.try_this(match kind {

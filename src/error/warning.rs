@@ -114,30 +114,30 @@ impl Warning {
             Self::BackgroundIgnored => {
                 "-d has no effect with a command: it runs in the foreground".to_owned()
             }
-            Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
-            Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
+            Self::OptionIgnored { option, why } => format!("{option} has no effect: {why}"),
+            Self::UnknownOrder { word } => format!("--control: unknown command `{word}`"),
             Self::HeldEventGone { event, why } => {
-                format!("{event} is recorded no further, and its last records are missing: {why}")
+                format!("{event} is no longer recorded, and its last records are missing: {why}")
             }
-            Self::NotHandedOver { why } => format!("the events stay here (SIGUSR1): {why}"),
+            Self::NotHandedOver { why } => format!("cannot hand over the events (SIGUSR1): {why}"),
             Self::OrderRefused { order, why } => format!("--control: `{order}`: {why}"),
             Self::CountersShared { holders } => format!(
                 "the hardware counters are also reserved by {holders}: both count, so events may have to share the \
                  counters"
             ),
             Self::CountersReserved { holders } => {
-                format!("the hardware counters are reserved by {holders}; counting all the same")
+                format!("the hardware counters are reserved by {holders}; counting anyway")
             }
             Self::AgentsPaused { pids } => format!(
                 "reserved the hardware counters; PCP's agent pmdaperfevent (pid {pids}) pauses its own meanwhile"
             ),
             Self::Unreserved { why } => format!("the hardware counters are not reserved: {why}"),
             Self::CountersLeftAlone => {
-                "somebody else has reserved the hardware counters: they are left alone until that is over"
+                "another process has reserved the hardware counters: pmc does not use them until it ends"
                     .to_owned()
             }
             Self::CountersYielded { off, of } => format!(
-                "the hardware events were off for {off} of {of}, while somebody else held the reservation"
+                "the hardware events were off for {off} of {of}, while another process held the reservation"
             ),
             Self::NoHardware { why } => why.clone(),
             Self::NoCycles { why } => format!("sampling cpu-clock, since there are no cycles: {why}"),
@@ -146,81 +146,79 @@ impl Warning {
                  scaled"
             ),
             Self::UserModeOnly { doing } => {
-                format!("{doing} user mode only (:u): this user may not see the kernel")
+                format!("{doing} user mode only (:u): no permission to measure the kernel")
             }
             Self::OwnProcessesOnly => {
-                "sampling the processes of this user only: the whole machine is not for this user".to_owned()
+                "sampling only your own processes: system-wide sampling requires privileges".to_owned()
             }
             Self::TargetOverridden { option, by } => {
-                format!("{option} changes nothing: {by} says whom to measure")
+                format!("{option} has no effect: {by} selects what to measure")
             }
             Self::WholeMachine => {
                 "no command, process or CPU was named: measuring the whole machine until Ctrl-C".to_owned()
             }
             Self::ChildrenNotRead { event } => {
                 format!(
-                    "{event} leaves out what is started from now on: this kernel reads groups (:S) of one thread"
+                    "{event} excludes new threads and processes: this kernel reads groups (:S) of one thread only"
                 )
             }
-            Self::EndsNotCounted => {
-                "-s: this kernel does not say what a thread has counted when it ends".to_owned()
-            }
+            Self::EndsNotCounted => "-s: this kernel does not report a thread's counts at its end".to_owned(),
             Self::ChainsNotDeferred => {
-                "--call-graph fp,defer: this kernel follows user mode's frame pointers at once".to_owned()
+                "--call-graph fp,defer: this kernel cannot defer user-mode call chains".to_owned()
             }
             Self::ProbeNotInherited { event, why } => {
-                format!("{event} leaves out what is started from now on: no probe in tracefs: {why}")
+                format!("{event} excludes new processes: no probe in tracefs: {why}")
             }
             Self::GuestsTogether { event } => format!("{event}: guests are sampled together with the host"),
             Self::FrequencyLowered { asked, most } => {
-                format!("-F {asked}: the kernel allows {most} samples a second, which are taken")
+                format!("-F {asked}: the kernel allows {most} samples per second; using that")
             }
             Self::RingsSmaller { bytes, asked, limit } => {
                 let why = match limit {
-                    RingLimit::LockedMemory => "this user may not lock more memory",
-                    RingLimit::Memory => "there is no memory or address space for more",
+                    RingLimit::LockedMemory => "the locked-memory limit is reached",
+                    RingLimit::Memory => "out of memory or address space",
                 };
-                format!("rings of {bytes} instead of {asked}: {why}")
+                format!("ring buffers of {bytes} instead of {asked}: {why}")
             }
             Self::GroupsSplit { groups } => {
-                format!("{groups} groups could not be counted as such and are counted singly")
+                format!("{groups} groups do not fit on the counters; their events are counted individually")
             }
             Self::TargetsGone { count, what } => {
-                format!("{count} {what} before their counters were open; they are left out")
+                format!("{count} {what} before their counters were open; skipped")
             }
-            Self::NobodyLeft => "nobody is left to be sampled".to_owned(),
+            Self::NobodyLeft => "all sampled processes have ended".to_owned(),
             Self::NoSamples { why, .. } => format!("there are no samples: {why}"),
             Self::RuntimeNameless { language, why, .. } => {
                 format!("{language} functions will have no names: {why}")
             }
             Self::SizeReached => "the recording has reached --max-size and ends here".to_owned(),
             Self::CopiesKept { samples } => format!(
-                "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \
-                 to do it, or their process is of 32-bit Arm"
+                "{samples} samples keep their stack copy, to be unwound when the file is read: pmc fell behind, or the \
+                 process is 32-bit Arm"
             ),
             Self::StacksCut { percent, .. } => {
-                format!("{percent:.1}% of the stacks are cut off where their copy ends")
+                format!("{percent:.1}% of the stacks are truncated at the end of their copy")
             }
-            Self::RecordsLost => "records were lost since the rings were full".to_owned(),
-            Self::TraceCutOff => {
-                "parts of the trace are missing: it came faster than it was taken".to_owned()
-            }
+            Self::RecordsLost => "records were lost because the ring buffers were full".to_owned(),
+            Self::TraceCutOff => "trace data was lost: the AUX buffer overflowed".to_owned(),
             Self::RecordsTorn => {
-                "counts of some threads are missing: threads that ended at once on several CPUs \
-                 wrote over each other, which the kernel does not prevent"
+                "counts of some threads are missing: threads that ended at the same time on several CPUs \
+                 overwrote each other's records (a kernel bug)"
                     .to_owned()
             }
             Self::FilesNotKept { why } => {
-                format!("the recording is whole, but its programs are not kept for later: {why}")
+                format!(
+                    "the recording is complete, but its files were not copied to the build-id cache: {why}"
+                )
             }
-            Self::SettingLeftOut { what } => format!("left out of the settings: {what}"),
+            Self::SettingLeftOut { what } => format!("ignored a setting: {what}"),
             Self::LineLeftOut { line, entry, why } => {
-                format!("{line}: {entry} is left out: {why}")
+                format!("{line}: skipped {entry}: {why}")
             }
-            Self::MetricLeftOut { why } => format!("a metric of the tables is left out: {why}"),
+            Self::MetricLeftOut { why } => format!("skipped a metric of the event tables: {why}"),
             Self::Recording { what } | Self::DamagedRecording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
-                format!("{event} was recorded without {field}: the field is left out")
+                format!("{event} was recorded without {field}: the field is omitted")
             }
             Self::CommandFailed { name, status } => format!("`{name}` ended with status {status}"),
         }
@@ -230,14 +228,14 @@ impl Warning {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::UnknownOrder { .. } => {
-                "orders are enable [EVENT], disable [EVENT], period [EVENT] N, freq [EVENT] HZ, move EVENT ADDRESS, \
+                "commands are enable [EVENT], disable [EVENT], period [EVENT] N, freq [EVENT] HZ, move EVENT ADDRESS, \
                  evlist [-F], ping, snapshot, stop"
             }
-            Self::CountersReserved { .. } => "--reserve=yield gives way",
+            Self::CountersReserved { .. } => "--reserve=yield pauses instead",
             Self::TimeShared { .. } => "--exact runs the command again for each part instead",
-            Self::UserModeOnly { .. } => "kernel.perf_event_paranoid decides",
-            Self::OwnProcessesOnly => "kernel.perf_event_paranoid decides; CAP_PERFMON lifts it",
-            Self::FrequencyLowered { .. } => "kernel.perf_event_max_sample_rate decides",
+            Self::UserModeOnly { .. } => "see kernel.perf_event_paranoid",
+            Self::OwnProcessesOnly => "see kernel.perf_event_paranoid; CAP_PERFMON also allows it",
+            Self::FrequencyLowered { .. } => "see kernel.perf_event_max_sample_rate",
             Self::RingsSmaller { limit: RingLimit::LockedMemory, .. } => {
                 "raise kernel.perf_event_mlock_kb, or ulimit -l"
             }
@@ -245,25 +243,23 @@ impl Warning {
             Self::NoSamples { remedy, .. } | Self::RuntimeNameless { remedy, .. } => remedy,
             Self::StacksCut { are_largest: false, .. } => "--call-graph dwarf,65528 copies more of each",
             Self::StacksCut { are_largest: true, .. } => {
-                "copies cannot be larger: the report says which code the stacks end in"
+                "copies cannot be larger; the report shows which code the stacks end in"
             }
-            Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
-            Self::TargetOverridden { .. } => "leave out one of them",
+            Self::CopiesKept { .. } => "a lower -F avoids this",
+            Self::TargetOverridden { .. } => "use only one of them",
             Self::WholeMachine => "-a for the same without this note; -- COMMAND or -p PID for less",
-            Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
+            Self::ChildrenNotRead { .. } => "record without :S, or use Linux 6.13 or newer",
             Self::EndsNotCounted => "Linux 6.19 or newer does (5.13 to 6.18 with the fix only)",
-            Self::ChainsNotDeferred => "Linux 6.19 can do it later, and once for several samples",
+            Self::ChainsNotDeferred => "requires Linux 6.19 or newer",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
-            Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null does without settings",
-            Self::FilesNotKept { .. } => "-N keeps none; pmc --buildid-dir DIR record keeps them elsewhere",
-            Self::RecordsTorn => "taskset -c 0 pmc …, where it happens often: on one CPU it cannot",
-            Self::TraceCutOff => {
-                "a larger area (-m RING,AREA), a longer interval (-c, where it samples), or -S"
-            }
-            Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
-            Self::CommandFailed { .. } => "make sure that it is what should be compared",
+            Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null ignores all settings",
+            Self::FilesNotKept { .. } => "-N copies none; pmc --buildid-dir DIR record copies them elsewhere",
+            Self::RecordsTorn => "taskset -c 0 pmc … avoids it, since it needs several CPUs",
+            Self::TraceCutOff => "use a larger AUX buffer (-m RING,AREA), a longer period (-c), or -S",
+            Self::RecordsLost => "lower the frequency (-F), or use larger ring buffers (-m)",
+            Self::CommandFailed { .. } => "check that this is the command you want to compare",
             Self::MetricLeftOut { .. } => {
-                "where the tables were imported, mend it there, and read them again: pmc list --import"
+                "if you imported the tables, fix the metric there and run pmc list --import again"
             }
             _ => "",
         }
@@ -295,12 +291,16 @@ mod tests {
         let lost = Warning::RecordsLost;
         assert_eq!(
             lost.to_string(),
-            "records were lost since the rings were full (record less often (-F), or with larger rings (-m))"
+            "records were lost because the ring buffers were full (lower the frequency (-F), or use larger ring buffers (-m))"
         );
         assert_eq!(lost.loudness(), Loudness::Warning);
         let word = "on".to_owned();
-        assert!(Warning::UnknownOrder { word }.to_string().contains("`on` is no order (orders are enable ["));
+        assert!(
+            Warning::UnknownOrder { word }
+                .to_string()
+                .contains("unknown command `on` (commands are enable [")
+        );
         let gone = Warning::TargetsGone { count: 2, what: "threads ended" };
-        assert_eq!(gone.to_string(), "2 threads ended before their counters were open; they are left out");
+        assert_eq!(gone.to_string(), "2 threads ended before their counters were open; skipped");
     }
 }

@@ -342,7 +342,7 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
             )
         }
     };
-    // Whoever names a CPU asks for its events, countable here or not.
+    // For a CPU that the user named, list all events, countable here or not.
     let is_listed = |pmu: &str| here.contains(pmu) || vendor.is_of_named_cpu();
     vendor.events().filter(|event| is_listed(event.pmu)).map(listed).collect()
 }

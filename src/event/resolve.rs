@@ -649,7 +649,7 @@ fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
 
 /// What is asked of an event that runs already, with other settings.
 fn held_as_it_is(span: &Span) -> Fault {
-    Fault::at(span, "a persistent event runs as it was added, whoever looks at it")
+    Fault::at(span, "the settings of a persistent event cannot be changed")
         .expected("persistent/NAME/ alone")
         .try_this("pmc persist add ANOTHER -e EVENT, with these settings")
 }

@@ -35,7 +35,7 @@ impl Word<'_> {
     }
 }
 
-/// What stands between two commas of the outermost level.
+/// One item of an event list: an event or a group.
 #[derive(Debug)]
 pub(super) enum EventItem<'a> {
     Event(EventSyntax<'a>),

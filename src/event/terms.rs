@@ -1,4 +1,4 @@
-//! What stands between slashes: `cpu/event=0x3c,umask=1,period=1000/`.
+//! The terms between slashes: `cpu/event=0x3c,umask=1,period=1000/`.
 //!
 //! Receives a PMU and the words of its terms; hands on a spec. Two kinds of terms: the common ones, which
 //! mean the same on every event (`period`, `name`, `call-graph` …), and the PMU's own, whose bits `format/*`

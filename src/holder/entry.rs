@@ -72,7 +72,7 @@ impl HeldEvent {
 
     fn open_as(host: &Host, mut definition: Definition, id: u64, since: i64) -> Result<Self> {
         if definition.pages.is_some_and(|pages| !(1..=MOST_PAGES).contains(&pages)) {
-            return Err(Error::usage(format!("--pages is a number from 1 to {MOST_PAGES}")));
+            return Err(Error::usage(format!("--pages must be between 1 and {MOST_PAGES}")));
         }
         let scope = scope(&definition, host)?;
         let options = SampleOptions {
@@ -96,18 +96,18 @@ impl HeldEvent {
         trace::refuse(&groups, "a holder keeps records")?;
         let specs: Vec<_> = groups.iter().flat_map(|(group, _)| &group.events).collect();
         if specs.iter().any(|spec| spec.attr().is_none()) {
-            return Err(Error::usage(format!("{}: no event of the kernel's", definition.event))
-                .why("only what the kernel counts can be held"));
+            return Err(Error::usage(format!("{}: not a kernel event", definition.event))
+                .why("only kernel events can be held"));
         }
         if !definition.pids.is_empty() && specs.iter().any(|spec| spec.qualifiers.system) {
-            return Err(Error::usage(format!("{}: -p is of processes, `system` of CPUs", definition.event))
+            return Err(Error::usage(format!("{}: -p cannot be combined with `system`", definition.event))
                 .try_this("one of them"));
         }
         // Halves of one event, on cores that differ, stay together.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))
-                .why("an entry holds one, with a ring on each CPU")
-                .try_this("pmc persist add for each"));
+                .why("an entry holds one event, with a ring buffer on each CPU")
+                .try_this("use pmc persist add for each event"));
         }
         // What is bound to CPUs (`cpu=0`, a device's) is open there only.
         if specs.iter().all(|spec| spec.cpus.is_some()) {
@@ -336,7 +336,7 @@ fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
     let missing = cpus.iter().find(|cpu| !online.contains(*cpu));
     match missing {
         Some(cpu) => {
-            Err(Error::usage(format!("-C {list}: CPU {cpu} is not on line"))
+            Err(Error::usage(format!("-C {list}: CPU {cpu} is not online"))
                 .try_this(format!("one of {online}")))
         }
         None => Ok(Scope::Cpus(cpus)),

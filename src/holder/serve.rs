@@ -156,7 +156,7 @@ fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
         look().map_err(|error| Error::io("taking the socket that was handed to us (LISTEN_FDS)", error));
     match (sockets, looked?) {
         (1, Some(socket)) => Ok(Some(Listener { socket, path: None })),
-        _ => Err(Error::new("what was handed to us (LISTEN_FDS) is not the one socket that we need")
+        _ => Err(Error::new("LISTEN_FDS must pass exactly one socket of the right type")
             .try_this(format!("ListenSequentialPacket={} in the socket's unit", path.display()))),
     }
 }
@@ -178,7 +178,7 @@ fn listen_at(directory: &RunDirectory) -> Result<Listener> {
     listener.map_err(|error| {
         let is_long = error.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error());
         let error = Error::io(format!("listening at {}", path.display()), error);
-        if is_long { error.why("a socket's path has at most 107 bytes") } else { error }
+        if is_long { error.why("a socket path is limited to 107 bytes") } else { error }
     })
 }
 
@@ -335,7 +335,7 @@ impl Holder {
             }
             _ if !is_owner => {
                 return Err(Error::new("this holder is another user's")
-                    .why("only its user and root add, rename and remove what it holds"));
+                    .why("only its user and root can add, rename and remove entries"));
             }
             Request::Add(definition) => {
                 let name = definition.name.clone();
@@ -349,7 +349,7 @@ impl Holder {
             Request::Adopt { name, events } => {
                 if let Some(held) = self.entries.values().find(|held| held.has_any(&events)) {
                     let name = &held.entry.definition.name;
-                    return Err(Error::usage("these events are held already").why(format!("they are {name}")));
+                    return Err(Error::usage("these events are already held").why(format!("they are {name}")));
                 }
                 self.add(&name.clone(), |_, id| HeldEvent::adopt(name, &events, descriptors, id, now()))?
             }
@@ -444,7 +444,7 @@ impl Holder {
         for definition in definitions {
             self.check_free(&definition.name)?;
             if opened.iter().any(|held| held.entry.definition.name == definition.name) {
-                return Err(Error::usage(format!("two events are called {}", definition.name)));
+                return Err(Error::usage(format!("two events have the name {}", definition.name)));
             }
             let id = self.publisher.take_id()?;
             opened.push(HeldEvent::open(&self.host, definition, id, now())?);
@@ -464,9 +464,8 @@ impl Holder {
 
     fn check_room(&self, more: usize) -> Result<()> {
         if self.entries.len() + more > MOST_ENTRIES {
-            return Err(
-                Error::new(format!("{MOST_ENTRIES} events are held already")).try_this("pmc persist rm")
-            );
+            return Err(Error::new(format!("the limit of {MOST_ENTRIES} held events is reached"))
+                .try_this("pmc persist rm"));
         }
         Ok(())
     }
@@ -487,9 +486,9 @@ impl Holder {
     fn check_free(&self, name: &str) -> Result<()> {
         check_name(name)?;
         match self.entries.values().find(|held| held.entry.definition.name == name) {
-            Some(held) => Err(Error::usage(format!("a persistent event called {name} is held already"))
+            Some(held) => Err(Error::usage(format!("a persistent event named {name} already exists"))
                 .why(format!("it is {}, with id {}", held.entry.definition.event, held.entry.id))
-                .try_this(format!("another name, or first: pmc persist rm {name}"))),
+                .try_this(format!("use another name, or first: pmc persist rm {name}"))),
             None => Ok(()),
         }
     }
@@ -504,7 +503,7 @@ impl Holder {
             return Ok(found);
         }
         let name = &found.entry.definition.name;
-        Err(Error::new(format!("{name} is another user's, and shares no {}", share.name()))
+        Err(Error::new(format!("{name} belongs to another user and does not share its {}", share.name()))
             .try_this(format!("its user: pmc persist add … --share {}", share.name())))
     }
 

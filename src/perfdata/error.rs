@@ -108,15 +108,15 @@ impl From<Error> for crate::error::Error {
                 Self::new(error.to_string()).why("the file is empty").try_this("record again")
             }
             Error::NotPerfData { .. } => Self::new(error.to_string())
-                .why("it does not begin with PERFILE2")
+                .why("it does not start with PERFILE2")
                 .try_this("name a file that pmc record or perf record wrote"),
             Error::Malformed { .. } => Self::new(error.to_string())
-                .why("the file is damaged, or cut off before its records begin")
+                .why("the file is damaged, or truncated before its records")
                 .try_this("record again"),
             Error::TooLong { .. } => Self::new(error.to_string())
-                .try_this("a file in place of the pipe, or TMPDIR=FOLDER with more room"),
+                .try_this("use a file instead of the pipe, or set TMPDIR to a directory with more space"),
             Error::Bomb { .. } => Self::new(error.to_string())
-                .why("this is not how recordings compress: the file is damaged or hostile"),
+                .why("implausible compression ratio: the file is damaged or hostile"),
         }
     }
 }

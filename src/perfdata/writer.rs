@@ -220,7 +220,7 @@ impl Writer {
             Standing::Fifo => "a pipe",
             Standing::Special | Standing::Nothing | Standing::File { .. } => return Ok(()),
         };
-        say::note(format!("{} was {was}: the recording has taken its place", self.path.display()));
+        say::note(format!("replaced {}, which was {was}", self.path.display()));
         Ok(())
     }
 

@@ -112,7 +112,7 @@ impl Asked {
 fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
     if is_absent(&error) {
         return Error::new("no holder of persistent events runs")
-            .why(format!("nobody listens at {}", directory.socket().display()))
+            .why(format!("no process listens at {}", directory.socket().display()))
             .try_this("pmc persist add NAME -e EVENT starts one");
     }
     asking(directory, error)
@@ -262,7 +262,7 @@ fn gone(directory: &RunDirectory) -> Error {
 
 fn asking(directory: &RunDirectory, error: io::Error) -> Error {
     let error_kind = error.kind();
-    let stopped = "its process is stopped, or busy; see pmc persist list";
+    let stopped = "the holder process is stopped or busy; see pmc persist list";
     match error_kind {
         io::ErrorKind::TimedOut => {
             return Error::new(format!("the holder at {} does not answer", directory.path().display()))
@@ -286,5 +286,5 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
 
 /// The holder has answered in a way that is no answer to the question.
 pub fn misunderstood() -> Error {
-    Error::new("the holder answered something else than was asked").why("it is another version of pmc's")
+    Error::new("unexpected answer from the holder").why("the holder may run another version of pmc")
 }

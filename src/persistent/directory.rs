@@ -58,7 +58,7 @@ pub fn check_name(name: &str) -> Result<()> {
         _ if DESCRIPTIONS.iter().any(|end| name.ends_with(end)) => "sysfs describes events in such files",
         _ => return Ok(()),
     };
-    Err(Error::usage(format!("`{name}` is no name for a persistent event")).why(wrong))
+    Err(Error::usage(format!("`{name}` is not a valid name for a persistent event")).why(wrong))
 }
 
 impl RunDirectory {
@@ -128,9 +128,9 @@ impl RunDirectory {
         let about = fs::metadata(path).map_err(|error| doing("looking at", path, error))?;
         let own = rustix::process::geteuid().as_raw();
         if about.uid() != own || about.mode() & 0o022 != 0 {
-            return Err(Error::new(format!("{} is not this user's alone", path.display()))
-                .why("whoever else writes there could speak for the holder")
-                .try_this(format!("chmod go-w {}, or another PMC_PERSISTENT_DIR", path.display())));
+            return Err(Error::new(format!("other users can write to {}", path.display()))
+                .why("other users could impersonate the holder")
+                .try_this(format!("chmod go-w {}, or set PMC_PERSISTENT_DIR", path.display())));
         }
         Ok(())
     }
@@ -333,7 +333,7 @@ impl Publisher {
         write().map_err(|error| {
             let _ = fs::remove_file(&beside);
             doing("writing", &path, error)
-                .try_this("make room in its file system, or another PMC_PERSISTENT_DIR")
+                .try_this("free space in its file system, or set PMC_PERSISTENT_DIR")
         })
     }
 }

@@ -51,7 +51,7 @@ impl Attached {
                 "-S: the rings of {} keep the oldest records",
                 entry.definition.name
             ))
-            .why("a snapshot is of the newest, and rings are what they were made")
+            .why("a snapshot needs ring buffers in overwrite mode")
             .try_this("pmc persist add … --overwrite, or pmc record --overwrite and adopt"));
         }
         // Who copies stacks must say whose they are: what keeps its copy belongs to another event. And what

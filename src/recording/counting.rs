@@ -206,7 +206,7 @@ impl<'a> Counting<'a> {
     /// here.
     fn hand_over(&mut self, is_on: bool) -> Result<()> {
         if !self.held_counts.is_empty() {
-            return Err(Error::new("some of them are a holder's already"));
+            return Err(Error::new("some events already belong to a holder"));
         }
         if !is_on {
             return Err(Error::new(
@@ -224,7 +224,7 @@ impl<'a> Counting<'a> {
         let described = handover::describe_counters(&self.set, &self.scope);
         let (events, descriptors) = described.map_err(|error| Error::io("describing the counters", error))?;
         if descriptors.is_empty() {
-            return Err(Error::new("none of them is a counter of the kernel's"));
+            return Err(Error::new("none of them is a kernel counter"));
         }
         let [_, name] = handover::names(std::process::id());
         handover::give(self.host, name, events, &descriptors)
@@ -386,7 +386,7 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {
-            Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
+            Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
             _ => Error::new("the processes ended before their counters were open"),
         });
     }
@@ -398,6 +398,6 @@ fn read(set: &mut CounterSet, readings: &mut Vec<Reading>) -> Result<()> {
     set.read(|reading| readings.push(reading)).map_err(|error| {
         let again = error.raw_os_error() == Some(errno::ECHILD);
         let error = Error::io("reading the counters", error);
-        if again { error.try_this("count without the braces, or without children (-i)") } else { error }
+        if again { error.try_this("omit the braces, or exclude children (-i)") } else { error }
     })
 }

@@ -28,8 +28,8 @@ pub(crate) fn events(
 
 fn typed(filter: &str, spec: &mut EventSpec) -> Result<()> {
     if !is_tracepoint(spec) {
-        return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
-            .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
+        return Err(Error::usage(format!("--filter: `{}` is not a tracepoint", spec.name))
+            .why("only tracepoints have fields; a filter applies to the preceding -e"));
     }
     add(filter, spec);
     Ok(())
@@ -55,9 +55,9 @@ pub(super) fn exclude_self(groups: &mut [EventGroup]) -> Result<()> {
     let events = groups.iter_mut().flat_map(|group| &mut group.events);
     let mut tracepoints = events.filter(|spec| is_tracepoint(spec)).peekable();
     if tracepoints.peek().is_none() {
-        return Err(Error::usage("--exclude-perf: there is no tracepoint among the events")
-            .why("the kernel tells processes apart for tracepoints only")
-            .try_this("-p, -t or -u, which record nobody else"));
+        return Err(Error::usage("--exclude-perf requires a tracepoint")
+            .why("the kernel filters by process for tracepoints only")
+            .try_this("select processes with -p, -t or -u"));
     }
     let not_ours = format!("common_pid != {}", std::process::id());
     tracepoints.for_each(|spec| add(&not_ours, spec));
@@ -86,7 +86,7 @@ mod tests {
         typed("b == 2", &mut spec).unwrap();
         assert_eq!(spec.filter.as_deref(), Some("(a == 1) && (b == 2)"));
         let mut clock = EventSpec::generic(kind::SOFTWARE, 0);
-        assert!(typed("a == 1", &mut clock).unwrap_err().to_string().contains("is no tracepoint"));
+        assert!(typed("a == 1", &mut clock).unwrap_err().to_string().contains("is not a tracepoint"));
         let group = |spec: &EventSpec| EventGroup {
             events: vec![spec.clone()],
             braces: false,

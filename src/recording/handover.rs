@@ -103,7 +103,7 @@ pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
         return Ok(());
     }
     let names: Vec<&str> = open.events.iter().take(open.sampled).map(|event| event.name.as_str()).collect();
-    Err(Error::usage(format!("{} is counted only: it has no records", names.join(", ")))
+    Err(Error::usage(format!("{} only counts: it has no records", names.join(", ")))
         .try_this(format!("pmc persist read {id}, or pmc stat -e persistent/{id}/")))
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn threads(scope: &Scope, host: &Host) -> Vec<Alive> {
 /// # Errors
 /// What does not belong together; what the kernel says of mapping their rings.
 pub(crate) fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rings> {
-    let wrong = || Error::usage("what was handed over is not whole");
+    let wrong = || Error::usage("incomplete handover from the other process");
     let mut descriptors = descriptors;
     if descriptors.len() != handover.instances.len() + handover.guards {
         return Err(wrong());

@@ -105,7 +105,7 @@ impl HeldCounts {
         let Some(held) = self.0.iter().find(|held| held.members.len() > 1) else { return Ok(()) };
         let error = Error::usage(format!("{}: this entry holds several events", held.name));
         Err(error
-            .why(format!("they are {}, and one count is shown for each name", held.members.join(", ")))
+            .why(format!("they are {}; stat shows one count per name", held.members.join(", ")))
             .try_this(format!("pmc persist read {}", held.held.id)))
     }
 
@@ -149,7 +149,7 @@ impl HeldEvent {
             None => ask(&directory, &request)?,
         };
         let Answer::Counts(counts) = answer else {
-            return Err(Error::new(format!("{}: its holder answered something else", self.name)));
+            return Err(Error::new(format!("{}: unexpected answer from its holder", self.name)));
         };
         let count = |row: &crate::persistent::message::CpuCounts| Count {
             value: row.value,

@@ -58,11 +58,7 @@ fn start(command: &[OsString], environment: &[(OsString, OsString)], streams: St
     Held::start_with(command, environment, streams).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
-        if agains {
-            error.why("this user has as many processes as the limit allows (ulimit -u)")
-        } else {
-            error
-        }
+        if agains { error.why("the limit of processes is reached (ulimit -u)") } else { error }
     })
 }
 
@@ -81,17 +77,17 @@ pub(crate) fn release(held: Held, command: &[OsString]) -> Result<Running> {
             (true, ..) if name.contains(' ') && command.len() == 1 => {
                 error.exit(Exit::NotFound).try_this(format!("sh -c '{name}'"))
             }
-            (true, ..) if name.contains('/') => error
-                .exit(Exit::NotFound)
-                .why("there is no such file, or the interpreter that it names is missing"),
+            (true, ..) if name.contains('/') => {
+                error.exit(Exit::NotFound).why("no such file, or its interpreter is missing")
+            }
             (true, ..) => error.exit(Exit::NotFound).why("no directory of PATH has a command of this name"),
             (_, true, _) => error
                 .exit(Exit::NotExecutable)
-                .why("the file may not be executed by this user, or it is a directory")
+                .why("the file is not executable by this user, or is a directory")
                 .try_this(format!("chmod +x {name}")),
             (_, _, true) => error
                 .exit(Exit::NotExecutable)
-                .why("the file is neither a program for this machine nor a script that begins with #!"),
+                .why("the file is neither a program for this machine nor a script with #!"),
             _ => error.exit(Exit::NotExecutable),
         }
     })
@@ -121,7 +117,7 @@ pub(crate) fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {
         TargetError::NoProcess(_) | TargetError::NoThread(_) => Error::new(text)
-            .why("it has ended, or it is in another pid namespace")
+            .why("it has ended, or belongs to another pid namespace")
             .try_this("ps -e, or pgrep NAME"),
         TargetError::IdleUser(_) => Error::new(text),
         TargetError::NoUser(_) => Error::new(text).try_this("getent passwd"),
@@ -138,7 +134,7 @@ pub(crate) fn no_target(error: TargetError) -> Error {
                 (true, Some(parent)) => error
                     .why("names are paths below the mount point of the hierarchy")
                     .try_this(format!("ls {}", parent.display())),
-                _ => error.why("the directory of the cgroup must be readable"),
+                _ => error.why("the cgroup directory must be readable"),
             }
         }
     }

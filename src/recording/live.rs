@@ -1,7 +1,7 @@
 //! The sampler: a thread that opens the events, drains their rings and keeps what is known of now true.
 //!
 //! Receives a [`LivePlan`]; hands on the [`LiveState`] that it shares with those who look, then works until
-//! it is told to stop or nobody is left to be sampled. Nothing that may wait (files, terminals, symbols)
+//! it is told to stop or all sampled processes have ended. Nothing that may wait (files, terminals, symbols)
 //! happens here once the events run, so that no ring fills. The loop is [`drive`](super::drive)'s.
 //!
 //! ```text

@@ -108,12 +108,12 @@ fn no_period(spec: &EventSpec) -> Error {
             .why(
                 "its PMU counts for a package or a device: makers have periods for the events of cores alone",
             )
-            .try_this("pmc stat -a, which counts it");
+            .try_this("use pmc stat -a to count it");
     }
     error
-        .why("periods come with the names that a CPU's maker gave to events of its cores, though not to all; generic events have none")
+        .why("only vendor events have recommended periods, and not all of them")
         .try_this("-c N, or -F HZ")
-        .try_this("another name of the maker's: pmc list --long vendor shows the periods")
+        .try_this("use a vendor event: pmc list --long vendor shows the periods")
 }
 
 /// As with perf, cpu-clock is sampled where the machine has no cycles.
@@ -242,7 +242,7 @@ pub(crate) fn open(
     threads.retain(|thread| !gone.contains(&Some(thread.tid)));
     let Some(MappedPages { pages: mapped, limit }) = mapped else {
         return Err(match &plan.scope {
-            Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
+            Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went offline")),
             _ => Error::new("the processes ended before their events were open"),
         });
     };
@@ -250,7 +250,11 @@ pub(crate) fn open(
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
         say::warn(&Warning::RingsSmaller { bytes: is(mapped), asked: is(pages), limit });
     } else if plan.verbose {
-        say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
+        say::note(format!(
+            "{} ring buffers of {}",
+            rings.count(),
+            units::bytes((mapped * page_size()) as u64)
+        ));
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
     for slot in cpus {
@@ -278,8 +282,8 @@ fn check_groups(groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> Result<()> {
                 "{{{}}}: some are of whole CPUs (`system`), others are not",
                 names.join(",")
             ))
-            .why("the kernel counts a group in one place")
-            .try_this("a group of each kind"))
+            .why("a group is counted on one PMU")
+            .try_this("use one group per PMU"))
         }
     }
 }
@@ -306,8 +310,8 @@ pub(crate) fn open_triggers(
     let groups = groups(&plan, host)?;
     let events = || groups.iter().flat_map(|(group, _)| &group.events);
     if let Some(spec) = events().find(|spec| spec.attr().is_some_and(|attr| attr.period() == 0)) {
-        return Err(Error::usage(format!("--switch-output-event {}: how often is not said", spec.name))
-            .why("tracepoints, probes and breakpoints switch each time; other events happen all the time")
+        return Err(Error::usage(format!("--switch-output-event {}: needs a period", spec.name))
+            .why("only tracepoints, probes and breakpoints work without a period")
             .try_this(format!("{}/period=1000000/", spec.name)));
     }
     open(&plan, host, groups, held).map(|(rings, _)| rings)
@@ -390,17 +394,17 @@ pub(super) fn may_lock_any(host: &Host) -> bool {
 /// Counts by time slice need leaders that children inherit and that see context switches.
 fn check_slices(rings: &Rings) -> Result<()> {
     let leaders = || rings.given_up().filter(|(spec, _)| spec.qualifiers.leads_slices);
-    let error = Error::new("log-cswitch: the counts of time slices cannot be had");
+    let error = Error::new("log-cswitch: counts of time slices are not available");
     if leaders().any(|(_, given_up)| given_up.has(Fallback::InheritedReads)) {
         return Err(error
-            .why("this kernel does not let children inherit a group that samples read (Linux 6.13 does)")
-            .try_this("-i, which counts the command or the threads alone")
-            .try_this("log-exit, which counts each thread to its end"));
+            .why("this kernel cannot inherit a group that samples read (Linux 6.13 can)")
+            .try_this("-i, which excludes child processes")
+            .try_this("use log-exit, which counts each thread to its end"));
     }
     if leaders().any(|(_, given_up)| given_up.has(Fallback::UserOnly)) {
         return Err(error
-            .why("context switches happen in the kernel, which this user may not measure")
-            .try_this("log-exit, which counts each thread to its end")
+            .why("context switches happen in the kernel, which you have no permission to measure")
+            .try_this("use log-exit, which counts each thread to its end")
             .try_this("kernel.perf_event_paranoid=1, or CAP_PERFMON"));
     }
     Ok(())
@@ -418,10 +422,10 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     }
     if let Some((spec, ..)) = inheriting.find(|(spec, ..)| spec.qualifiers.logs()) {
         let log = if spec.qualifiers.log_exit { "log-exit" } else { "log-cswitch" };
-        return Err(Error::new(format!("{log}: what threads count by themselves cannot be had"))
-            .why("this kernel does not say what a thread has counted when it ends (Linux 5.13 to 6.18 without the fix)")
+        return Err(Error::new(format!("{log}: per-thread counts are not available"))
+            .why("this kernel does not report a thread's counts at its end (Linux 5.13 to 6.18 without the fix)")
             .try_this("Linux 6.19 or newer")
-            .try_this("-i, which logs the command's first thread alone, or the threads of -p"));
+            .try_this("-i, which logs only the command's first thread, or the threads of -p"));
     }
     say::warn(&Warning::EndsNotCounted);
     Ok(())
@@ -454,7 +458,7 @@ pub(crate) fn run_in_real_time(priority: Option<i32>) -> Result<()> {
     priority.map_or(Ok(()), |priority| {
         process::run_in_real_time(priority).map_err(|error| {
             Error::io(format!("--realtime {priority}"), error)
-                .why("real-time priorities need CAP_SYS_NICE, or a limit that allows them")
+                .why("real-time priorities require CAP_SYS_NICE or a higher limit")
                 .try_this("sudo, or raise ulimit -r")
         })
     })

@@ -291,7 +291,7 @@ impl Relay {
 }
 
 fn unanswered() -> Error {
-    Error::new("its holder does not answer").why("its process is stopped, or busy")
+    Error::new("its holder does not answer").why("the holder process is stopped or busy")
 }
 
 fn ends(rings: &[RingCopy]) -> Vec<u64> {
@@ -349,5 +349,6 @@ fn failed(error: io::Error) -> Error {
 }
 
 fn torn() -> Error {
-    Error::new("the holder gave no whole copy of its rings").why("it is another version of pmc's")
+    Error::new("the holder sent an incomplete copy of its ring buffers")
+        .why("the holder may run another version of pmc")
 }

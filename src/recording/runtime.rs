@@ -168,15 +168,15 @@ impl Runtime {
 struct Program<'a> {
     file: &'a Path,
     image: &'a [u8],
-    /// Whether a function stands in its dynamic symbol table.
+    /// Whether its dynamic symbol table has a function.
     has: &'a dyn Fn(&str) -> bool,
     /// The words of the command line behind it.
     words: &'a [OsString],
 }
 
 impl Program<'_> {
-    /// Whether a function stands in its dynamic symbol table, or in that of a library that it needs: Python
-    /// is often all in one (`libpython3.12.so`).
+    /// Whether its dynamic symbol table has a function, or that of a library that it needs: Python often
+    /// lives in one (`libpython3.12.so`).
     fn has_or_links(&self, function: &str) -> bool {
         let exports = |file: PathBuf| {
             let image = Image::open(&file).ok()?;

@@ -49,7 +49,7 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Res
     refuse_targets(held, &plan.scope, host)?;
     let clock = open::held_options().clock;
     if plan.options.clock.is_some_and(|own| Some(own) != clock) {
-        return Err(Error::usage(format!("{}: its times are of the monotonic clock", held.name))
+        return Err(Error::usage(format!("{} uses the monotonic clock", held.name))
             .try_this("-k monotonic, for all events"));
     }
     plan.options.clock = clock;
@@ -109,9 +109,9 @@ fn refuse_targets(held: &EventSpec, scope: &Scope, host: &Host) -> Result<()> {
 }
 
 fn as_it_was_added(held: &EventSpec, asked: &str) -> Error {
-    Error::usage(format!("{}: it runs as it was added, and {asked} cannot be chosen now", held.name))
-        .try_this("pmc persist add ANOTHER -e EVENT, with what you want")
-        .try_this("pmc report --pid, --tid or --cpu, which choose among what was recorded")
+    Error::usage(format!("{}: cannot change {asked} of a running event", held.name))
+        .try_this("pmc persist add ANOTHER -e EVENT, with other options")
+        .try_this("pmc report --pid, --tid or --cpu, which filter the recording")
 }
 
 impl Sources {
@@ -131,8 +131,8 @@ impl Sources {
         let specs: Vec<&EventSpec> = held.iter().flat_map(|(group, _)| &group.events).collect();
         if let Some((group, _)) = held.iter().find(|(group, cgroup)| group.braces || cgroup.is_some()) {
             let name = &group.events[0].name;
-            return Err(Error::usage(format!("{name}: it is open already, in no group and no cgroup"))
-                .try_this("each event by itself, without -G"));
+            return Err(Error::usage(format!("{name}: a held event cannot join a group or cgroup"))
+                .try_this("list each event separately, without -G"));
         }
         let counts = HeldCounts::of(specs.iter().copied());
         let relays = specs.iter().map(|spec| relay(spec, plan)).collect::<Result<Vec<_>>>()?;
@@ -343,12 +343,12 @@ impl Sources {
 /// Finds the holder of an event.
 fn relay(spec: &EventSpec, plan: &SamplePlan) -> Result<(String, Relay)> {
     let Source::Held(held) = &spec.source else {
-        return Err(Error::new(format!("{}: no holder keeps it open", spec.name)));
+        return Err(Error::new(format!("{}: no holder has it open", spec.name)));
     };
     let relay = Relay::open(RunDirectory::at(&held.run_directory), held.id, plan.backlog)?;
     let has_chains = |event: &RecordedEvent| event.attr.sample_type() & sample_type::CALLCHAIN != 0;
     if plan.options.call_graph.is_some() && !relay.events.iter().any(has_chains) {
-        return Err(Error::usage(format!("{}: its samples carry no call chains", spec.name))
+        return Err(Error::usage(format!("{}: its samples have no call chains", spec.name))
             .try_this("pmc persist add ANOTHER -e EVENT --call-graph fp"));
     }
     Ok((spec.name.clone(), relay))

@@ -41,9 +41,9 @@ pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a Eve
     match (said.first(), others.first()) {
         (Some(_), None) => *scope = Scope::Families(std::mem::take(pids)),
         (Some(one), Some(other)) => {
-            return Err(Error::usage(format!("{} has `descendants`, {} has not", one.name, other.name))
-                .why("running processes are measured with those that they began already, or without")
-                .try_this("descendants behind every event"));
+            return Err(Error::usage(format!("{} has `descendants`, but {} does not", one.name, other.name))
+                .why("all events must either include or exclude existing children")
+                .try_this("add descendants to every event"));
         }
         _ => {}
     }
@@ -65,17 +65,17 @@ pub(super) fn check_flags<'a>(
         let flag = [Flag::Sigtrap, Flag::RemoveOnExec].into_iter().find(|&flag| attr.get(flag));
         if let (Some(flag), Scope::Cpus(_)) = (flag, scope) {
             return Err(error(&format!("{} is for tasks, and whole CPUs are measured", flag.name()))
-                .try_this("name the tasks: -p PID, or -t TID"));
+                .try_this("select tasks: -p PID, or -t TID"));
         }
         if attr.get(Flag::RemoveOnExec) && matches!(scope, Scope::Command) {
             return Err(error("remove_on_exec takes the event away at the exec that starts the command")
-                .try_this("measure what runs already (-p), or leave remove_on_exec out"));
+                .try_this("measure a running process (-p), or omit remove_on_exec"));
         }
         let killed = threads.iter().find(|thread| !host.catches(thread.tid, signal::TRAP));
         if let Some(thread) = killed.filter(|_| attr.get(Flag::Sigtrap)) {
             return Err(error(&format!("sigtrap would kill {} ({})", thread.tid, thread.comm))
-                .why("each sample is a SIGTRAP to the thread, which has no handler for it")
-                .try_this("leave sigtrap out: samples say where, too (pmc record -d)"));
+                .why("each sample sends SIGTRAP to the thread, which has no handler")
+                .try_this("omit sigtrap: pmc record -d also records the address"));
         }
     }
     Ok(())
@@ -117,7 +117,7 @@ pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> 
     let raise = |own| limits::raise_open_files(descriptors + own);
     raise(OWN).or_else(|_| raise(LEAST)).map_err(|error| {
         Error::io(format!("making room for {descriptors} open {what}"), error)
-            .why(format!("{why}, and the limit of open files is lower"))
+            .why(format!("{why}, which exceeds the limit of open files"))
             .try_this(format!("ulimit -n {}", descriptors + OWN))
             .try_this(less)
     })

@@ -44,33 +44,33 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
     let mut traces = groups.iter().flat_map(|(group, _)| &group.events).filter_map(of_event);
     let Some((spec, tracer, pmu)) = traces.next() else {
         if plan.aux_pages.is_some() {
-            return Err(Error::usage("-m RING,AREA, -S=SIZE: no event traces into an area beside the rings")
+            return Err(Error::usage("-m RING,AREA and -S=SIZE require an event with an AUX buffer")
                 .try_this("-m RING, -S")
-                .try_this("a trace: -e intel_pt//, -e arm_spe_0//"));
+                .try_this("-e intel_pt//, or -e arm_spe_0//"));
         }
         return Ok(());
     };
     if let Some((other, ..)) = traces.next() {
-        return Err(Error::usage(format!("{} and {}: one trace at a time", spec.name, other.name))
-            .why("events that share a ring share the area beside it")
-            .try_this("a second recording beside this one"));
+        return Err(Error::usage(format!("{} and {}: only one trace per recording", spec.name, other.name))
+            .why("events on one ring buffer share its AUX buffer")
+            .try_this("use a second recording"));
     }
     if let Tracer::CoreSight | Tracer::HisiPtt = tracer {
-        return Err(Error::usage(format!("{}: pmc records no trace of {}", spec.name, tracer.name()))
-            .why("its decoder wants registers of each unit in the file, which pmc does not write")
-            .try_this(format!("perf record -e {}, whose file pmc reads but for the trace", spec.name)));
+        return Err(Error::usage(format!("{}: pmc cannot record traces of {}", spec.name, tracer.name()))
+            .why("its decoder needs registers that pmc does not write to the file")
+            .try_this(format!("perf record -e {}; pmc reads that file except for the trace", spec.name)));
     }
     if spec.qualifiers.system && !matches!(plan.scope, Scope::Cpus(_)) {
         return Err(Error::usage(format!("{}: a trace of whole CPUs beside events of processes", spec.name))
-            .why("they share each CPU's ring, whose area follows the processes' events")
-            .try_this("a recording of its own, with -a"));
+            .why("they would share each CPU's ring buffer")
+            .try_this("use a separate recording with -a"));
     }
     if plan.options.clock.is_some() {
         return Err(Error::usage(format!(
             "{}: its times are the kernel's own, and -k chooses another clock",
             spec.name
         ))
-        .try_this("leave out -k (and --reserve=yield, which wants the monotonic clock)"));
+        .try_this("omit -k (and --reserve=yield, which requires the monotonic clock)"));
     }
     let mode = if plan.options.backward || has_samples { AuxMode::Newest } else { AuxMode::Everything };
     let is_free = may_lock_any(host);
@@ -125,7 +125,7 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
         }
     }
     if asked.is_some() && !any {
-        return Err(Error::usage("--aux-sample: no event is in a group that a trace leads")
+        return Err(Error::usage("--aux-sample requires an event in a group led by a trace")
             .try_this("-e '{intel_pt//,branch-misses:u}', -e '{arm_spe_0//,cycles}'"));
     }
     Ok(any)
@@ -160,7 +160,7 @@ impl TracePlan {
         out: &mut Encoder,
     ) -> Result<()> {
         let Some(pmu) = host.pmu(&self.pmu) else {
-            return Err(Error::new(format!("{}: the kernel has no such PMU any more", self.pmu)));
+            return Err(Error::new(format!("{}: the PMU no longer exists", self.pmu)));
         };
         let times = times();
         if let Some(times) = &times {
@@ -311,14 +311,14 @@ mod tests {
             settled("intel-server", text, change).map(drop).unwrap_err().to_string()
         };
         for (text, change, words) in [
-            ("intel_pt//u,intel_pt//k", (|_| {}) as fn(&mut SamplePlan), "one trace at a time"),
+            ("intel_pt//u,intel_pt//k", (|_| {}) as fn(&mut SamplePlan), "only one trace per recording"),
             ("intel_pt//u", |plan| plan.options.clock = Some(1), "-k"),
-            ("cycles", |plan| plan.aux_pages = Some(1), "no event traces"),
-            ("cycles", |plan| plan.aux_sample = Some(64), "no event is in a group that a trace leads"),
+            ("cycles", |plan| plan.aux_pages = Some(1), "require an event with an AUX buffer"),
+            ("cycles", |plan| plan.aux_sample = Some(64), "requires an event in a group led by a trace"),
             (
                 "intel_pt//u,cycles",
                 |plan| plan.aux_sample = Some(64),
-                "no event is in a group that a trace leads",
+                "requires an event in a group led by a trace",
             ),
         ] {
             let said = refused(text, change);

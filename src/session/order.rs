@@ -79,7 +79,7 @@ impl Held {
         RawRecord::first(self.bytes.get(start..)?)
     }
 
-    /// Forgets so many of the first, and closes the gaps that they leave between the others.
+    /// Removes the first `count` records, and closes the gaps between the others.
     fn forget(&mut self, count: usize) {
         self.order.drain(..count);
         self.order.sort_unstable_by_key(|(.., start)| *start);

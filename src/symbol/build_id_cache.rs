@@ -250,7 +250,7 @@ impl BuildIdCache {
 
     fn failed(&self, place: &Path, error: io::Error) -> Error {
         Error::io(format!("keeping {} in the build-id cache", place.display()), error)
-            .try_this("--buildid-dir FOLDER before the command's name, for a cache elsewhere")
+            .try_this("pmc --buildid-dir DIR COMMAND uses another cache")
     }
 }
 

@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use super::width;
 use crate::sort;
 
-/// A function's name with its template or type arguments left out (`<…>`) where it is wider than `most`
-/// columns: the names of containers of containers go on for screens and differ in what nobody looks at.
+/// Replaces the template or type arguments of a function's name with `<…>` if it is wider than `most`
+/// columns: the names of nested containers are screens long and differ only in details.
 ///
-/// What stands between angle brackets without a name before them stays (`<T as Trait>::call`), and so do
-/// operators.
+/// Keeps angle brackets without a name before them (`<T as Trait>::call`), and operators.
 pub(super) fn folded(name: &str, most: usize) -> Cow<'_, str> {
     if name.len() <= most || !name.contains('<') || width(name) <= most {
         return Cow::Borrowed(name);

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::text::as_json;
 
-/// What stands between a list's brackets.
+/// Writes the items of a list, without its brackets.
 ///
 /// # Errors
 /// Those of `out`.

@@ -218,7 +218,7 @@ fn a_unit_narrows_whatever_was_asked_for() {
     assert_eq!(pmus(&["--json", "--unit", "software"]), only(&["software null"]));
     ran(&["--unit", "cpu", "hw"])
         .expect(1)
-        .says(&["the PMU cpu has no event of this kind", "listed for no PMU"]);
+        .says(&["the PMU cpu has no event of this kind", "belong to no PMU"]);
     ran(&["--unit", "uncore_imc", "metric"])
         .expect(1)
         .says(&["the PMU uncore_imc has no metric of this kind"]);
@@ -303,7 +303,7 @@ fn imported_tables_win_and_say_so() {
     std::fs::write(tree.path().join("SKX/events/skylakex_core.json"), "[]").expect("a file");
     ran(&["list", "--import", from])
         .expect(1)
-        .says(&["no event could be read", "its files are there, and hold none"]);
+        .says(&["no event could be read", "its files contain no events"]);
     let empty = tempfile::tempdir().expect("a folder");
     let empty = empty.path().to_str().expect("UTF-8");
     ran(&["list", "--import", empty])

@@ -178,12 +178,12 @@ fn without_privilege_no_cpu_is_counted() {
 #[test]
 fn what_has_no_parts_is_refused() {
     for (line, words) in [
-        (&["--children", "-a"][..], "whole CPUs have no children"),
-        (&["--children", "-C", "0"], "whole CPUs have no children"),
+        (&["--children", "-a"][..], "requires processes, not CPUs"),
+        (&["--children", "-C", "0"], "requires processes, not CPUs"),
         (&["--children", "-i", "true"], "--no-inherit"),
         (&["--children", "-a", "-G", "x"], "--cgroup"),
-        (&["--children", "--exact", "true"], "does not go with --exact"),
-        (&["--user-kernel", "--vs", "a", "--vs", "b"], "does not go with --vs"),
+        (&["--children", "--exact", "true"], "cannot be combined with --exact"),
+        (&["--user-kernel", "--vs", "a", "--vs", "b"], "cannot be combined with --vs"),
         (&["--user-kernel", "-e", "page-faults:u", "true"], "has no such parts"),
         (&["--user-kernel", "-e", "task-clock", "true"], "user_time and system_time"),
         (&["--children", "-e", "page-faults,descendants=0", "true"], "has no such parts"),
@@ -289,7 +289,7 @@ fn counters_are_started_and_stopped() {
     place
         .pmc(&["start", "page-faults:u", "page-faults:k", "page-faults:uk", "--profile=cpu-clock"])
         .expect(0);
-    place.pmc(&["start", "page-faults"]).expect(1).says(&["running already", "pmc stop"]);
+    place.pmc(&["start", "page-faults"]).expect(1).says(&["already running", "pmc stop"]);
     place.pmc(&["persist", "list"]).expect(0).prints(&["counter0", "counter2", "profile"]);
     for _ in 0..8 {
         place.run(Path::new("/bin/true"), &[]).expect(0);

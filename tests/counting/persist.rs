@@ -195,12 +195,12 @@ fn events_are_held_with_nobody_there() {
     // Names are taken once, and are words.
     run.pmc(&["persist", "add", "clock", "-e", "cpu-clock"])
         .expect(2)
-        .says(&["held already", "pmc persist rm clock"]);
+        .says(&["already exists", "pmc persist rm clock"]);
     run.pmc(&["persist", "add", "7up", "-e", "cpu-clock"]).expect(2).says(&["begins with no letter"]);
     run.pmc(&["persist", "add", "a", "-e", "cpu-clocks"]).expect(2).says(&["^", "cpu-clock"]);
     run.pmc(&["persist", "add", "a", "-e", "cpu-clock,page-faults"]).expect(2).says(&["more than one event"]);
-    run.pmc(&["persist", "add", "a", "-e", "duration_time"]).expect(2).says(&["no event of the kernel"]);
-    run.pmc(&["persist", "add", "a", "-e", "cpu-clock", "-C", "9999"]).expect(2).says(&["not on line"]);
+    run.pmc(&["persist", "add", "a", "-e", "duration_time"]).expect(2).says(&["not a kernel event"]);
+    run.pmc(&["persist", "add", "a", "-e", "cpu-clock", "-C", "9999"]).expect(2).says(&["not online"]);
     // With the last entry the holder ends.
     run.pmc(&["persist", "rm", "programs", "clock", "3"]).expect(0);
     kit::wait_for("the end of the holder", || !run.path("run/socket").exists());
@@ -332,12 +332,10 @@ fn stat_counts_what_is_held() {
         "expected one that is: execs",
         "pmc persist add exec -e EVENT",
     ]);
-    refused("persistent/execs/u").says(&["runs as it was added"]);
-    refused("persistent/execs,period=5/").says(&["runs as it was added"]);
-    refused("persistent/execs/,usr").says(&["runs as it was added"]);
-    run.pmc(&["persist", "add", "again", "-e", "persistent/execs/"])
-        .expect(2)
-        .says(&["no event of the kernel's"]);
+    refused("persistent/execs/u").says(&["cannot be changed"]);
+    refused("persistent/execs,period=5/").says(&["cannot be changed"]);
+    refused("persistent/execs/,usr").says(&["cannot be changed"]);
+    run.pmc(&["persist", "add", "again", "-e", "persistent/execs/"]).expect(2).says(&["not a kernel event"]);
     let none = Run::new();
     none.pmc(&["stat", "-e", "persistent/x/", "true"])
         .expect(2)
@@ -443,7 +441,7 @@ fn what_can_only_be_counted_is_held() {
         &["persist", "snapshot", "tsc", "-o", &file][..],
         &["record", "-o", &file, "-e", "persistent/tsc/", "--", "true"],
     ] {
-        run.pmc(words).expect(2).says(&["counted only"]);
+        run.pmc(words).expect(2).says(&["only counts"]);
     }
     run.pmc(&["start", "msr/tsc/", "page-faults:u"]).expect(0);
     run.pmc(&["stop"]).expect(0).prints(&["msr/tsc/", "page-faults:u", "TOTAL"]);
@@ -528,10 +526,12 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     }
     let all: Vec<&str> = vec!["nothing", "counts", "records"];
     user(&run, &["persist", "list"]).expect(0).prints(&all);
-    user(&run, &["persist", "read", "nothing"]).expect(1).says(&["shares no counts", "--share counts"]);
+    user(&run, &["persist", "read", "nothing"])
+        .expect(1)
+        .says(&["does not share its counts", "--share counts"]);
     user(&run, &["persist", "read", "counts"]).expect(0).prints(&["page-faults"]);
     user(&run, &["stat", "-e", "persistent/counts/", "--", "true"]).expect(0);
-    user(&run, &["persist", "snapshot", "counts", "-o", "-"]).expect(1).says(&["shares no records"]);
+    user(&run, &["persist", "snapshot", "counts", "-o", "-"]).expect(1).says(&["does not share its records"]);
     let copy = user(&run, &["persist", "snapshot", "records", "-o", "-"]).expect(0);
     assert!(copy.stdout.starts_with("PERFILE2"));
     let file = theirs.path("run/shared").display().to_string();
@@ -543,7 +543,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
         .prints(&["page-faults"]);
     user(&run, &["record", "-e", "persistent/counts/", "-o", &file, "--", "true"])
         .expect(1)
-        .says(&["shares no records"]);
+        .says(&["does not share its records"]);
     // What came before they began is not theirs, though the copy that they share be older than that.
     let mut worker = Worker::start(&run);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--share", "records"]).expect(0);
@@ -700,7 +700,7 @@ fn a_full_run_directory_is_said_and_nothing_is_half_held() {
     let mut full = OpenOptions::new().create(true).append(true).open(&fill).expect("a file");
     while full.write_all(&[0; 4096]).is_ok() {}
     let add = || run.pmc(&["persist", "add", "faults", "-e", "page-faults:u"]);
-    add().expect(1).says(&["ENOSPC", "make room"]);
+    add().expect(1).says(&["ENOSPC", "free space"]);
     assert!(run.directory().entries().is_empty() && !small.join("events/faults").exists());
     fs::remove_file(&fill).expect("it is there");
     drop(full);

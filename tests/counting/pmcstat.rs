@@ -121,7 +121,7 @@ fn it_ends_as_sysexits_has_it() {
         (&["-Z", "-x"], 64, "illegal option -- x"),
         (&["-g", "-S", "clock.hard", "-O", "x"], 64, "-R log -g"),
         (&["-T", "-P", "page_fault.all", "-S", "clock.hard", "true"], 64, "-T shows processes or CPUs"),
-        (&["-T", "-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "no counters beside"),
+        (&["-T", "-P", "page_fault.all", "-p", "clock.hard", "-O", "x", "true"], 64, "not counters"),
         (&["-p", "page_fault.all,usr", "-o", "no/such/folder", "true"], 71, "for writing"),
         (&["-R", "missing"], 71, "missing"),
     ] {
@@ -245,7 +245,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
     // A group of the kernel is of one kind.
     kit::run(&["record", "-o", "/dev/null", "-e", "{page-faults,cpu-clock,system}", "--", "true"])
         .expect(2)
-        .says(&["some are of whole CPUs", "a group of each kind"]);
+        .says(&["some are of whole CPUs", "use one group per PMU"]);
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn a_spec_is_one_event() {
         (&["-c", "a", "-s", "clock.hard"][..], ["-c a: `a` is not a CPU number", "0,2, or *"]),
         (
             &["-t", "1", "-d", "-p", "page_fault.all", "-d", "-p", "clock.hard"],
-            ["-d holds for some", "first"],
+            ["-d applies to only some", "first"],
         ),
     ] {
         let ran = place.run(line).expect(64);
@@ -525,8 +525,7 @@ fn what_cannot_be_counted_is_no_zero() {
     let place = Place::new();
     // Only the kernel does these.
     for spec in ["context-switches,usr", "cpu-migrations,usr"] {
-        let words =
-            [&*format!("Cannot allocate process-mode pmc with specification \"{spec}\""), "leave out usr"];
+        let words = [&*format!("Cannot allocate process-mode pmc with specification \"{spec}\""), "omit usr"];
         place.run(&["-p", spec, "true"]).expect(71).says(&words);
     }
 }

@@ -203,7 +203,7 @@ fn a_write_lock_refuses_and_is_named() {
     let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
     lock::take(&file, Kind::Write).unwrap();
     let us = format!("(pid {})", std::process::id());
-    place.run(&["echo", "ran"]).expect(1).says(&["has them alone", &us, "try:"]).silent();
+    place.run(&["echo", "ran"]).expect(1).says(&["has them exclusively", &us, "try:"]).silent();
     place.run(&["-d"]).expect(1).says(&[&us]);
     lock::release(&file).unwrap();
     place.run(&["echo", "ran"]).expect(0).prints(&["ran"]);

@@ -157,7 +157,7 @@ fn a_signal_that_would_kill_is_not_sent() {
     let pid = target.id().to_string();
     for command in ["stat", "record"] {
         let ran = kit::run(&[command, "-e", "cpu-clock,sigtrap,remove_on_exec", "-p", &pid]).expect(2);
-        ran.says(&[&format!("sigtrap would kill {pid}"), "no handler for it", "pmc record -d"]);
+        ran.says(&[&format!("sigtrap would kill {pid}"), "which has no handler", "pmc record -d"]);
     }
     for flags in ["sigtrap,remove_on_exec", "remove_on_exec"] {
         let ran = kit::run(&["stat", "-a", "-e", &format!("cpu-clock,{flags}"), "--timeout", "1"]).expect(2);

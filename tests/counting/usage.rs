@@ -98,7 +98,7 @@ fn lists_for_shells_stand_in_place_of_a_command() {
     let folder = kit::run(&["--exec-path"]).expect(0).stdout;
     let own = std::path::Path::new(kit::binary()).parent().and_then(|folder| folder.canonicalize().ok());
     assert_eq!(std::path::Path::new(folder.trim_end()).canonicalize().ok(), own);
-    kit::run(&["--debug", "verbose", "version"]).expect(0).says(&["--debug changes nothing"]);
+    kit::run(&["--debug", "verbose", "version"]).expect(0).says(&["--debug has no effect"]);
     kit::run(&["--html-path", "version"]).expect(2).says(&["pmc has no --html-path"]);
     kit::run(&["script", "flamegraph"]).expect(2).says(&["pmc flamegraph"]);
 }

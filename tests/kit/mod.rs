@@ -259,15 +259,19 @@ pub fn wait_for_handler(pid: u32, signal: i32) {
     });
 }
 
+/// Whether the first thread of a process sleeps, or has ended. One that waits for a CPU does not sleep.
+pub fn sleeps(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
+}
+
 /// Waits until a process sleeps and has nothing to do: what it was told before is done.
 #[track_caller]
 pub fn wait_until_idle(pid: u32) {
     let mut same = (None, 0);
     wait_for("it sleeps", || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let sleeps = stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'));
         let now = ticks(pid);
-        same = if sleeps && same.0 == now { (now, same.1 + 1) } else { (now, 0) };
+        same = if sleeps(pid) && same.0 == now { (now, same.1 + 1) } else { (now, 0) };
         std::thread::sleep(Duration::from_millis(15));
         same.1 >= 10
     });

@@ -174,6 +174,26 @@ pub fn perf_of(file: &Path, arguments: &[&str]) -> String {
     says("perf", &all)
 }
 
+/// Makes a stream that perf 6.1 reads. It falls over one stream in some sixteen, its own too, and then every time in one of its
+/// modes: then another stream is made.
+#[track_caller]
+pub fn make_stream(file: &Path, mut make: impl FnMut()) {
+    for falls in 0..TRIES {
+        make();
+        let falls_over_it = ["--children", "--no-children", "--no-group"].into_iter().find_map(|mode| {
+            let mut report = Command::new("perf");
+            report.args(["report", "--stdio", mode, "-i"]).arg(file).stdin(Stdio::null());
+            let status = report.output().expect("perf starts").status;
+            fell(status).then_some((report, status))
+        });
+        match falls_over_it {
+            Some((report, status)) => tell(&report, status, falls),
+            None => return,
+        }
+    }
+    panic!("perf fell over {TRIES} streams, which says nothing about pmc: {}", file.display());
+}
+
 /// A recording to be made by perf.
 pub struct Recording<'a> {
     pub file: &'a Path,
@@ -186,22 +206,12 @@ pub struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Makes it, and gives the file. Over one stream in some sixteen perf 6.1 falls itself, each time it is asked about it in one
-    /// way or the other: then another is made.
+    /// Makes it, and returns the file.
     #[track_caller]
     pub fn make(&self) -> PathBuf {
-        for falls in 0..TRIES {
-            self.try_make();
-            let falls_over_it = ["--children", "--no-children", "--no-group"].into_iter().find_map(|way| {
-                let mut report = Command::new("perf");
-                report.args(["report", "--stdio", way, "-i"]).arg(self.file).stdin(Stdio::null());
-                let status = self.is_stream.then(|| report.output().expect("perf starts").status)?;
-                fell(status).then_some((report, status))
-            });
-            match falls_over_it {
-                Some((report, status)) => tell(&report, status, falls),
-                None => break,
-            }
+        match self.is_stream {
+            true => make_stream(self.file, || self.try_make()),
+            false => self.try_make(),
         }
         self.file.to_owned()
     }

@@ -1,5 +1,5 @@
 //! Counts of each thread by itself (`log-exit`, `log-cswitch`): on the newest kernel they add up to the total; Debian
-//! 12's does not say what a thread has counted when it ends, and pmc says that.
+//! 12's kernel does not report a thread's counts at its end, and pmc says so.
 
 use std::collections::BTreeMap;
 
@@ -90,10 +90,6 @@ fn counts_of_time_slices_add_up_to_the_total() {
 #[test]
 fn a_kernel_that_forgets_what_threads_counted_is_told_of() {
     let (Some(refused), Some(warned)) = (guest("no_exits"), guest("no_exits_sampled")) else { return };
-    refused.expect(1).says(&[
-        "log-exit",
-        "does not say what a thread has counted when it ends",
-        "Linux 6.19",
-    ]);
-    warned.expect(0).says(&["-s: this kernel does not say what a thread has counted when it ends"]);
+    refused.expect(1).says(&["log-exit", "does not report a thread's counts at its end", "Linux 6.19"]);
+    warned.expect(0).says(&["-s: this kernel does not report a thread's counts at its end"]);
 }

@@ -369,7 +369,7 @@ fn what_cannot_be_shown_is_explained() {
     annotate(&file, &["no\u{1b}[31msuch"]).expect(1).says(&["no?[31msuch"]);
     annotate(&file, &["fifty", "-d", "libc.so.6"]).expect(1).says(&["-d shares"]);
     annotate(&file, &["--percent-type", "all"]).expect(2);
-    annotate(&file, &["-C", "x"]).expect(2).says(&["no list of CPUs"]);
+    annotate(&file, &["-C", "x"]).expect(2).says(&["not a list of CPUs"]);
     annotate(&lab.path("missing"), &[]).expect(1).says(&["ENOENT"]);
     let global = json(&file, &["fifty", "--percent-type", "global-hits"]);
     let sum: f64 = list(&global["functions"][0], "instructions")

@@ -232,7 +232,7 @@ fn what_cannot_be_compared_is_explained() {
     let task = lab.record("task.data", &["-e", "task-clock"], &program);
     let both = lab.record("both.data", &["-e", "cpu-clock,task-clock"], &program);
     diff(&[&clock, &task], &[]).expect(1).says(&[
-        "no event of the base is in another recording",
+        "the recordings have no event in common",
         "cpu-clock",
         "task-clock",
         "matched by name",

@@ -112,8 +112,15 @@ fn tables_are_those_of_report() {
 #[test]
 fn the_same_recording_is_written_in_the_same_bytes() {
     let Some(lab) = Lab::new() else { return };
+    // Three seconds of CPU time of its children, however fast they are: some 60,000 samples.
     let source = r#"#include <stdlib.h>
-int main(void) { for (int i = 0; i < 10; i++) if (system("ls -lR /usr/include >/dev/null")) return 1; return 0; }"#;
+#include <sys/times.h>
+#include <unistd.h>
+int main(void) {
+  for (struct tms t = {0}; t.tms_cutime + t.tms_cstime < 3 * sysconf(_SC_CLK_TCK); times(&t))
+    if (system("ls -lR /usr/include >/dev/null")) return 1;
+  return 0;
+}"#;
     let lists = lab.build("lists", source, &["-O0"]);
     let file = lab.record("all.data", &["-a", "-e", "cpu-clock", "-F", "20000", "-g"], &lists);
     // Threads share a recording chunk by chunk.
@@ -195,7 +202,7 @@ fn where_it_goes() {
     // Refusals say what there is.
     run("pmc export perf.data -o x.sgv").expect(2).says(&["x.sgv", "try: one of", ".svg", ".folded"]);
     run("pmc export perf.data -o x --format sgv").expect(2).says(&["sgv", "try: one of", "svg"]);
-    run("pmc export perf.data").expect(2).says(&["which format?", "--format"]);
+    run("pmc export perf.data").expect(2).says(&["missing output format", "--format"]);
     run("pmc export perf.data -o no/such/folder.svg").expect(1).says(&["no/such/folder.svg", "ENOENT"]);
     run("pmc export perf.data -o a.svg -e cycles").expect(2).says(&["no event \"cycles\"", "cpu-clock"]);
     run("cp perf.data perf.json; pmc export perf.json -o perf.json")

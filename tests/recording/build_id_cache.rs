@@ -67,7 +67,7 @@ fn files_are_kept_listed_and_removed_as_perf_does() {
     cache.pmc(&["buildid-cache", "-u", "prog"]).expect(0);
     cache.pmc(&["buildid-cache", "-p", "prog"]).expect(0);
     assert_eq!(cache.list().lines().filter(|line| line.ends_with(name)).count(), 0, "{}", cache.list());
-    cache.pmc(&["buildid-cache", "-p", "prog"]).expect(1).says(&["nothing is kept", "try:"]);
+    cache.pmc(&["buildid-cache", "-p", "prog"]).expect(1).says(&["no entry for", "try:"]);
     cache.pmc(&["buildid-cache", "-a", "prog", "-P"]).expect(0);
     assert_eq!((cache.list(), cache.perf(&["buildid-cache", "-l"]).stdout), Default::default());
     let own = std::process::id().to_string();
@@ -75,7 +75,7 @@ fn files_are_kept_listed_and_removed_as_perf_does() {
     cache
         .pmc(&["buildid-cache", "-a", "prog.c,no-file", "-l"])
         .expect(1)
-        .says(&["no program", "ENOENT"])
+        .says(&["not a program", "ENOENT"])
         .prints(&[name]);
     cache.pmc(&["buildid-cache", "-k", "/proc/kcore"]).expect(2).says(&["why:", "try:"]);
     cache.pmc(&["buildid-cache"]).expect(2).says(&["try:"]);
@@ -128,7 +128,7 @@ fn what_is_damaged_is_said_and_kept_anew() {
     assert_eq!(std::fs::read(&elf).unwrap(), whole);
     // A cache that cannot be one costs no recording.
     let file = Cache { lab: &lab, folder: lab.path("spin.c") };
-    file.pmc(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0).says(&["the recording is whole", "-N"]);
+    file.pmc(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0).says(&["the recording is complete", "-N"]);
     cache.pmc(&["report", "--stdio"]).expect(0).prints(&["spin"]);
     let mut homeless = kit::pmc();
     homeless.env_remove("HOME").env_remove("PERF_BUILDID_DIR").current_dir(lab.path(""));

@@ -272,8 +272,8 @@ fn who_may_not_see_the_machine_sees_his_own() {
         .output()
         .expect("setpriv starts")
         .into();
-    let run = run.expect(0).says(&["this user only"]).prints(&["fifty"]);
-    assert_eq!(run.stderr.matches("this user only").count(), 1, "{}", run.stderr);
+    let run = run.expect(0).says(&["only your own processes"]).prints(&["fifty"]);
+    assert_eq!(run.stderr.matches("only your own processes").count(), 1, "{}", run.stderr);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn it_ends_with_the_last_of_those_it_watches() {
     shares.kill().expect("it can be killed");
     shares.wait().expect("it ended");
     let run = kit::Ran::from(pmc.wait_with_output().expect("pmc ends"));
-    let run = run.expect(0).says(&["nobody is left"]).prints(&["fifty"]);
+    let run = run.expect(0).says(&["all sampled processes have ended"]).prints(&["fifty"]);
     assert_eq!(tables(&run.stdout).len(), 1, "{}", run.stdout);
 }
 
@@ -308,7 +308,7 @@ fn a_command_is_sampled_until_it_ends_and_ends_with_us() {
     let run = top(&["-g", "-d", "600", "--", "sh", "-c", &line]).expect(124).prints(&["fifty", "thirty"]);
     assert_eq!(tables(&run.stdout).len(), 1, "{}", run.stdout);
     assert!(run.stderr.contains("heard") && !run.stdout.contains("heard"), "{}{}", run.stderr, run.stdout);
-    assert!(!run.stderr.contains("nobody is left"), "{}", run.stderr);
+    assert!(!run.stderr.contains("all sampled processes have ended"), "{}", run.stderr);
     // One that goes on is told to end.
     let line = format!("echo $$ >{0}; exec {shares}", lab.path("pid").display());
     top(&["--duration", "700ms", "-d", "600", "--", "sh", "-c", &line]).expect(0).prints(&["fifty"]);
@@ -357,7 +357,7 @@ int main(void) { prctl(PR_SET_NAME, "e\033[2J\tv\xcc\x81\xe6\x95\xb0"); for (;;)
 fn mistakes_and_signals_have_their_status() {
     kit::run(&["top", "--stdio", "-s", "simbol"]).expect(2).says(&["did you mean"]);
     kit::run(&["top", "--stdio", "-d", "0"]).expect(2).says(&["not a time"]);
-    kit::run(&["top", "--tui"]).expect(2).says(&["not a terminal"]);
+    kit::run(&["top", "--tui"]).expect(2).says(&["requires a terminal"]);
     kit::run(&["top", "--stdio", "--call-graph", "dwarf"]).expect(2).says(&["pmc record"]);
     if !ready() {
         return;

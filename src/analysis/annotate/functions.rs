@@ -194,7 +194,7 @@ pub fn choose<'a>(
             (_, Some(first)) => {
                 error.try_this(format!("a name that pmc report shows, such as {:?}", clean(&first.name)))
             }
-            _ => error.why("no sample of this recording is in a function whose name is known"),
+            _ => error.why("no sample of this recording is in a named function"),
         }
     })?;
     let chosen: Vec<&SampledFunction> = of_name.iter().copied().filter(in_dso).collect();

@@ -49,16 +49,16 @@ impl JitCodes {
         check_clock(session)?;
         let layout = session.reader.layouts().iter().next();
         let Some(layout) = layout.filter(|layout| layout.trailer_size() > 0) else {
-            return Err(Error::new("records of this recording have no times of their own")
+            return Err(Error::new("the records of this recording have no timestamps")
                 .why("it was made without sample_id_all, by a perf before Linux 2.6.38"));
         };
         for (pid, path) in &dumps {
             let here = symbols.below_symfs(path);
             match Jitdump::read(&here) {
                 Ok(dump) if dump.has_cpu_times => {
-                    return Err(Error::new(format!("{}: its times are the CPU's own", path.display()))
+                    return Err(Error::new(format!("{}: its times are raw CPU timestamps", path.display()))
                         .why("they cannot be compared with the recording's")
-                        .try_this("let the compiler use CLOCK_MONOTONIC"));
+                        .try_this("configure the compiler to use CLOCK_MONOTONIC"));
                 }
                 Ok(dump) => codes.add(*pid, (path, &here), &dump, layout)?,
                 Err(error) => {
@@ -137,11 +137,9 @@ fn check_clock(session: &Session) -> Result<()> {
     let events = session.reader.events();
     match events.iter().find(|event| !on_it(&event.attr) && event.attr.kind() != kind::TRACEPOINT) {
         None => Ok(()),
-        Some(event) => {
-            Err(Error::new("the times of generated code are of another clock than the recording's")
-                .why(format!("{} was not recorded with CLOCK_MONOTONIC, which compilers use", event.name()))
-                .try_this("pmc record -k mono; pmc report and pmc annotate read jitdumps without inject"))
-        }
+        Some(event) => Err(Error::new("generated code and recording use different clocks")
+            .why(format!("{} was not recorded with CLOCK_MONOTONIC, which compilers use", event.name()))
+            .try_this("pmc record -k mono; pmc report and pmc annotate read jitdumps without inject")),
     }
 }
 

@@ -74,7 +74,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let has_traces = session.notes().iter().any(|note| matches!(note, Note::Aux { .. }));
     if has_traces || session.reader.features().auxtrace.is_some() {
         return Err(Error::new(format!("{} holds a hardware trace", session.reader.path().display()))
-            .why("the trace's own index would no longer be right, and pmc does not decode traces")
+            .why("the trace's index would become invalid, and pmc does not decode traces")
             .try_this("perf inject, which does"));
     }
     let lost = request.convert_stacks.then(|| Lost::new(true, false));
@@ -160,14 +160,14 @@ fn refuse(reader: &Reader, output: &Path) -> Result<()> {
         std::fs::metadata(path).ok().filter(|meta| meta.is_file()).map(|meta| (meta.dev(), meta.ino()))
     };
     if identity(output).is_some_and(|output| identity(path) == Some(output)) {
-        return Err(Error::usage(format!("{} cannot be written from itself", path.display()))
-            .why("it is read while the new recording is written")
+        return Err(Error::usage(format!("input and output are the same file: {}", path.display()))
+            .why("pmc reads it while it writes the new recording")
             .try_this("another file with -o"));
     }
     if reader.is_foreign() {
-        return Err(Error::new(format!("{} is of the other byte order", path.display()))
-            .why("the new recording would be of this machine's, and tracepoints' payloads of the other")
-            .try_this("pmc inject on a machine of that order"));
+        return Err(Error::new(format!("{} has the other byte order", path.display()))
+            .why("pmc cannot convert tracepoint payloads to this machine's byte order")
+            .try_this("run pmc inject on a machine with that byte order"));
     }
     Ok(())
 }

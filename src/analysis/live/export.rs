@@ -47,7 +47,7 @@ pub fn write(
     path: &Path,
 ) -> Result<()> {
     if path.exists() {
-        return Err(Error::new(format!("{} is there already", path.display())));
+        return Err(Error::new(format!("{} already exists", path.display())));
     }
     let (host, modules) = (&maker.host, &maker.names.table().modules().to_vec());
     let events: Vec<RecordedEvent> = maker

@@ -52,7 +52,7 @@ impl FieldChange {
             Some(("synth", list)) => (None, true, list),
             Some((name, list)) => {
                 let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name.trim()) else {
-                    return Err(Error::usage(format!("{name:?} is no kind of event"))
+                    return Err(Error::usage(format!("unknown event type {name:?}"))
                         .try_this("hw, sw, trace, raw, break or synth, then a colon and fields"));
                 };
                 (Some(*kind), false, list)
@@ -77,10 +77,10 @@ impl FieldChange {
             return Err(Error::usage(format!(
                 "-F {typed:?} both changes the usual fields and replaces them"
             ))
-            .try_this("a sign before each name, or before none"));
+            .try_this("put + or - before every name, or before none"));
         }
         if fields.is_empty() && kind.is_none() && !is_void {
-            return Err(Error::usage("-F names no field").try_this("pmc script -F comm,tid,time,ip,sym"));
+            return Err(Error::usage("-F has no fields").try_this("pmc script -F comm,tid,time,ip,sym"));
         }
         Ok(Self { kind, is_void, is_relative: changes > 0, fields })
     }
@@ -94,7 +94,7 @@ fn field(name: &str) -> Result<Field> {
         return Err(Error::usage(format!("pmc has no field {name:?}")).why(*why));
     }
     let names = || FIELDS.iter().map(|(name, _)| *name);
-    let error = Error::usage(format!("{name:?} is no field of a sample"));
+    let error = Error::usage(format!("unknown field {name:?}"));
     let near = text::nearest(name, names(), 3);
     Err(match near.is_empty() {
         false => error.try_this(format!("did you mean {}?", near.join(" or "))),

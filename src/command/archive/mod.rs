@@ -32,7 +32,7 @@ const ALL: &str = "perf.all";
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("there is no build-id cache")
-            .why("HOME is not set, or is not a folder")
+            .why("HOME is not set, or is not a directory")
             .try_this("pmc --buildid-dir DIR archive …")
     })?;
     match plan {
@@ -75,7 +75,7 @@ fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) ->
     let rows = header::build_ids(&Reader::open(recording)?, true)?;
     if rows.is_empty() {
         return Err(Error::new(format!("no build-ids found in {}", recording.display()))
-            .why("it was recorded without them (-B), or has no samples"));
+            .why("it was recorded without build-ids (-B), or has no samples"));
     }
     let options = Options::from_environment();
     let (mut places, mut missing) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) ->
         ));
     }
     if places.is_empty() {
-        return Err(Error::new(format!("none of the files of {} is there", recording.display()))
+        return Err(Error::new(format!("none of the files of {} exists", recording.display()))
             .try_this("pmc buildid-cache -M RECORDING, on the machine of the recording"));
     }
     Ok(places)

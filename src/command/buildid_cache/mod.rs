@@ -98,7 +98,7 @@ fn print(rows: &[(String, String)]) -> Result<Vec<String>> {
 }
 
 fn nothing_kept(path: &Path) -> Error {
-    Error::new(format!("nothing is kept of {}", path.display())).try_this("pmc buildid-cache -l")
+    Error::new(format!("the cache has no entry for {}", path.display())).try_this("pmc buildid-cache -l")
 }
 
 /// A file as its process sees it, or as we do.
@@ -114,7 +114,7 @@ fn build_id(path: &Path) -> Result<BuildId> {
     let image = Image::open(path).map_err(|error| Error::io(format!("reading {}", path.display()), error))?;
     let file = image
         .elf()
-        .map_err(|error| Error::new(format!("{} is no program or library: {error}", path.display())))?;
+        .map_err(|error| Error::new(format!("{} is not a program or library: {error}", path.display())))?;
     elf::build_id(&file).ok_or_else(|| {
         Error::new(format!("{} has no build-id", path.display()))
             .why("it was linked without --build-id")

@@ -41,9 +41,7 @@ impl Plan {
             && typed.purge.is_empty()
             && !(typed.purge_all || typed.list || typed.missing.is_some())
         {
-            return Err(
-                Error::usage("nothing is asked of the cache").try_this("-a FILE keeps one, -l lists all")
-            );
+            return Err(Error::usage("no action given").try_this("-a FILE adds a file, -l lists all"));
         }
         let all = |files: Vec<PathBuf>, step: fn(PathBuf) -> Step| files.into_iter().map(step);
         let steps = all(typed.add, Step::Add)

@@ -31,8 +31,8 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         }
         Plan::Kernel => {
             let id = kernel::running_build_id().ok_or_else(|| {
-                Error::new("the running kernel's build-id is not to be had")
-                    .why("/sys/kernel/notes cannot be read, or has none")
+                Error::new("the running kernel's build-id is not available")
+                    .why("/sys/kernel/notes is unreadable or has no build-id")
             })?;
             vec![(hex(id.bytes(), ""), String::new())]
         }

@@ -36,13 +36,13 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             Step::Set(key, value) => {
                 let files = plan.place.files();
                 let file = files.last().ok_or_else(|| {
-                    Error::new("there is no file for settings")
+                    Error::new("there is no configuration file")
                         .why("HOME is not set")
                         .try_this("PERF_CONFIG=FILE")
                 })?;
                 config::set(file, key, value)?;
                 if !plan::is_heeded(key) {
-                    say::note(format!("{key} is perf's alone: it changes nothing in pmc"));
+                    say::note(format!("{key} is used by perf only; pmc ignores it"));
                 }
             }
         }

@@ -44,9 +44,9 @@ impl Plan {
             };
             let sound = key.rsplit_once('.').is_some_and(|(section, name)| is_name(section) && is_name(name));
             match value {
-                _ if !sound => Err(Error::usage(format!("{text:?} is no setting: a key is SECTION.NAME"))
+                _ if !sound => Err(Error::usage(format!("{text:?} is not a setting: expected SECTION.NAME"))
                     .try_this("such as report.children=false")),
-                Some("") => Err(Error::usage(format!("{key}: no value behind the equals sign"))
+                Some("") => Err(Error::usage(format!("{key}: missing value after ="))
                     .try_this(format!("pmc config {key}=VALUE"))),
                 Some(value) => Ok(Step::Set(key.to_ascii_lowercase(), value.to_owned())),
                 None => Ok(Step::Show(key.to_ascii_lowercase())),

@@ -33,16 +33,16 @@ impl Plan {
         let DataCommand::Convert(typed) = &typed.command;
         if typed.to_ctf.is_some() {
             return Err(Error::usage("pmc data convert has no --to-ctf")
-                .why("it writes no Common Trace Format")
+                .why("it does not support the Common Trace Format")
                 .try_this("--to-json FILE; or perf data convert --to-ctf, which reads the same file"));
         }
         if typed.all {
             return Err(Error::usage("pmc data convert has no --all")
-                .why("perf's JSON has room for samples alone")
+                .why("perf's JSON format holds samples only")
                 .try_this("pmc script --json --show-task-events --show-mmap-events"));
         }
         let Some(output) = &typed.to_json else {
-            return Err(Error::usage("pmc data convert: into what?").try_this("--to-json FILE"));
+            return Err(Error::usage("pmc data convert: missing output format").try_this("--to-json FILE"));
         };
         let plan = Self {
             input: input(typed.input.as_ref()),
@@ -88,8 +88,8 @@ pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
     let clock = reader.features().clock_data.as_ref();
     let shift = clock.map(ClockData::to_wall_ns);
     shift.ok_or_else(|| {
-        Error::usage("the recording does not say what time of day it was")
-            .why("its clock and the wall clock were not read at the same moment")
+        Error::usage("the recording has no wall-clock reference")
+            .why("it was recorded without -k")
             .try_this("pmc record -k mono")
     })
 }

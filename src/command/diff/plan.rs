@@ -122,7 +122,7 @@ impl Plan {
 
 fn compute(text: &str) -> Result<Compute> {
     let bad = |text: &str| {
-        Error::usage(format!("-c does not know {text:?}"))
+        Error::usage(format!("-c: unknown comparison {text:?}"))
             .try_this("delta, delta-abs, time, ratio, or wdiff:W1,W2")
     };
     match text.split_once(':') {
@@ -139,9 +139,9 @@ fn compute(text: &str) -> Result<Compute> {
             "delta-abs" => Ok(Compute::DeltaAbs),
             "time" => Ok(Compute::Time),
             "ratio" => Ok(Compute::Ratio),
-            "wdiff" => Err(Error::usage("wdiff needs two weights").try_this("-c wdiff:1,2")),
-            "cycles" => Err(Error::usage("-c cycles: pmc compares no cycles between branches")
-                .try_this("--stream, which compares the ways that branches took and their cycles")),
+            "wdiff" => Err(Error::usage("wdiff requires two weights").try_this("-c wdiff:1,2")),
+            "cycles" => Err(Error::usage("-c cycles is not supported")
+                .try_this("--stream compares branch streams and their cycles")),
             _ => Err(bad(text)),
         },
         _ => Err(bad(text)),

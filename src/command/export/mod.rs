@@ -70,7 +70,7 @@ fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query)
     let files = named.with_stacks(query, |stacks| gmon::files(stacks, &Linked(analysis)));
     if files.is_empty() {
         return Err(Error::new("there are no samples to export")
-            .why("the recording has none in programs or libraries, or the filters exclude them all"));
+            .why("it has no samples in programs or libraries, or the filters exclude all of them"));
     }
     let mut lines = String::new();
     let mut taken: HashSet<PathBuf> = HashSet::new();

@@ -61,8 +61,8 @@ impl Plan {
             (Some(name), _) => Format::named(name)?,
             (None, Some(file)) if !is_standard(file) => Format::of_file(file)?,
             _ => {
-                return Err(Error::usage("which format?")
-                    .try_this(format!("-o FILE, whose end says it: {}", Format::endings()))
+                return Err(Error::usage("missing output format")
+                    .try_this(format!("-o FILE, with an extension: {}", Format::endings()))
                     .try_this("--format NAME"));
             }
         };
@@ -87,7 +87,7 @@ impl Plan {
 
     fn of(typed: &ExportSource, input: PathBuf, output: PathBuf, format: Format) -> Result<Self> {
         if typed.diff.is_some() && !format.is_differential() {
-            return Err(Error::usage("only a flame graph shows the difference to another recording")
+            return Err(Error::usage("only a flame graph supports --diff")
                 .try_this("--diff FILE -o OUT.svg")
                 .try_this("pmc diff FILE FILE, for tables"));
         }
@@ -96,7 +96,7 @@ impl Plan {
         }
         if format.is_folder() && is_standard(&output) {
             return Err(
-                Error::usage("files for gprof are a folder, and standard output is none").try_this("-o DIR")
+                Error::usage("the gmon format writes a directory, not standard output").try_this("-o DIR")
             );
         }
         to(&output).is_not(&input)?;

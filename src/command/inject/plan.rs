@@ -65,8 +65,8 @@ fn known(text: &str) -> Result<Vec<(Vec<u8>, BuildId)>> {
     pairs
         .map(|text| {
             pair(text).ok_or_else(|| {
-                Error::usage(format!("{text:?} is no build-id with its path"))
-                    .try_this("--known-build-ids 'ID PATH,ID PATH', or file://LIST with one a line")
+                Error::usage(format!("{text:?} is not a build-id with a path"))
+                    .try_this("--known-build-ids 'ID PATH,ID PATH', or file://LIST with one per line")
             })
         })
         .collect()

@@ -23,16 +23,15 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     check_name(name)?;
     let refused = |why: &str| Error::new(format!("process {pid} has no events to hand over")).why(why);
     if find(name, host).is_ok() {
-        return Err(Error::usage(format!("a persistent event called {name} is held already"))
-            .try_this(format!("another name, or first: pmc persist rm {name}")));
+        return Err(Error::usage(format!("a persistent event named {name} already exists"))
+            .try_this(format!("use another name, or first: pmc persist rm {name}")));
     }
     // The number stands for the same process from here on.
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let Some(process) = process.filter(|_| hears(host, pid)) else {
-        return Err(
-            refused("it is no pmc record or stat, or it has ended").try_this("pgrep -af 'pmc (record|stat)'")
-        );
+        return Err(refused("it is not a pmc record or stat, or it has ended")
+            .try_this("pgrep -af 'pmc (record|stat)'"));
     };
     serves_us(pid, host)?;
     let sent = pidfd_send_signal(&process, Signal::USR1);
@@ -45,7 +44,9 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
             break found;
         }
         if begun.elapsed() > PATIENCE || !is_there {
-            return Err(refused("it has said why, or another adopt was faster").try_this("pmc persist list"));
+            return Err(
+                refused("see its own message; or another adopt was faster").try_this("pmc persist list")
+            );
         }
         sleep(Duration::from_millis(10));
     };
@@ -72,7 +73,9 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
     }
     let error = Error::new(format!("process {pid} does not hand its events to this user's holder"));
     Err(match (same_user, theirs) {
-        (_, None) => error.why("it has no run directory (XDG_RUNTIME_DIR), or it is not ours to look at"),
+        (_, None) => {
+            error.why("it has no run directory (XDG_RUNTIME_DIR), or you have no permission to inspect it")
+        }
         (false, Some(theirs)) => {
             let user = host.owner(pid).map_or_else(|| "its user".to_owned(), |uid| format!("#{uid}"));
             error

@@ -33,7 +33,7 @@ const COUNTER: &str = "counter";
 pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Result<()> {
     let directory = own(host)?;
     if let Some(entry) = started(&directory).first() {
-        return Err(Error::new("counters are running already")
+        return Err(Error::new("counters are already running")
             .why(format!("{} was started {}", entry.definition.event, entry.opened()))
             .try_this("pmc stop, which shows what they counted"));
     }

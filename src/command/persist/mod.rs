@@ -82,7 +82,7 @@ fn own(host: &Host) -> Result<RunDirectory> {
     host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
         Error::new("this user has no run directory")
             .why("XDG_RUNTIME_DIR is not set, as it is after a login")
-            .try_this(format!("{RUN_DIRECTORY}=DIR, a folder that only this user may write to"))
+            .try_this(format!("{RUN_DIRECTORY}=DIR, a directory that only this user can write to"))
     })
 }
 

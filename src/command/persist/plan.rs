@@ -46,7 +46,7 @@ impl Plan {
             Holding::Add(typed) => {
                 check_name(&typed.name)?;
                 if let Some(0) = typed.pages {
-                    return Err(Error::usage("--pages 0: a ring has a page at least"));
+                    return Err(Error::usage("--pages must be at least 1"));
                 }
                 let pids = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
                 let definition = Definition {

@@ -72,8 +72,8 @@ mod tests {
                 "raise kernel.perf_event_mlock_kb, or ulimit -l",
             ),
             (
-                "record less often (-F), or with larger rings (-m)",
-                "in pmc's own options: record less often (-F), or with larger rings (-m)",
+                "lower the frequency (-F), or use larger ring buffers (-m)",
+                "in pmc's own options: lower the frequency (-F), or use larger ring buffers (-m)",
             ),
         ] {
             assert_eq!(translated(advice, 'O'), here);

@@ -140,11 +140,11 @@ impl Observer for Table<'_> {
             None => Ok(()),
             Some(((_, by_privilege), of)) => {
                 let error = Error::new(doing(*of)).exit(Exit::Command(OS_ERROR));
-                let error = error.why("only the kernel does this, and the kernel is left out of the count");
+                let error = error.why("this event occurs only in the kernel, which is excluded");
                 Err(match by_privilege {
                     true => error
                         .try_this("sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON: pmc info says more"),
-                    false => error.try_this("leave out usr"),
+                    false => error.try_this("omit usr"),
                 })
             }
         }

@@ -50,7 +50,9 @@ impl TemporaryLog {
         let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
         made.map_err(|error| {
             let doing = format!("ERROR: Cannot open \"{}\" for writing", folder.display());
-            Error::io(doing, error).exit(Exit::NotCreated).try_this("-O FILE, or another folder in TMPDIR")
+            Error::io(doing, error)
+                .exit(Exit::NotCreated)
+                .try_this("-O FILE, or set TMPDIR to another directory")
         })?;
         Ok(Self(folder))
     }
@@ -123,7 +125,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     }
     if let Some(letter) = "gGFzri".chars().find(|letter| typed.has(*letter)) {
         return Err(Error::usage(format!("ERROR: option -{letter} without -R"))
-            .why("it is about a log that is whole, and is read")
+            .why("it applies only to a finished log")
             .try_this(format!("-O log first, then: pmcstat -R log -{letter} …")));
     }
     let pids = targets(typed, host)?;
@@ -158,7 +160,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     Ok(match columns {
         Some(columns) if recorded.is_empty() => Answer::Columns(columns),
         Some(_) if typed.has('T') => {
-            return Err(Error::usage("ERROR: -T shows samples, and no counters beside them")
+            return Err(Error::usage("ERROR: -T shows samples, not counters")
                 .try_this("-O FILE in place of -T; or pmcstat -p … & pmcstat -T …"));
         }
         columns if typed.has('T') || typed.has('O') => {
@@ -202,8 +204,8 @@ fn check(typed: &mut Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
     let mut of_processes = typed.counters.iter().filter(|one| !one.system);
     let first = of_processes.next().is_some_and(|one| one.descendants);
     if !pids.is_empty() && of_processes.any(|one| one.descendants != first) {
-        return Err(Error::usage("ERROR: -d holds for some of the counters only")
-            .why("processes of -t are measured with those that they began already, or without")
+        return Err(Error::usage("ERROR: -d applies to only some of the counters")
+            .why("processes of -t must all include or all exclude existing children")
             .try_this("-d before the first of them"));
     }
     Ok(())
@@ -240,7 +242,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
     }
     if typed.has('M') && !typed.has('g') {
         return Err(Error::usage("ERROR: option -M without -g")
-            .why("it says which of gprof's files is of which program")
+            .why("it maps gprof's files to programs")
             .try_this("-g -M FILE"));
     }
     // `-` is where -o says.
@@ -290,7 +292,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: several outputs of a log on standard input")
-            .why("it is read anew for each of them")
+            .why("each output reads the log again")
             .try_this("-R FILE"));
     }
     for step in &mut steps {
@@ -331,7 +333,7 @@ fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
     let mut words = Vec::new();
     for setting in typed.value('f').iter().flat_map(|all| all.split(',')) {
         let percent = setting.strip_prefix("threshold=").ok_or_else(|| {
-            Error::usage(format!("ERROR: -f {setting} is not to be had"))
+            Error::usage(format!("ERROR: -f {setting} is not supported"))
                 .why("callers are always shown whole")
                 .try_this("-f threshold=PERCENT")
         })?;

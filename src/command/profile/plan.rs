@@ -37,7 +37,7 @@ impl Plan {
     /// When nothing was named that could be profiled.
     pub(in crate::command) fn new(asked: Profile) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
-            return Err(Error::usage("nothing to profile: no command, process or CPU was named")
+            return Err(Error::usage("nothing to profile: no command, process or CPU given")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
         }
         let mut record: Record = typed([

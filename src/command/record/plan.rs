@@ -73,7 +73,7 @@ impl Plan {
             );
         }
         if typed.per_thread && matches!(scope, Scope::Cpus(_)) {
-            return Err(Error::usage("--per-thread needs threads, not CPUs").try_this("-p PID or -t TID"));
+            return Err(Error::usage("--per-thread requires threads, not CPUs").try_this("-p PID or -t TID"));
         }
         let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.recording.control.is_some())?;
         let backward = typed.overwrite || typed.recording.snapshot.is_some();
@@ -193,8 +193,10 @@ impl Plan {
     pub(in crate::command) fn attaching(typed: Attach, host: &Host) -> Result<Self> {
         let Attach { name, recording, command } = typed;
         if let Some(size) = recording.snapshot.as_deref().filter(|size| !size.is_empty()) {
-            return Err(Error::usage(format!("-S={size}: a size is for a trace, and a holder keeps none"))
-                .try_this("-S"));
+            return Err(Error::usage(format!(
+                "-S={size}: a size requires a trace, which a holder does not keep"
+            ))
+            .try_this("-S"));
         }
         let timeout_ns = recording.timeout.as_deref().map(|text| duration("--timeout", text, MS, MS));
         let sample = SamplePlan {
@@ -227,14 +229,14 @@ fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
     let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
     let rotation = rotation.or(typed.switch_output_event.is_some().then_some(Rotation::Signal));
     if typed.switch_max_files.is_some() && rotation.is_none() {
-        return Err(Error::usage("--switch-max-files: there is one file only")
+        return Err(Error::usage("--switch-max-files requires --switch-output")
             .try_this("--switch-output=100M, or =30s, or --switch-output-event EVENT"));
     }
     if is_stream && rotation.is_some() {
-        return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
+        return Err(Error::usage("--switch-output requires files, but `-o -` is a stream"));
     }
     if is_stream && typed.json {
-        return Err(Error::usage("--json and -o - both want standard output").try_this("-o FILE"));
+        return Err(Error::usage("--json and -o - both use standard output").try_this("-o FILE"));
     }
     Ok(FilePlan {
         path: typed.output.clone(),
@@ -263,7 +265,7 @@ fn aux_sample(text: &str) -> Result<u32> {
     }
     let bytes = size("--aux-sample", text)?;
     u32::try_from(bytes).ok().filter(|&bytes| bytes <= LARGEST_AUX_SAMPLE).ok_or_else(|| {
-        Error::usage(format!("--aux-sample={text}: a sample has no room for so much of a trace"))
+        Error::usage(format!("--aux-sample={text}: exceeds the maximum size of a sample"))
             .try_this("at most 60K")
     })
 }
@@ -314,7 +316,7 @@ fn fields(typed: &Record) -> u64 {
 fn branches(text: &str) -> Result<u64> {
     branch_sample_type::filter(text).map_err(|word| {
         let names: Vec<&str> = branch_sample_type::FILTERS.iter().map(|(name, _)| *name).collect();
-        Error::usage(format!("-j {text}: `{word}` is no kind of branch"))
+        Error::usage(format!("-j {text}: unknown branch type `{word}`"))
             .try_this(format!("one of: {}", names.join(", ")))
     })
 }
@@ -332,7 +334,7 @@ fn registers(option: &str, text: &str) -> Result<u64> {
     text.split(',').try_fold(0, |mask, word| {
         let known = REGISTER_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
         let (_, number) = known.ok_or_else(|| {
-            Error::usage(format!("{option}={text}: there is no register `{word}`")).try_this(listed())
+            Error::usage(format!("{option}={text}: unknown register `{word}`")).try_this(listed())
         })?;
         Ok(mask | 1 << number)
     })
@@ -340,7 +342,7 @@ fn registers(option: &str, text: &str) -> Result<u64> {
 
 fn clock_of(text: &str) -> Result<i32> {
     clock::number(text).ok_or_else(|| {
-        Error::usage(format!("-k {text}: no clock of this name"))
+        Error::usage(format!("-k {text}: unknown clock"))
             .try_this("one of: realtime, monotonic, monotonic_raw, boottime, tai, or the kernel's number")
     })
 }

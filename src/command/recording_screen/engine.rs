@@ -51,7 +51,7 @@ impl Engine for RecordingEngine {
 
     fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
         let ExportForm::Format(format) = form else {
-            return Err(Error::new("this is a recording already: copy its file, or write another form")
+            return Err(Error::new("this is already a recording: copy its file, or choose another format")
                 .try_this(Format::endings()));
         };
         let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {

@@ -331,11 +331,11 @@ fn call_graph(typed: &Report) -> Result<Graph> {
             "count" => graph.unit = Unit::Count,
             "" | "function" => {}
             "address" => {
-                return Err(Error::usage("pmc draws functions, not addresses, in the call tree")
-                    .try_this("-s sym,srcline tells lines of a function apart"));
+                return Err(Error::usage("the call tree supports functions only, not addresses")
+                    .try_this("-s sym,srcline splits functions by line"));
             }
             "branch" => {
-                return Err(Error::usage("pmc does not join branches to call chains").try_this("-b"));
+                return Err(Error::usage("pmc does not combine branches with call chains").try_this("-b"));
             }
             _ => match (word.parse::<f64>(), graph.limit) {
                 (Ok(percent), None) => graph.limit = Some(percent),
@@ -343,7 +343,7 @@ fn call_graph(typed: &Report) -> Result<Graph> {
                     graph.lines = Some(lines.max(0.0) as usize).filter(|lines| *lines > 0)
                 }
                 (Err(_), _) => {
-                    return Err(Error::usage(format!("-g does not know {word:?}")).try_this(
+                    return Err(Error::usage(format!("-g: unknown word {word:?}")).try_this(
                         "caller, callee or none; graph, fractal, flat or folded; percent, period or count; \
                          and a percentage such as 0.5",
                     ));

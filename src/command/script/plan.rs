@@ -75,8 +75,8 @@ impl Plan {
         if let Some(file) =
             typed.file.as_ref().filter(|file| file.as_os_str() == "flamegraph" && !file.exists())
         {
-            return Err(Error::usage(format!("pmc script runs no scripts such as {}", file.display()))
-                .try_this("pmc flamegraph, which draws one of the same recording"));
+            return Err(Error::usage(format!("pmc script does not run scripts such as {}", file.display()))
+                .try_this("pmc flamegraph draws a flame graph of the same recording"));
         }
         Ok(Self {
             input: plan::input(typed.input.as_ref().or(typed.file.as_ref())),

@@ -153,9 +153,9 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> 
     {
         let names = host.pmu_names();
         let cores = names.iter().filter_map(|name| name.strip_prefix("cpu_")).collect::<Vec<_>>();
-        let error = Error::usage(format!("--cputype {kind}: this machine has no such kind of core"));
+        let error = Error::usage(format!("--cputype {kind}: this machine has no cores of this type"));
         return Err(match cores.is_empty() {
-            true => error.why("it has one kind of core").try_this("leave out --cputype"),
+            true => error.why("all its cores are of one type").try_this("omit --cputype"),
             false => error.try_this(format!("one of: {}", cores.join(", "))),
         });
     }
@@ -180,8 +180,8 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> 
             (Some(kind), _) => ("--cputype", kind),
             (None, pmu) => ("--pmu-filter", pmu.as_ref().unwrap_or(&left_out[0])),
         };
-        return Err(Error::usage(format!("{option} {name}: no event is left"))
-            .try_this(format!("one of these PMUs: {}", left_out.join(", "))));
+        return Err(Error::usage(format!("{option} {name}: no event matches"))
+            .try_this(format!("use one of these PMUs: {}", left_out.join(", "))));
     }
     Ok(())
 }

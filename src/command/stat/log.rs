@@ -46,14 +46,14 @@ pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
     }
     if let Some(option) = plan.no_log {
         return Err(Error::usage(format!("counts are not logged with {option}"))
-            .why("a log is of one run, and of the threads of a command or of processes")
+            .why("a log covers one run of a command or of processes")
             .try_this("pmc stat --log-exit -- COMMAND, or -p PID"));
     }
     if let (None, To::File(file)) = (&plan.recording, &plan.output.to)
         && file.as_os_str() != "-"
     {
-        return Err(Error::usage("counts are not logged with -o: it names the file of the table")
-            .why("the log would go into perf.data, and move a recording that lies there to perf.data.old")
+        return Err(Error::usage("counts are not logged with -o, which names the file of the table")
+            .why("the log would replace perf.data")
             .try_this(format!("pmc stat record -o {} …, whose -o names the log", file.display())));
     }
     let no_hardware = wanted.no_hardware.is_some();
@@ -80,7 +80,7 @@ pub(super) fn run(
     let (groups, tools) = apart(wanted.groups.into_iter().map(|(group, _)| group));
     let groups = time_slices::lead(groups);
     if groups.is_empty() {
-        return Err(Error::usage("no event is left whose counts could be logged").try_this("-e page-faults"));
+        return Err(Error::usage("no event supports logging").try_this("-e page-faults"));
     }
     let sample = SamplePlan {
         synthesis: Synthesis { tasks: true, mappings: false, cgroups: false },

@@ -197,7 +197,7 @@ fn no_shares() -> Error {
     Error::new(
         "--topdown: this machine's core PMU has no top-down events, and no table has metrics for this CPU",
     )
-    .why("they come with Intel cores since Sandy Bridge; virtual machines seldom pass them on")
+    .why("Intel cores since Sandy Bridge provide them; virtual machines rarely do")
     .try_this("pmc list topdown; pmc info names the table that is used")
 }
 

@@ -256,7 +256,7 @@ impl Session<'_> {
             output.close();
             let ended = ended.map_err(|error| Error::io("--warmup: waiting for the command", error))?.ended;
             if ended == Ended::Killed(signal::INT) {
-                let error = Error::new("--warmup: the command was ended by the keyboard");
+                let error = Error::new("--warmup: the command was interrupted from the keyboard");
                 return Err(error.exit(Exit::Interrupted(signal::INT)));
             }
             hook("--post", post.as_deref())?;

@@ -156,7 +156,7 @@ impl Output {
     /// As far as live counting and recordings have it in common.
     fn new(typed: Shown, to: ToFile) -> Result<Self> {
         if to.append && to.output.is_none() {
-            return Err(Error::usage("--append needs a file").try_this("add -o FILE"));
+            return Err(Error::usage("--append requires a file").try_this("add -o FILE"));
         }
         Ok(Self {
             form: match (typed.field_separator, typed.json) {
@@ -238,11 +238,11 @@ impl Plan {
         let several =
             [(counted.repeat.is_some(), "-r"), (counted.exact, "--exact"), (!counted.vs.is_empty(), "--vs")];
         if let Some((_, option)) = several.iter().find(|(is_asked, _)| *is_asked) {
-            return Err(Error::usage(format!("{option} makes several runs, and a recording holds one"))
-                .try_this("a recording for each run, or -r without `record`"));
+            return Err(Error::usage(format!("{option} makes several runs, but a recording holds one"))
+                .try_this("make a recording for each run, or use -r without `record`"));
         }
         if counted.cgroups.is_some() || counted.for_each_cgroup.is_some() {
-            return Err(Error::usage("a recording has no place for the cgroups of events")
+            return Err(Error::usage("a recording cannot hold the cgroups of events")
                 .why("perf's records name events, CPUs and threads")
                 .try_this("pmc stat -I TIME -x, or -j, which name them"));
         }
@@ -265,7 +265,7 @@ impl Plan {
         let no_command = typed.command.is_empty() && typed.vs.is_empty();
         if no_command && (typed.repeat.is_some() || typed.exact) {
             let option = if typed.exact { "--exact" } else { "-r" };
-            return Err(Error::usage(format!("{option} runs a command again, but there is none")));
+            return Err(Error::usage(format!("{option} requires a command")));
         }
         if no_command && matches!(scope, Scope::Command) {
             scope = sampling_options::whole_machine(host)?;
@@ -287,8 +287,8 @@ impl Plan {
             .try_this("add -a, or -C CPUS"));
         }
         if aggregation == Aggregation::Thread && matches!(scope, Scope::Command | Scope::Cpus(_)) {
-            return Err(Error::usage("--per-thread needs threads that run already")
-                .try_this("-p PID, -t TID, -u USER, -a, or --per-thread alone for all threads"));
+            return Err(Error::usage("--per-thread requires running threads")
+                .try_this("-p PID, -t TID, -u USER, -a, or or only --per-thread for all threads"));
         }
         let runs = typed.repeat.unwrap_or(1);
         let no_log = [
@@ -302,24 +302,24 @@ impl Plan {
             (matches!(scope, Scope::Cpus(_) | Scope::AllThreads), "-a, -C and --per-thread"),
         ];
         if typed.warmup > 0 && typed.repeat.is_none() && typed.vs.is_empty() {
-            return Err(Error::usage("--warmup comes before the runs of -r or --vs").try_this("add -r N"));
+            return Err(Error::usage("--warmup requires -r or --vs").try_this("add -r N"));
         }
         if typed.table && typed.repeat.is_none() {
-            return Err(Error::usage("--table shows the runs of -r").try_this("add -r N"));
+            return Err(Error::usage("--table requires -r").try_this("add -r N"));
         }
         if !typed.vs.is_empty() && typed.vs.len() + usize::from(!typed.command.is_empty()) < 2 {
-            return Err(Error::usage("--vs compares, and there is one command only")
+            return Err(Error::usage("--vs requires two commands")
                 .try_this("--vs 'OLD' --vs 'NEW', or --vs 'OLD' -- NEW"));
         }
         if !typed.vs.is_empty() && typed.interval.is_some() {
-            return Err(Error::usage("--vs compares whole runs: it has no intervals (-I)"));
+            return Err(Error::usage("--vs cannot be combined with -I"));
         }
         let delay = delay(typed.delay.as_deref(), typed.control.is_some())?;
         if !typed.vs.is_empty() && shown.field_separator.is_some() {
-            return Err(Error::usage("--vs has no CSV form").try_this("--json"));
+            return Err(Error::usage("--vs does not support CSV").try_this("--json"));
         }
         if shown.summary && typed.interval.is_none() {
-            return Err(Error::usage("--summary sums up intervals").try_this("add -I TIME"));
+            return Err(Error::usage("--summary requires -I").try_this("add -I TIME"));
         }
         Ok(Self {
             warning,
@@ -459,15 +459,15 @@ fn parts(typed: &Counted) -> Result<Option<Aggregation>> {
     };
     if typed.exact || !typed.vs.is_empty() {
         let other = if typed.exact { "--exact" } else { "--vs" };
-        return Err(Error::usage(format!("{option} does not go with {other}"))
-            .why("its parts are of one run, and are no two sides of a comparison")
-            .try_this(format!("one of them; {option} with -r N for several runs")));
+        return Err(Error::usage(format!("{option} cannot be combined with {other}"))
+            .why("it splits the counts of one run")
+            .try_this(format!("use only one of them; {option} -r N for several runs")));
     }
     if typed.user_kernel {
         return Ok(Some(Aggregation::Levels));
     }
     if typed.all_cpus || typed.cpus.is_some() {
-        return Err(Error::usage("--children needs processes: whole CPUs have no children")
+        return Err(Error::usage("--children requires processes, not CPUs")
             .try_this("pmc stat --children -- COMMAND, or -p PID"));
     }
     Ok(Some(Aggregation::Children))
@@ -496,7 +496,7 @@ fn cache_level(text: &str) -> Result<Option<u32>> {
     }
     let number = text.trim_start_matches(['L', 'l']).parse().ok().filter(|level| (1..=4).contains(level));
     number.map(Some).ok_or_else(|| {
-        Error::usage(format!("--per-cache={text}: no level of caches")).try_this("L1, L2, L3 or L4")
+        Error::usage(format!("--per-cache={text}: not a cache level")).try_this("L1, L2, L3 or L4")
     })
 }
 

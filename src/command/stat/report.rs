@@ -147,21 +147,21 @@ fn can_show(aggregation: Aggregation, recorded: &Recorded) -> Result<()> {
     let by_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
     let by_seat = by_cpu && aggregation != Aggregation::Cpu;
     if by_cpu && recorded.cpus.is_empty() {
-        return Err(Error::new("the counts were not recorded CPU by CPU")
-            .why("a command or processes were counted, wherever they ran")
+        return Err(Error::new("the counts were not recorded per CPU")
+            .why("a command or processes were counted, on all CPUs together")
             .try_this("pmc stat record -a, or -C CPUS"));
     }
     if by_seat && recorded.topology.cpus().is_empty() {
-        return Err(Error::new("the recording does not say where its CPUs sit")
-            .why("it was ended early, or went through a pipe, which with perf leaves that out")
-            .try_this("-A, which shows each CPU by itself"));
+        return Err(Error::new("the recording has no CPU topology")
+            .why("it ended early, or perf wrote it to a pipe")
+            .try_this("-A, which shows each CPU separately"));
     }
     if matches!(aggregation, Aggregation::Cluster | Aggregation::Cache(_)) {
-        return Err(Error::new("the recording does not say which CPUs share a cache or a cluster")
-            .try_this("--per-die or --per-core; or pmc stat --per-cache, while it is counted"));
+        return Err(Error::new("the recording has no cache or cluster topology")
+            .try_this("--per-die or --per-core; or pmc stat --per-cache when counting"));
     }
     if aggregation == Aggregation::Thread && recorded.threads.is_empty() {
-        return Err(Error::new("the counts were not recorded thread by thread")
+        return Err(Error::new("the counts were not recorded per thread")
             .why("whole CPUs were counted")
             .try_this("pmc stat record -p PID, or -t TID"));
     }

@@ -33,10 +33,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     open::check_frequency(&mut plan.sample, &Host::live())?;
     match screen::is_there() && !plan.stdio {
         true => watch::run(plan),
-        false if plan.tui => {
-            Err(Error::usage("--tui: standard input and output are not a terminal that can show it")
-                .try_this("--stdio"))
-        }
+        false if plan.tui => Err(Error::usage("--tui requires a terminal").try_this("--stdio")),
         false => tables(&plan),
     }
 }

@@ -92,7 +92,7 @@ impl Plan {
         let Rows { mut keys, trace_fields, columns, added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if !trace_fields.is_empty() {
-            return Err(Error::usage("fields of tracepoints cannot be sort keys of what goes on for ever")
+            return Err(Error::usage("tracepoint fields are not supported as sort keys of top")
                 .try_this("pmc record, then pmc report with the same -s"));
         }
         if are_usual {
@@ -290,17 +290,15 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         scope = Scope::User(user.to_string());
     }
     if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
-        return Err(
-            Error::usage("cgroups can only be sampled on whole CPUs").try_this("leave out -p, -t and -u")
-        );
+        return Err(Error::usage("cgroups can only be sampled on whole CPUs").try_this("omit -p, -t and -u"));
     }
     let call_graph = sampling_options::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
     if call_graph.is_some_and(CallGraph::copies) {
-        return Err(Error::usage("--call-graph dwarf and auto: copies of stacks are not unwound on the fly")
+        return Err(Error::usage("--call-graph dwarf and auto are not supported by top")
             .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));
     }
     if call_graph == Some(CallGraph::FpDeferred) {
-        return Err(Error::usage("--call-graph fp,defer: chains that come later are not joined on the fly")
+        return Err(Error::usage("--call-graph fp,defer is not supported by top")
             .try_this("pmc top -g, or pmc record --call-graph fp,defer and pmc report"));
     }
     let has = |key: SortKey| keys.contains(&key);

@@ -1,7 +1,7 @@
 //! Plain tables, one each interval, for pipes, files and terminals that cannot do more.
 //!
 //! Reads nothing from standard input, so that a closed one is no news. Ends when nobody reads any more, at a
-//! signal, when the time is over, or when nobody is left to be sampled.
+//! signal, when the time is over, or when all sampled processes have ended.
 
 use std::io::{BufWriter, Write, stdout};
 use std::time::{Duration, Instant};

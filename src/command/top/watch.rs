@@ -87,7 +87,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         over: match plan.sample.scope {
             _ if !plan.sample.course.command.is_empty() => "ENDED: the command has ended",
             Scope::Cpus(_) => "ENDED: q says why",
-            _ => "ENDED: nobody is left to be sampled",
+            _ => "ENDED: all sampled processes have ended",
         },
         start,
         first: FIRST.iter(),

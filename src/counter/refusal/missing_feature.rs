@@ -174,7 +174,7 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     let has = |flag| attr.get(flag);
     let (cause, remedy) = if has(Flag::RemoveOnExec) && has(Flag::EnableOnExec) {
         let cause = "remove_on_exec takes the event away at the exec that is to start it";
-        (cause.to_owned(), "measure what runs already (-p), or leave remove_on_exec out")
+        (cause.to_owned(), "measure a running process (-p), or omit remove_on_exec")
     } else if has(Flag::Sigtrap) && !has(Flag::RemoveOnExec) {
         let cause = "sigtrap needs remove_on_exec: a new program would not expect the signal";
         (cause.to_owned(), "add remove_on_exec, and measure what runs already (-p)")

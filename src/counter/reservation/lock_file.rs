@@ -102,9 +102,9 @@ impl Error {
         match self {
             Error::Missing(path) => {
                 UserError::new(format!("reserving the hardware counters: {} does not exist", path.display()))
-                    .why("PCP's agent pmdaperfevent creates it when it first starts; it never ran here, so nobody would heed the reservation")
+                    .why("PCP's agent pmdaperfevent creates it at its first start; it never ran here, so no agent would honour the reservation")
                     .try_this(without)
-                    .try_this("as root, create the file for an agent that comes later: pmc reserve --create")
+                    .try_this("as root, create the file for a later agent: pmc reserve --create")
             }
             Error::Unusable { path, source } => {
                 let denied = source.kind() == io::ErrorKind::PermissionDenied;
@@ -119,14 +119,14 @@ impl Error {
             }
             Error::NoLocks { path, source } => {
                 UserError::io(format!("locking the lock file {}", path.display()), source)
-                    .why("the file system that it is on has no record locks, or nobody who serves them (NFS without lockd)")
+                    .why("its file system does not support record locks (such as NFS without lockd)")
                     .try_this("keep it on a local file system, for PCP's agent too: PCP_PMDAS_DIR in /etc/pcp.conf")
                     .try_this(without)
             }
             Error::Refused { path, holders } => {
-                UserError::new(format!("reserving the hardware counters: {} has them alone", names(&holders)))
+                UserError::new(format!("reserving the hardware counters: {} has them exclusively", names(&holders)))
                     .why(format!("it holds a write lock on the first byte of {}; reservations share, a write lock does not", path.display()))
-                    .try_this("wait until that process has ended, or end it")
+                    .try_this("wait for that process to end, or end it")
             }
         }
     }

@@ -66,7 +66,7 @@ impl FromStr for Policy {
 
     fn from_str(word: &str) -> Result<Self, UserError> {
         Self::ALL.iter().find(|(_, name)| *name == word).map(|(policy, _)| *policy).ok_or_else(|| {
-            UserError::usage(format!("--reserve: `{word}` is none of auto, check, require, yield, off"))
+            UserError::usage(format!("--reserve: `{word}`: expected auto, check, require, yield or off"))
         })
     }
 }

@@ -98,7 +98,7 @@ fn in_kernel(sources: &Sources<'_>, symbol: Word<'_>) -> Result<Place> {
             Ok(Place { address: line.address, size: 0, is_function: line.is_code() })
         }
         [_] => Err(Fault::at(&symbol.span(), "the kernel hides its addresses from this user")
-            .why("kernel.kptr_restrict and kernel.perf_event_paranoid decide on that")
+            .why("kernel.kptr_restrict or kernel.perf_event_paranoid hides kernel addresses")
             .try_this("run as root, or sysctl kernel.kptr_restrict=0")),
         many => Err(several(symbol, "the kernel", many.iter().map(|line| line.address))),
     }
@@ -167,7 +167,7 @@ fn only(symbol: Word<'_>, file: &Path, found: &Found, bias: u64) -> Result<Optio
 
 fn missing(symbol: Word<'_>, file: &Path, names: &[String]) -> Fault {
     Fault::at(&symbol.span(), format!("{} has no symbol `{}`", file.display(), symbol.text))
-        .why("stripped programs have none; variables of a thread or a function have no address of their own")
+        .why("stripped programs have no symbols; thread-local and local variables have no fixed address")
         .meant(symbol.text, names.iter().map(String::as_str))
         .try_this(format!("a symbol of the kernel: mem:&{}:k", symbol.text))
 }

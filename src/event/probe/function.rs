@@ -159,7 +159,7 @@ fn in_kernel(sources: &Sources<'_>, function: Word<'_>) -> Result<()> {
                 .try_this(format!("modprobe {module}, or kprobe:{wanted} for the kernel's own function")))
         }
         ([], _) => Err(Fault::at(&function.span(), format!("the kernel has no function `{wanted}`"))
-            .why("a function that the compiler put into its callers is nowhere to be probed")
+            .why("inlined functions cannot be probed")
             .meant(wanted, near)
             .try_this("look for it in /proc/kallsyms")),
         (many, _) => {

@@ -42,8 +42,7 @@ pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_
         if systems.len() == 1 && !glob::is_pattern(system.text) {
             return Err(unknown_tracepoint(host, system, name));
         }
-        return Err(Fault::at(&span, "no tracepoint fits this pattern")
-            .try_this("pmc list tracepoint shows what there is"));
+        return Err(Fault::at(&span, "no tracepoint fits this pattern").try_this("pmc list tracepoint"));
     }
     Ok(specs)
 }
@@ -64,11 +63,11 @@ fn unknown_tracepoint(host: &Host, system: Word<'_>, name: Word<'_>) -> Fault {
         let systems = host.tracepoint_systems().unwrap_or_default();
         return Fault::at(&system.span(), format!("there are no tracepoints called `{}:…`", system.text))
             .meant(system.text, systems.iter().map(String::as_str))
-            .try_this("pmc list tracepoint shows what there is");
+            .try_this("pmc list tracepoint");
     }
     Fault::at(&name.span(), format!("`{}` has no tracepoint `{}`", system.text, name.text))
         .meant(name.text, names.iter().map(String::as_str))
-        .try_this(format!("pmc list '{}:*' shows what there is", system.text))
+        .try_this(format!("pmc list '{}:*'", system.text))
 }
 
 fn fault_of(error: TracepointError, span: &Span) -> Fault {

@@ -285,7 +285,7 @@ impl<'l, 'a> Binder<'l, 'a> {
                 "the metric `{}` is nested too deep, with the metrics that it names",
                 text::clean(definition.name)
             ))
-            .why(format!("at most {MOST_DEEP} operations can be inside one another")));
+            .why(format!("at most {MOST_DEEP} nested operations are supported")));
         }
         Ok(bound)
     }
@@ -314,9 +314,9 @@ impl<'l, 'a> Binder<'l, 'a> {
 
 fn in_a_circle<'a>(names: impl Iterator<Item = &'a str>) -> Error {
     let names = names.map(|name| format!("`{}`", text::clean(name))).collect::<Vec<_>>();
-    Error::usage(format!("the metric {} names itself", names[0]))
-        .why(format!("{} needs the next: they go in a circle", names.join(", of which each ")))
-        .try_this("quote a name that is to be an event's")
+    Error::usage(format!("the metric {} refers to itself", names[0]))
+        .why(format!("each needs the next: {}", names.join(", ")))
+        .try_this("quote the name if it is an event")
 }
 
 #[cfg(test)]
@@ -435,7 +435,7 @@ mod tests {
         };
         let circle = ["a0=1+b", "b=c*2", "c=a0"].map(str::to_owned);
         let shown = error(&circle);
-        assert!(shown.contains("the metric `a0` names itself") && shown.contains("`c`"), "{shown}");
+        assert!(shown.contains("the metric `a0` refers to itself") && shown.contains("`c`"), "{shown}");
         let tower = |height| (0..height).map(|at| format!("a{at} = x + a{}", at + 1)).collect::<Vec<_>>();
         assert!(error(&tower(5000)).contains("nested too deep"));
         let highest = (0..MOST_DEEP).step_by(99).rev().find_map(|height| {

@@ -215,10 +215,10 @@ impl<'a> Ways<'a> {
         &self.calls
     }
 
-    /// Lays parts of an event's ways over one another.
+    /// Merges parts of an event's call chains into a tree.
     ///
-    /// Grown from the top: the ways that pass a node are told apart by their next function, and only what is
-    /// above the limit is looked into, so that the many small branches cost nothing but being counted.
+    /// Grows from the root: chains that share a node are split by their next function. Only branches above
+    /// the limit are expanded, so the many small ones only cost counting.
     pub(super) fn grow(
         &self,
         event: usize,

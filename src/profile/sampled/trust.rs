@@ -203,7 +203,7 @@ fn copied(quality: &DataQuality) -> Option<Remark> {
     sort::by_key(&mut parts, |(samples, _)| std::cmp::Reverse(*samples));
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     let text = format!("{:.1}% of the copied stacks end early: {}", of_all(ends.early()), words.join(", "));
-    let remedy = if of_all(ends.cut) >= WORTH { more_of_each("dwarf", quality) } else { None };
+    let remedy = if of_all(ends.cut) >= WORTH { larger_copies("dwarf", quality) } else { None };
     Some(Remark::new(text, remedy))
 }
 
@@ -222,15 +222,15 @@ fn chains(quality: &DataQuality) -> Option<Remark> {
     }
     let text = format!("{:.1}% end early: {}", share(broken, quality.stacks), words.join(", "));
     let remedy = match quality.unwound_live {
-        Some(how) => more_of_each(how, quality),
+        Some(how) => larger_copies(how, quality),
         None if end_in_generated_code(quality) => Some("record --call-graph auto".to_owned()),
         None => Some("record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned()),
     };
     Some(Remark::new(text, remedy))
 }
 
-/// What helps where copies are too small; nobody but its runtime builds generated code.
-fn more_of_each(how: &str, quality: &DataQuality) -> Option<String> {
+/// Remedy for stack copies that are too small. No flag helps for generated code at the largest size.
+fn larger_copies(how: &str, quality: &DataQuality) -> Option<String> {
     match quality.largest_copies {
         true if end_in_generated_code(quality) => None,
         true => Some("build that code with -fno-omit-frame-pointer: copies cannot be larger".to_owned()),

@@ -25,11 +25,11 @@ pub(super) struct Print {
 /// A part of a format.
 #[derive(Debug, Clone)]
 enum Piece {
-    /// Printed as it is.
+    /// Literal text.
     Text(String),
     /// An argument, and how it is printed.
     Argument(Conversion, Expr),
-    /// A conversion that is not known, or lacks its argument, and all behind it.
+    /// An unknown conversion, or one without its argument, and the rest of the format.
     Unknown,
 }
 

@@ -68,8 +68,8 @@ impl CountsFile {
         if threads.len() > MOST_THREADS {
             let count = threads.len();
             return Err(Error::new(format!("recording the counts of {count} threads"))
-                .why(format!("a recording of counts has room for {MOST_THREADS}"))
-                .try_this("-a, which counts by CPU, or fewer processes"));
+                .why(format!("a recording of counts supports at most {MOST_THREADS}"))
+                .try_this("-a, which counts per CPU; or choose fewer processes"));
         }
         let events: Vec<RecordedEvent> = shown
             .iter()

@@ -168,8 +168,8 @@ pub(crate) fn build_ids(files: &[Identified]) -> Vec<BuildIdEntry> {
 /// # Errors
 /// No place for them, and what the kernel says of it.
 pub(crate) fn keep(files: &[Identified]) -> Result<()> {
-    let cache = BuildIdCache::usual()
-        .ok_or_else(|| Error::new("there is no place for them, since HOME is not set"))?;
+    let cache =
+        BuildIdCache::usual().ok_or_else(|| Error::new("there is no cache directory: HOME is not set"))?;
     let options = Options::from_environment();
     for Identified { file, id } in files {
         let path = Path::new(OsStr::from_bytes(&file.name));

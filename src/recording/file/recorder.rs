@@ -328,7 +328,7 @@ impl Driven for Recorder<'_> {
                 self.is_detached = true;
                 if let Some(pid) = self.command {
                     let name = launch::comm(&self.plan.course.command);
-                    say::note(format!("{name} goes on as process {pid}, which nobody waits for"));
+                    say::note(format!("{name} continues as process {pid}; pmc does not wait for it"));
                 }
             }
             Err(error) => say::warn(&Warning::NotHandedOver { why: error.to_string() }),
@@ -485,10 +485,10 @@ impl Recorder<'_> {
     fn hand_over(&mut self, is_on: bool) -> Result<()> {
         let refuse = |why: &str| Err(Error::new(why));
         if !self.sources.are_own() {
-            return refuse("some of them are a holder's already");
+            return refuse("some events already belong to a holder");
         }
         if self.plan.trace.is_some() {
-            return refuse("a holder keeps no traces");
+            return refuse("a holder does not keep traces");
         }
         if self.sources.rings.is_mixed() {
             return refuse(
@@ -502,7 +502,7 @@ impl Recorder<'_> {
             );
         }
         if self.sources.rings.has_limits() {
-            return refuse("some stop after so many samples (nr=), and nobody would count them");
+            return refuse("some events stop after a number of samples (nr=), which the holder cannot count");
         }
         self.drain()?;
         let rings = self.sources.rings();

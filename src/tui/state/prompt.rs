@@ -174,7 +174,7 @@ impl State {
             PromptKind::Search | PromptKind::Filter => {
                 let typed = if prompt.kind == PromptKind::Search { &self.search } else { &self.filter };
                 if typed.is_plain {
-                    let words = "is no regular expression: looked for as it stands";
+                    let words = "is not a regular expression: searching for the text itself";
                     self.said = Some(format!("{:?} {words}", typed.text));
                 }
             }

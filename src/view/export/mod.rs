@@ -110,7 +110,7 @@ impl Format {
         let found = FORMATS.iter().find(|about| about.name == name.trim());
         let names = || FORMATS.iter().map(|about| about.name).collect::<Vec<_>>().join(", ");
         found.map(|about| about.format).ok_or_else(|| {
-            Error::usage(format!("{:?} is no format", clean(name))).try_this(format!("one of {}", names()))
+            Error::usage(format!("unknown format {:?}", clean(name))).try_this(format!("one of {}", names()))
         })
     }
 
@@ -124,8 +124,11 @@ impl Format {
             FORMATS.iter().flat_map(|about| about.endings.iter().map(move |ending| (about, ending)));
         let fitting = endings.filter(|(_, ending)| name.ends_with(**ending));
         fitting.max_by_key(|(_, ending)| ending.len()).map(|(about, _)| about.format).ok_or_else(|| {
-            Error::usage(format!("{:?} does not end in the name of a format", clean(&path.to_string_lossy())))
-                .try_this(format!("one of {}", Self::endings()))
+            Error::usage(format!(
+                "cannot guess the format from the file name {:?}",
+                clean(&path.to_string_lossy())
+            ))
+            .try_this(format!("one of {}", Self::endings()))
         })
     }
 

@@ -174,7 +174,7 @@ pub(super) fn page(parser: &Parser) -> String {
                 Verdict::Unanswered => ("unknown".to_owned(), String::new()),
                 Verdict::OfTable(of_table) => match of_table.answer {
                     Answer::IsSo(why) | Answer::Ignored(why) => {
-                        ("accepted, changes nothing".to_owned(), why.to_owned())
+                        ("accepted, no effect".to_owned(), why.to_owned())
                     }
                     Answer::Refused(why, instead) => {
                         ("refused".to_owned(), format!("{why}; instead: {instead}"))

@@ -137,10 +137,10 @@ fn counters_of_stat_outlive_it() {
         "counts only",
         &format!("pid {}", worker.pid()),
     ]);
-    run.pmc(&["persist", "attach", "both", "-o", &run.file("none")]).expect(2).says(&["counted only"]);
+    run.pmc(&["persist", "attach", "both", "-o", &run.file("none")]).expect(2).says(&["only counts"]);
     run.pmc(&["record", "-o", &run.file("none"), "-e", "persistent/both/", "--", "true"])
         .expect(2)
-        .says(&["counted only"]);
+        .says(&["only counts"]);
 }
 
 /// Who asks for a recording that another holder would get is refused, and the recording goes on.
@@ -240,7 +240,7 @@ fn a_command_goes_on_without_its_recording() {
     });
     let said = fs::read_to_string(&said).expect("it said something");
     assert!(
-        status.is_some_and(|status| status.success()) && said.contains("sh goes on as process"),
+        status.is_some_and(|status| status.success()) && said.contains("sh continues as process"),
         "{said}"
     );
     worker.work(4);
@@ -313,9 +313,9 @@ fn a_new_owner_has_the_options_of_record() {
     run.pmc(&["persist", "adopt", "faults", "--from", &from]).expect(0);
     ended(recorder).expect(0);
     for (option, words) in [
-        ("-F99", "recorded as they were opened"),
-        ("-g", "recorded as they were opened"),
-        ("--all-cpus", "recorded as they were opened"),
+        ("-F99", "cannot be changed"),
+        ("-g", "cannot be changed"),
+        ("--all-cpus", "cannot be changed"),
         ("-S", "keep the oldest records"),
         ("--nonsense", "has no option --nonsense"),
     ] {
@@ -378,11 +378,11 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     let mut worker = Worker::start(&run);
     let adopt = |name: &str, pid: &str| run.pmc(&["persist", "adopt", name, "--from", pid]);
     // Who is no recorder is not even asked.
-    adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "no pmc record or stat"]);
-    adopt("x", "999999999").expect(1).says(&["no pmc record"]);
+    adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "not a pmc record or stat"]);
+    adopt("x", "999999999").expect(1).says(&["not a pmc record"]);
     adopt("7up", &worker.pid()).expect(2).says(&["begins with no letter"]);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
-    adopt("execs", &worker.pid()).expect(2).says(&["held already"]);
+    adopt("execs", &worker.pid()).expect(2).says(&["already exists"]);
     // Those that are off would stay so; those of a holder are held.
     let (off, held) = (run.file("off.data"), run.file("held.data"));
     let that_is_off = run.read(&["record", "-D", "600000", "-e", EXEC, "-o", &off], "off");
@@ -396,11 +396,15 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     }
     worker.work(2);
     run.let_go();
-    ended(that_is_off).expect(0).says(&["the events stay here", "some are off (-D, --control)"]);
-    ended(of_few).expect(0).says(&["the events stay here", "stop after so many samples"]);
-    ended(of_both).expect(0).says(&["the events stay here", "of whole CPUs and others of processes"]);
+    ended(that_is_off).expect(0).says(&["cannot hand over the events", "some are off (-D, --control)"]);
+    ended(of_few).expect(0).says(&["cannot hand over the events", "stop after a number of samples"]);
+    ended(of_both).expect(0).says(&["cannot hand over the events", "of whole CPUs and others of processes"]);
     let line = ["persist", "add", "x", "-e", "cpu-clock,system", "-p", &worker.pid()];
-    run.pmc(&line).expect(2).says(&["-p is of processes"]);
+    run.pmc(&line).expect(2).says(&["-p cannot be combined with `system`"]);
     kill_process(Pid::from_child(&of_holder), Signal::INT).expect("it is there");
-    ended(of_holder).expect(0).says(&["the events stay here", "a holder's already", "2 samples"]);
+    ended(of_holder).expect(0).says(&[
+        "cannot hand over the events",
+        "already belong to a holder",
+        "2 samples",
+    ]);
 }

@@ -123,9 +123,9 @@ fn what_is_held_is_recorded_beside_other_events() {
     let record = |words: &[&str]| {
         run.pmc(&[&["record", "-o", &file, "-e", "persistent/execs/"], words, &["--", "true"]].concat())
     };
-    record(&["-g"]).expect(2).says(&["carry no call chains", "--call-graph fp"]);
-    record(&["-F", "99"]).expect(2).says(&["runs as it was added", "-F, -c"]);
-    record(&["-p", &worker.pid()]).expect(2).says(&["runs as it was added", "-p, -t, -u"]);
+    record(&["-g"]).expect(2).says(&["have no call chains", "--call-graph fp"]);
+    record(&["-F", "99"]).expect(2).says(&["of a running event", "-F, -c"]);
+    record(&["-p", &worker.pid()]).expect(2).says(&["of a running event", "-p, -t, -u"]);
     // What is chosen for events that are opened cannot be had of one that is open.
     for (option, what) in [
         (&["-j", "any"][..], "branches (-j, -b)"),
@@ -136,17 +136,17 @@ fn what_is_held_is_recorded_beside_other_events() {
         (&["--overwrite"], "which records"),
     ] {
         if option[0] != "-C" || pmc::host::Host::live().online_cpus().iter().count() > 1 {
-            record(option).expect(2).says(&["runs as it was added", what]);
+            record(option).expect(2).says(&["of a running event", what]);
         }
     }
     let beside = ["-e", "persistent/execs/,page-faults", "-p", &worker.pid(), "--", "true"];
     for command in ["record", "stat"] {
-        run.pmc(&[&[command][..], &beside].concat()).expect(2).says(&["runs as it was added", "-p, -t, -u"]);
+        run.pmc(&[&[command][..], &beside].concat()).expect(2).says(&["of a running event", "-p, -t, -u"]);
     }
     record(&["-k", "realtime"]).expect(2).says(&["monotonic"]);
     run.pmc(&["record", "-o", &file, "-e", "{persistent/execs/,page-faults}", "--", "true"])
         .expect(2)
-        .says(&["in no group"]);
+        .says(&["cannot join a group"]);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_command_outlives_the_holder() {
     assert!(!fallen(&alone_reader) && !fallen(&beside_reader));
     run.let_go();
     for reader in [alone_reader, beside_reader] {
-        ended(reader).expect(0).says(&["persistent/execs/ is recorded no further"]);
+        ended(reader).expect(0).says(&["persistent/execs/ is no longer recorded"]);
     }
     assert!(run.lines(&beside, "page-faults:u") > 50 && run.lines(&alone, "filename=/bin/true") > 0);
 }
@@ -342,5 +342,5 @@ fn top_shows_what_is_held() {
     // With nobody to wait for, until it is told to end.
     let ran = run.pmc(&[&top[..], &["--duration", "300ms"]].concat()).expect(0);
     assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
-    run.pmc(&[&top[..], &["-p", &worker.pid()]].concat()).expect(2).says(&["runs as it was added"]);
+    run.pmc(&[&top[..], &["-p", &worker.pid()]].concat()).expect(2).says(&["of a running event"]);
 }

@@ -280,8 +280,10 @@ fn tracepoints_are_counted_where_their_filter_holds() {
     for (filter, words) in [("nosuchfield == 1", "has no such field"), ("count ==", "does not understand")] {
         kit::run(&["stat", "-e", event, "--filter", filter, "true"]).expect(1).says(&[filter, words]);
     }
-    kit::run(&["stat", "-e", "page-faults", "--filter", "x", "true"]).expect(2).says(&["is no tracepoint"]);
-    kit::run(&["stat", "--filter", "x", "-e", event, "true"]).expect(2).says(&["stands before the event"]);
+    kit::run(&["stat", "-e", "page-faults", "--filter", "x", "true"])
+        .expect(2)
+        .says(&["is not a tracepoint"]);
+    kit::run(&["stat", "--filter", "x", "-e", event, "true"]).expect(2).says(&["must follow the event"]);
 }
 
 #[test]

@@ -29,9 +29,9 @@ fn a_command_that_cannot_be_started_has_the_shell_s_status() {
     let ran =
         stat("no-such-command").expect(127).says(&["pmc: running `no-such-command`: No such file", "PATH"]);
     assert!(!ran.stderr.contains("time elapsed"), "nothing ran: {}", ran.stderr);
-    stat("/no/such/file").expect(127).says(&["the interpreter that it names is missing"]);
+    stat("/no/such/file").expect(127).says(&["its interpreter is missing"]);
     stat("/dev/null").expect(126).says(&["Permission denied (EACCES)", "chmod +x /dev/null"]);
-    stat("/").expect(126).says(&["it is a directory"]);
+    stat("/").expect(126).says(&["is a directory"]);
     stat("echo hi").expect(127).says(&["sh -c 'echo hi'"]);
 }
 

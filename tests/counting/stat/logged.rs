@@ -228,7 +228,7 @@ fn what_cannot_be_logged_is_said() {
         (&["--log-exit", "-a"][..], "-a, -C and --per-thread"),
         (&["--log-exit", "-r", "2"], "not logged with -r"),
         (&["-e", "page-faults,log-exit", "-I", "100"], "not logged with -I"),
-        (&["--log-exit", "-e", "duration_time"], "no event is left"),
+        (&["--log-exit", "-e", "duration_time"], "no event supports logging"),
         (&["--log-exit", "-o", "/no/such/file"], "pmc stat record -o /no/such/file"),
         (&["-e", "page-faults,log-exit", "-o", "/no/such/file"], "not logged with -o"),
     ] {
@@ -268,7 +268,7 @@ fn descendants_that_run_already_are_counted() {
     assert_eq!(counted("page-faults:u"), BTreeSet::from([pid]));
     assert_eq!(counted("page-faults:u,descendants"), BTreeSet::from([pid, child]));
     let some = ["stat", "-p", &pid.to_string(), "-e", "page-faults:u,descendants,minor-faults:u", "true"];
-    kit::run(&some).expect(2).says(&["minor-faults:u has not"]);
+    kit::run(&some).expect(2).says(&["minor-faults:u does not"]);
     let child = rustix::process::Pid::from_raw(child as i32).unwrap();
     rustix::process::kill_process(child, rustix::process::Signal::TERM).unwrap();
     parent.wait().unwrap();

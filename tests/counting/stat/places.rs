@@ -266,7 +266,7 @@ fn caches_and_clusters_have_rows() {
         let all = names("--per-cluster");
         assert!(all.iter().any(|name| name.ends_with(&format!("-CLS{id}"))), "{all:?} lacks {id}");
     }
-    kit::run(&["stat", "-a", "--per-cache=L9", "true"]).expect(2).says(&["no level of caches", "L1, L2"]);
+    kit::run(&["stat", "-a", "--per-cache=L9", "true"]).expect(2).says(&["not a cache level", "L1, L2"]);
 }
 
 /// The clock of the wall is read once and adds no CPU to those that a row sums.

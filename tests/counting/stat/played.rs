@@ -464,7 +464,7 @@ fn a_metric_that_cannot_be_understood_is_left_out_of_its_group() {
     let document = played.path("document");
     let group = ["stat", "-M", "Ours", "--json=2", "-o", document.to_str().unwrap(), "--", "true"];
     pmc(&group).expect(0).says(&[
-        "a metric of the tables is left out: cannot understand the expression of the metric `bad`",
+        "skipped a metric of the event tables: cannot understand the expression of the metric `bad`",
         "pmc list --import",
     ]);
     assert_metric(&Document::read(&document), "good", 500.0);

@@ -141,7 +141,7 @@ fn without_tracefs_children_are_left_alone() {
     let mut pmc = kit::pmc();
     pmc.args(["stat", "-e", &event, "--", "sh", "-c", SCRIPT]).env("SYSFS_PATH", sys.path());
     let ran = kit::Ran::from(pmc.output().unwrap()).expect(0);
-    assert_eq!(ran.says(&["leaves out what is started from now on", "tracefs"]).stdout, "alive\n");
+    assert_eq!(ran.says(&["excludes new processes", "tracefs"]).stdout, "alive\n");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn places_are_chosen_when_it_is_reported() {
         }
     }
     let ran = kit::run(&["stat", "report", "--per-thread", "-i", &file]).expect(1);
-    ran.says(&["not recorded thread by thread", "stat record -p"]);
+    ran.says(&["not recorded per thread", "stat record -p"]);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn threads_keep_their_names() {
     let report = pmc(&["report", "-x,", "--per-thread", "-i", &file]);
     assert!(report.lines().all(|line| line.starts_with(&format!("{name},"))), "{report}");
     let ran = kit::run(&["stat", "report", "-A", "-i", &file]).expect(1);
-    ran.says(&["not recorded CPU by CPU", "-a, or -C CPUS"]);
+    ran.says(&["not recorded per CPU", "-a, or -C CPUS"]);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn the_second_word_may_follow_options() {
     let ran = kit::run(&["stat", "-e", "page-faults", "--", "record", "-o", "/nonexistent/x"]).expect(127);
     ran.says(&["running `record`"]);
     kit::run(&["stat", "record", "-r", "3", "true"]).expect(2).says(&["-r makes several runs"]);
-    kit::run(&["stat", "record", "-a", "-G", "/", "true"]).expect(2).says(&["no place for the cgroups"]);
+    kit::run(&["stat", "record", "-a", "-G", "/", "true"]).expect(2).says(&["cannot hold the cgroups"]);
 }
 
 #[test]
@@ -265,5 +265,5 @@ fn what_is_missing_or_torn_is_said() {
     child.kill().unwrap();
     child.wait().unwrap();
     let _ = Command::new("kill").args(sleeper.split_whitespace()).status();
-    kit::run(&["stat", "report", "-i", &file]).expect(1).says(&["holds no count yet", "-I 1000"]);
+    kit::run(&["stat", "report", "-i", &file]).expect(1).says(&["has no counts yet", "-I 1000"]);
 }

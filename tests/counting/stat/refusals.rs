@@ -39,7 +39,7 @@ fn without_a_target_the_whole_machine_is_counted() {
 #[test]
 fn a_kind_of_core_must_be_there() {
     let ran = kit::run(&["stat", "--cputype=123", "-e", "task-clock", "--", "true"]).expect(2);
-    ran.says(&["--cputype 123: this machine has no such kind of core"]);
+    ran.says(&["--cputype 123: this machine has no cores of this type"]);
 }
 
 /// Runs pmc in a mount namespace in which empty file systems cover these folders.
@@ -108,12 +108,12 @@ fn cgroups_that_are_not_there() {
 #[test]
 fn options_that_need_another() {
     for (args, words) in [
-        (&["-r", "3", "-a"][..], &["-r", "there is none"][..]),
+        (&["-r", "3", "-a"][..], &["-r", "requires a command"][..]),
         (&["--table", "--", "true"], &["add -r N"]),
         (&["--per-core", "--", "true"], &["whole CPUs", "add -a"]),
         (&["-A", "--", "true"], &["whole CPUs"]),
-        (&["--per-thread", "--", "true"], &["threads that run already"]),
-        (&["--vs", "true"], &["one command only"]),
+        (&["--per-thread", "--", "true"], &["requires running threads"]),
+        (&["--vs", "true"], &["requires two commands"]),
         (&["--append", "--", "true"], &["add -o FILE"]),
         (&["-D", "-1", "--", "true"], &["--control"]),
         (&["-C", "", "--", "true"], &["the list of CPUs is empty"]),
@@ -193,10 +193,10 @@ fn what_is_not_heeded_is_said() {
     for (option, value) in [("-a", None), ("-C", Some("0"))] {
         let words = ["stat", "-e", "task-clock", "-p", &own, "--timeout", "10", option];
         let words: Vec<&str> = words.into_iter().chain(value).collect();
-        kit::run(&words).expect(0).says(&[&format!("{option} changes nothing: -p says whom to measure")]);
+        kit::run(&words).expect(0).says(&[&format!("{option} has no effect: -p selects what to measure")]);
     }
     let words = ["record", "-o", "/dev/null", "-a", "-t", &own, "-e", "cpu-clock", "--timeout", "10"];
-    kit::run(&words).expect(0).says(&["-a changes nothing: -t says whom to measure"]);
+    kit::run(&words).expect(0).says(&["-a has no effect: -t selects what to measure"]);
 }
 
 #[test]

@@ -286,7 +286,7 @@ fn orders_come_through_a_fifo_and_are_acknowledged() {
     }
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("`jump` is no order") && said.contains("counting was off"), "{said}");
+    assert!(said.contains("unknown command `jump`") && said.contains("counting was off"), "{said}");
 }
 
 #[test]

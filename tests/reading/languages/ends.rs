@@ -72,7 +72,7 @@ fn a_copy_that_is_too_small_is_said() {
     let out = lab.path("again");
     let ran = kit::pmc().args(words).arg(&out).arg("--").arg(&program).output().expect("pmc starts");
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(said.contains("of the stacks are cut off where their copy ends"), "{said}");
+    assert!(said.contains("of the stacks are truncated at the end of their copy"), "{said}");
 }
 
 #[test]

@@ -234,9 +234,9 @@ fn what_cannot_be_written_leaves_no_file() {
     let (from, small) = (stored("dwarf.data"), folder.path().join("small"));
     let same = folder.path().join("same");
     std::fs::copy(&from, &same).unwrap();
-    inject(&same, &same, &[]).expect(2).says(&["cannot be written from itself"]);
+    inject(&same, &same, &[]).expect(2).says(&["input and output are the same file"]);
     assert_eq!(std::fs::read(&same).unwrap(), std::fs::read(&from).unwrap());
-    inject(&from, &same, &["--itrace"]).expect(2).says(&["traces of instructions"]);
+    inject(&from, &same, &["--itrace"]).expect(2).says(&["instruction traces"]);
     std::fs::create_dir(&small).unwrap();
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", "size=4k", "none"]).arg(&small).stderr(Stdio::null());

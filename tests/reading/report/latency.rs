@@ -83,9 +83,9 @@ fn time_by_the_clock_is_shared_among_the_threads_that_ran() {
     for wanted in
         [&["--latency"][..], &["-s", "parallelism"], &["-F", "latency,sym"], &["--parallelism", "2"]]
     {
-        pmc_says(&plain, wanted).expect(1).says(&["when threads ran", "pmc record --latency"]);
+        pmc_says(&plain, wanted).expect(1).says(&["no context switches", "pmc record --latency"]);
     }
-    pmc_says(&file, &["--parallelism", "x"]).expect(2).says(&["list of numbers of threads"]);
+    pmc_says(&file, &["--parallelism", "x"]).expect(2).says(&["not a list of thread counts"]);
 
     // perf 7.2 shares the same way; older ones know nothing of it.
     let Some(newest) = oracle::perfs().into_iter().nth(1) else { return };

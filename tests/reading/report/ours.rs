@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use super::against::{agree, pmc_json, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
-use crate::kit;
+use crate::kit::{self, oracle};
 
 /// Name, options, program, whether it is a stream, and the threads that are compared (none: all).
 type Kind<'a> = (&'a str, &'a [&'a str], &'a str, bool, &'a [&'a str]);
@@ -15,15 +15,20 @@ type Kind<'a> = (&'a str, &'a [&'a str], &'a str, bool, &'a [&'a str]);
 #[track_caller]
 fn record(lab: &Lab, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
     let file = lab.path(&format!("{name}.data"));
-    let mut pmc = kit::pmc();
-    pmc.args(["record", "-q"]).args(options).arg("-o");
-    if pipe {
-        pmc.arg("-").stdout(std::fs::File::create(&file).unwrap());
-    } else {
-        pmc.arg(&file).stdout(Stdio::null());
+    let record = || {
+        let mut pmc = kit::pmc();
+        pmc.args(["record", "-q"]).args(options).arg("-o");
+        match pipe {
+            true => pmc.arg("-").stdout(std::fs::File::create(&file).unwrap()),
+            false => pmc.arg(&file).stdout(Stdio::null()),
+        };
+        let status = pmc.arg("--").args(program).stderr(Stdio::null()).status().expect("pmc starts");
+        assert!(status.success(), "{name}: pmc record {options:?}: {status}");
+    };
+    match pipe {
+        true => oracle::make_stream(&file, record),
+        false => record(),
     }
-    let status = pmc.arg("--").args(program).stderr(Stdio::null()).status().expect("pmc starts");
-    assert!(status.success(), "{name}: pmc record {options:?}: {status}");
     file
 }
 

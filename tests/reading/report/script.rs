@@ -120,7 +120,9 @@ fn what_script_has_not_is_explained() {
     kit::run(&["script", "-i", file, "-F", "hardware:comm"]).expect(2).says(&["hw, sw, trace"]);
     kit::run(&["script", "-i", file, "-F", "comm,brstack"]).expect(0).says(&["recorded without brstack"]);
     kit::run(&["script", "-i", file, "-F", "timme"]).expect(2).says(&["did you mean time"]);
-    for (option, word) in [("--itrace", "traces of instructions"), ("--xed", "no code"), ("-l", "Python")] {
+    for (option, word) in
+        [("--itrace", "instruction traces"), ("--xed", "does not show code"), ("-l", "Python")]
+    {
         kit::run(&["script", "-i", file, option]).expect(2).says(&[word, "try:"]);
     }
 }

@@ -82,7 +82,7 @@ fn searching_while_typing() {
     assert!(desk.press("n").cursor_line().unwrap().contains("serve"));
     assert!(desk.press("N").cursor_line().unwrap().contains("price"));
     assert!(desk.press("/nowhere<Enter>").screen().contains("nothing matches"));
-    assert!(desk.press("/operator(<Enter>").screen().contains("no regular expression"));
+    assert!(desk.press("/operator(<Enter>").screen().contains("not a regular expression"));
 }
 
 #[test]
@@ -494,7 +494,10 @@ fn the_order_outlives_other_rows() {
 fn a_bad_pattern_says_so() {
     let mut desk = Desk::new(100, 30);
     let screen = desk.press("&price(<Enter>").screen();
-    assert!(screen.contains("\"price(\" is no regular expression") && screen.contains("1 of 1"), "{screen}");
+    assert!(
+        screen.contains("\"price(\" is not a regular expression") && screen.contains("1 of 1"),
+        "{screen}"
+    );
 }
 
 #[test]

@@ -287,9 +287,13 @@ fn only_what_the_filter_lets_through_is_recorded() {
     record(&file, &["-e", "sched:sched_switch", "--filter", "nonsense == 1"], &["true"])
         .expect(1)
         .says(&["--filter", "EINVAL", "pmc list"]);
-    record(&file, &["-e", "cpu-clock", "--filter", "x == 1"], &["true"]).expect(2).says(&["no tracepoint"]);
+    record(&file, &["-e", "cpu-clock", "--filter", "x == 1"], &["true"])
+        .expect(2)
+        .says(&["not a tracepoint"]);
     // A filter belongs to the -e before it, as perf has it.
-    record(&file, &["--filter", "x == 1", "-e", "sched:sched_switch"], &["true"]).expect(2).says(&["before"]);
+    record(&file, &["--filter", "x == 1", "-e", "sched:sched_switch"], &["true"])
+        .expect(2)
+        .says(&["must follow"]);
     let exec = "sched:sched_process_exec";
     let shell = ["sh", "-c", "sleep 0.02; ls / >/dev/null; sleep 0.02"];
     let options = ["-e", exec, "--filter", "filename ~ \"*sleep\"", "-e", "sched:sched_process_exit"];

@@ -61,7 +61,7 @@ fn tracepoints_can_leave_out_the_recorder() {
         assert!(tids.lines().any(|tid| tid.trim() != own), "{options:?}");
     }
     let run = record(&lab.path("none"), &["-e", "cpu-clock", "--exclude-perf"], &["true"]);
-    run.expect(2).says(&["--exclude-perf", "no tracepoint", "-p, -t or -u"]);
+    run.expect(2).says(&["--exclude-perf", "requires a tracepoint", "-p, -t or -u"]);
 }
 
 #[test]
@@ -137,10 +137,10 @@ fn chains_that_come_later_are_asked_for() {
     let run = run.expect(0);
     let events = kit::run(&["evlist", "-v", "-i", file.to_str().expect("a plain path")]).expect(0).stdout;
     // Had, or not, and then that is said.
-    let is_said = run.stderr.contains("follows user mode's frame pointers at once (Linux 6.19");
+    let is_said = run.stderr.contains("cannot defer user-mode call chains (requires Linux 6.19");
     assert_eq!(events.contains("defer_callchain: 1, defer_output: 1"), !is_said, "{events}\n{}", run.stderr);
     assert!(our_samples(&file) > 0);
-    kit::run(&["top", "--call-graph", "fp,defer"]).expect(2).says(&["not joined on the fly", "pmc top -g"]);
+    kit::run(&["top", "--call-graph", "fp,defer"]).expect(2).says(&["is not supported by top", "pmc top -g"]);
 }
 
 #[test]
@@ -168,9 +168,9 @@ fn an_event_begins_another_file() {
     assert_eq!(samples, super::told(&run.stderr, " samples"));
     assert!(!events.contains("sched"), "{events}");
     let often = record(&lab.path("y"), &["--switch-output-event", "cpu-clock"], &["true"]);
-    often.expect(2).says(&["how often is not said", "cpu-clock/period=1000000/"]);
+    often.expect(2).says(&["needs a period", "cpu-clock/period=1000000/"]);
     let alone = record(&lab.path("y"), &["--switch-max-files", "3"], &["true"]);
-    alone.expect(2).says(&["there is one file only", "--switch-output-event"]);
+    alone.expect(2).says(&["requires --switch-output", "--switch-output-event"]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_command_has_the_terminal_for_itself() {
         return;
     }
     let lab = Lab::new();
-    // What is no order is complained of. That `ping` was answered shows that it was read.
+    // An unknown command is reported. The answer to `ping` shows that it was read.
     let line = format!(
         "mkfifo c a; exec 3<>c 4<>a; echo nonsense >&3; echo ping >&3;
          {} record -e cpu-clock -o x --control fd:3,4 -- sh -c 'read answer <&4; echo the last word'",
@@ -187,19 +187,19 @@ fn a_command_has_the_terminal_for_itself() {
     );
     let said = super::runs::on_a_terminal(&line, &lab).expect(0).stdout;
     let at = |words: &str| said.find(words).unwrap_or_else(|| panic!("no {words:?}: {said}"));
-    assert!(at("the last word") < at("`nonsense` is no order"), "{said}");
-    assert!(at("`nonsense` is no order") < at("samples, none lost"), "{said}");
+    assert!(at("the last word") < at("unknown command `nonsense`"), "{said}");
+    assert!(at("unknown command `nonsense`") < at("samples, none lost"), "{said}");
 }
 
 /// Sizes of traces are for recordings of one.
 #[test]
 fn options_of_traces_ask_for_a_trace() {
     for (options, words) in [
-        (&["--aux-sample"][..], "no event is in a group that a trace leads"),
-        (&["--aux-sample=100K"], "a sample has no room for so much of a trace"),
-        (&["-m", "128,4M"], "no event traces into an area"),
-        (&["-S=1M"], "no event traces into an area"),
-        (&["-S=much"], "-S much: not a size"),
+        (&["--aux-sample"][..], "requires an event in a group led by a trace"),
+        (&["--aux-sample=100K"], "exceeds the maximum size of a sample"),
+        (&["-m", "128,4M"], "require an event with an AUX buffer"),
+        (&["-S=1M"], "require an event with an AUX buffer"),
+        (&["-S=much"], "-S much: not a valid size"),
     ] {
         let ran = kit::run(&[&["record", "-e", "cpu-clock"], options, &["--", "true"]].concat());
         ran.expect(2).says(&["pmc: ", words, "try: "]);

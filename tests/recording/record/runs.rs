@@ -19,19 +19,19 @@ fn the_status_is_the_commands() {
     record(&file, &clock, &["sh", "-c", "kill -9 $$"]).expect(137);
     record(&file, &clock, &["/nowhere/at/all"]).expect(127).says(&["/nowhere/at/all"]);
     record(&lab.path("no/such/folder"), &clock, &["true"]).expect(1).says(&[
-        "folder does not exist",
+        "directory does not exist",
         "mkdir -p",
         "-o FILE",
     ]);
     record(lab.0.path().to_path_buf().as_path(), &clock, &["true"])
         .expect(1)
-        .says(&["a folder has", "-o FILE"]);
+        .says(&["a directory with this name", "-o FILE"]);
     record(&file, &["-e", "cpu-clock", "-p", "4194304"], &[]).expect(1).says(&["no process 4194304"]);
     record(&file, &["-e", "cpu-clock", "-F", "0"], &["true"]).expect(2).says(&["-F 0"]);
     record(&file, &["-e", "cpu-clock", "-F", "9999999", "--strict-freq"], &["true"])
         .expect(2)
         .says(&["sysctl"]);
-    record(&file, &["-e", "cpu-clock", "-F", "9999999"], &["true"]).expect(0).says(&["which are taken"]);
+    record(&file, &["-e", "cpu-clock", "-F", "9999999"], &["true"]).expect(0).says(&["using that"]);
     record(&file, &["-e", "cpu-clock", "--call-graph", "guess"], &["true"])
         .expect(2)
         .says(&["expected auto[,BYTES], dwarf[,BYTES]"]);
@@ -39,7 +39,7 @@ fn the_status_is_the_commands() {
     record(&file, &["-e", "cpu-clock", "-b"], &["true"]).expect(1).says(&["EOPNOTSUPP"]);
     let nothing = ["-e", "cpu-clock", "--threads", "--aio=2", "--affinity=cpu"];
     let run = record(&file, &nothing, &["true"]).expect(0);
-    run.says(&["--threads changes nothing", "--aio changes", "--affinity changes"]);
+    run.says(&["--threads has no effect", "--aio has no effect", "--affinity has no effect"]);
     let twice = ["-q", "-q", "-F", "99", "-F", "1000", "-e", "cpu-clock", "--sample-identifier"];
     record(&file, &twice, &["true"]).expect(0);
     let events = perf(&["evlist", "-v"], &file);
@@ -432,7 +432,7 @@ fn a_user_without_rights_records_own_programs() {
     assert_eq!(our_samples(&file), told(&run.stderr, " samples"));
     assert!(our_samples(&file) > 10);
     // More than may be locked: smaller rings, and it is said.
-    user(&["-m", "64M", "--", "true"]).expect(0).says(&["rings of", "instead of"]);
+    user(&["-m", "64M", "--", "true"]).expect(0).says(&["ring buffers of", "instead of"]);
     // Memory that a user may lock besides is used for copies of stacks. (One user's rings share what the kernel
     // gives: this one is nobody else's.)
     let text = |file: &str| std::fs::read_to_string(file).expect("the kernel tells");
@@ -452,7 +452,7 @@ fn a_user_without_rights_records_own_programs() {
         ]);
         let each = (((kb * cpus + locked) << 10) / cpus - 4096).ilog2();
         let ran: kit::Ran = command.current_dir(&folder).output().expect("sh starts").into();
-        ran.expect(0).says(&[&format!("{cpus} rings of {}", pmc::units::bytes(1 << each))]);
+        ran.expect(0).says(&[&format!("{cpus} ring buffers of {}", pmc::units::bytes(1 << each))]);
     }
     user(&["-a", "--", "true"]).expect(1).says(&["EACCES", "perf_event_paranoid"]);
 }
@@ -592,8 +592,8 @@ fn times_have_units() {
         ("record --timeout 0 -- true", "--timeout 0: not a time of 1.00 ms or more"),
         ("record --duration 5x -- true", "bare number is milliseconds"),
         ("record -D 5x -- true", "-D 5x: not a time"),
-        ("record -D 10-20,15-30 -- true", "-D 10-20,15-30: not ranges of time"),
-        ("record -D 10-20,30 -- true", "-D 10-20,30: not ranges of time"),
+        ("record -D 10-20,15-30 -- true", "-D 10-20,15-30: not a list of increasing time ranges"),
+        ("record -D 10-20,30 -- true", "-D 10-20,30: not a list of increasing time ranges"),
         ("record -D -5 -- true", "-D -5: not a time"),
         ("record --switch-output=5x -- true", "--switch-output=100M"),
         ("stat -I 0 -- true", "-I 0: not a time"),

@@ -74,7 +74,7 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
 
     let [size, before] = [&live, &deferred].map(|file| std::fs::metadata(file).expect("it is there").len());
     // On a machine with no time at all some may have been left to the reader.
-    let all = !run.stderr.contains("keep the copy");
+    let all = !run.stderr.contains("keep their stack copy");
     assert!(!all || size * 10 < before, "{size} bytes instead of {before}");
     let events = perf(&["evlist", "-v"], &live);
     assert!(
@@ -333,7 +333,7 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
             [&["-e", "page-faults:u", "-c", "1", "-m", "16M", "--call-graph", &mode], more].concat();
         let run = record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0).says(&["none lost"]);
         assert_eq!(perf_samples(&file), our_samples(&file), "{more:?}");
-        (file, !run.stderr.contains("keep the copy"))
+        (file, !run.stderr.contains("keep their stack copy"))
     };
     let whole = chains(&recorded("40000", &[]).0, &[]);
     let from_main = |chains: &[Vec<String>]| {
@@ -442,7 +442,7 @@ fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
     strace.args(delay).arg(pmc.get_program()).arg("record").args(options).arg("-o").arg(&file);
     strace.envs(pmc.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let run: kit::Ran = strace.output().expect("strace starts").into();
-    let run = run.expect(0).says(&["keep the copy"]);
+    let run = run.expect(0).says(&["keep their stack copy"]);
     let samples = told(&run.stderr, " samples");
     assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
     // perf knows two events; pmc, that they are one.
@@ -455,7 +455,7 @@ fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
     assert_eq!(json["trust"]["samples"].as_u64(), Some(samples as u64), "{json:#}");
     // Without such samples nobody sees that there might have been some.
     let run = record(&file, &options, &[]).expect(0);
-    let events = if run.stderr.contains("keep the copy") { 2 } else { 1 };
+    let events = if run.stderr.contains("keep their stack copy") { 2 } else { 1 };
     assert_eq!(perf(&["evlist"], &file).lines().filter(|line| line.starts_with("cpu-clock")).count(), events);
     target.kill().expect("it runs");
     target.wait().expect("it ends");

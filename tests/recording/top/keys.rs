@@ -158,14 +158,18 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
     Some((shares, tmux))
 }
 
-/// What stands there, when it has stood there for a while.
+/// The screen once every key typed so far has been read and drawn.
 pub(super) fn at_rest(tmux: &Tmux) -> String {
+    kit::wait_until_typed(|command| tmux.run(command));
+    let shell = tmux.run(&["display-message", "-p", "#{pane_pid}"]).trim().parse().expect("a pid");
+    let top = kit::wait_for_child(shell);
     let (same, last) = (Cell::new(0), RefCell::new(String::new()));
     kit::wait_for_screen(
         "rest",
         || tmux.painted(),
         |shown| {
-            same.set(if last.borrow().as_str() == shown { same.get() + 1 } else { 1 });
+            let is_same = last.borrow().as_str() == shown && kit::sleeps(top);
+            same.set(if is_same { same.get() + 1 } else { 1 });
             shown.clone_into(&mut last.borrow_mut());
             same.get() == 3
         },

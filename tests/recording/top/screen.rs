@@ -332,7 +332,7 @@ fn processes_have_their_own_names_and_the_end_is_said() {
         row(shown, &[&pid, "boss"]) && row(shown, &["–", "(ended)"]) && !shown.contains(" -1 ")
     });
     drop(boss);
-    let shown = tmux.until_shown("ENDED: nobody is left to be sampled");
+    let shown = tmux.until_shown("ENDED: all sampled processes have ended");
     assert!(row(&shown, &[&pid, "boss"]), "{shown}");
     // From here `q` leads back to the functions, and there it ends.
     tmux.keys(&["q", "q"]);

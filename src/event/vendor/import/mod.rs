@@ -55,7 +55,7 @@ pub struct Summary {
 pub fn import(from: &Path, into: &Path) -> Result<Summary> {
     let listed = fs::read_dir(from).map_err(|error| {
         Error::io(format!("reading the folder {}", from.display()), error)
-            .try_this("name the folder that a copy of the tree lies in")
+            .try_this("name the directory with the copy")
     })?;
     drop(listed);
     let mut reader = Reader { tables: Tables::default(), unread: Vec::new(), files: 0 };
@@ -66,11 +66,11 @@ pub fn import(from: &Path, into: &Path) -> Result<Summary> {
         let error = Error::new(format!("no event could be read below {}", from.display()));
         return Err(match (unread.first(), tables.left_out) {
             (Some((file, why)), _) => error.why(format!("{}: {why}", file.display())),
-            (None, 0) if files == 0 => error.why("its map of models names no file that is there"),
-            (None, 0) => error.why("its files are there, and hold none"),
+            (None, 0) if files == 0 => error.why("its model map names no existing file"),
+            (None, 0) => error.why("its files contain no events"),
             (None, entries) => {
                 let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
-                error.why(format!("its files are there, but of {entries} name or code cannot be read"))
+                error.why(format!("its files exist, but pmc cannot read the name or code of {entries}"))
             }
         });
     }
@@ -411,9 +411,9 @@ mod tests {
         let store = tempfile::tempdir().unwrap();
         let map = "F,V,Filename,E\nGenuineIntel-6-55,V1,/SKX/events/skylakex_core.json,core\n";
         for (text, why) in [
-            ("[]", "its files are there, and hold none"),
-            (r#"{"Events": []}"#, "its files are there, and hold none"),
-            (r#"[{"EventName": "A", "EventCode": "x"}]"#, "of 1 entry name or code cannot be read"),
+            ("[]", "its files contain no events"),
+            (r#"{"Events": []}"#, "its files contain no events"),
+            (r#"[{"EventName": "A", "EventCode": "x"}]"#, "cannot read the name or code of 1 entry"),
         ] {
             let from = tree(&[("mapfile.csv", map), ("SKX/events/skylakex_core.json", text)]);
             let error = import(from.path(), store.path()).unwrap_err();
@@ -421,6 +421,6 @@ mod tests {
         }
         let kernel = "GenuineIntel-6-55,v1,skylakex,core\n";
         let error = import(tree(&[("mapfile.csv", kernel)]).path(), store.path()).unwrap_err();
-        assert!(format!("{error:?}").contains("names no file that is there"), "{error:?}");
+        assert!(format!("{error:?}").contains("names no existing file"), "{error:?}");
     }
 }

@@ -127,7 +127,7 @@ impl Tables {
         let home = into.join(folder);
         let failed = |path: &Path, error| {
             Error::io(format!("writing {}", path.display()), error)
-                .try_this("XDG_DATA_HOME=FOLDER pmc list --import …, where you may write")
+                .try_this("XDG_DATA_HOME=DIR pmc list --import …, with a writable directory")
         };
         if home.exists() {
             fs::remove_dir_all(&home).map_err(|error| failed(&home, error))?;

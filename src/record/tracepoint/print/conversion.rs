@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Expr, Names, Scope, Value, until_nul};
 use crate::text::{self, Digits};
 
-/// What stands between `%` and its letter, and behind `%p`.
+/// The flags, width and precision between `%` and its letter, and the letters after `%p`.
 #[derive(Debug, Clone)]
 pub(super) struct Conversion {
     minus: bool,
@@ -107,8 +107,8 @@ impl Pointer {
 }
 
 impl Conversion {
-    /// Takes a conversion from the front of a text; `star` gives the arguments that `*` stands for. `None`
-    /// when it is not known.
+    /// Parses a conversion at the start of a text, and returns the rest, or `None` for an unknown conversion.
+    /// `star` returns the arguments for `*`.
     pub(super) fn parse(text: &str, mut star: impl FnMut() -> Option<Expr>) -> Option<(Self, &str)> {
         let [mut minus, mut zero, mut alternate, mut plus] = [false; 4];
         let mut left = text;
@@ -284,7 +284,7 @@ fn cut(text: &str, most: Option<usize>) -> &str {
 const BLANKS: &str = "                ";
 const ZEROS: &str = "0000000000000000";
 
-/// Appends so many bytes of a pattern.
+/// Appends `count` bytes of a repeated pattern.
 fn fill(pattern: &str, mut count: usize, out: &mut String) {
     while count > 0 {
         let part = &pattern[..count.min(pattern.len())];
