@@ -4,8 +4,9 @@
 //! jump and what they call. Decides what counts as a jump. Leaves the names of targets to [`code`](super). No
 //! other program is asked. Bytes that are no instruction become `.byte`, so that every byte is accounted for.
 //!
-//! The decoder is capstone's, which is C, because nothing in Rust reads both machines as well. By a trial
-//! over whole `.text` sections, numbers and blanks written alike:
+//! The decoder is capstone's, which is C, because nothing in Rust reads both machines as well;
+//! [`gnu_syntax`](super::gnu_syntax) rewrites its x86 text. By a trial over whole `.text` sections, numbers
+//! and blanks written alike:
 //!
 //! ```text
 //!   x86-64, iced-x86 1.22      libc.so.6    335,736 instructions: all as long, 3.0 % written otherwise
@@ -20,6 +21,8 @@
 
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};
 use capstone::{Capstone, Insn, InsnDetail, InsnGroupType};
+
+use super::gnu_syntax::{self, Words};
 
 /// The machine that code is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +60,10 @@ impl Machine {
 /// How x86 instructions are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Syntax {
-    /// `mov %rax,(%rdi)`, as perf and objdump write by themselves.
+    /// `mov %rax,(%rdi)`, the default of perf and objdump.
     #[default]
     Att,
-    /// `mov qword ptr [rdi], rax`.
+    /// `mov QWORD PTR [rdi],rax`.
     Intel,
 }
 
@@ -136,7 +139,11 @@ pub fn disassemble(
         let mut iterator = capstone.disasm_iter(&bytes[at..], start.wrapping_add(at as u64))?;
         while let Some(instruction) = iterator.next() {
             let detail = capstone.insn_detail(&instruction).ok();
-            let read = read(machine, &instruction, detail.as_ref());
+            let mut read = read(machine, &instruction, detail.as_ref());
+            if machine != Machine::Aarch64 {
+                let base = capstone.insn_name(instruction.id()).unwrap_or_default();
+                write_as_objdump(&mut read, &base, detail.as_ref(), syntax);
+            }
             if read.bytes.is_empty() {
                 break;
             }
@@ -198,6 +205,30 @@ fn read(machine: Machine, of: &Insn<'_>, detail: Option<&InsnDetail<'_>>) -> Ins
         instruction.refers = from_end.map(|distance| place(instruction.end().wrapping_add_signed(distance)));
     }
     instruction
+}
+
+/// Rewrites capstone's text of an x86 instruction.
+fn write_as_objdump(
+    instruction: &mut Instruction,
+    base: &str,
+    detail: Option<&InsnDetail<'_>>,
+    syntax: Syntax,
+) {
+    let detail = detail.map(InsnDetail::arch_detail);
+    let has_displacement =
+        detail.as_ref().and_then(|detail| detail.x86()).is_some_and(|x86| x86.encoding().disp.is_some());
+    let words = Words {
+        base,
+        mnemonic: &instruction.mnemonic,
+        operands: &instruction.operands,
+        bytes: &instruction.bytes,
+        has_displacement,
+    };
+    let (mnemonic, operands) = match syntax {
+        Syntax::Att => gnu_syntax::att(&words),
+        Syntax::Intel => gnu_syntax::intel(&words),
+    };
+    (instruction.mnemonic, instruction.operands) = (mnemonic.into(), operands.into());
 }
 
 // Operands are read from their text: capstone's binding turns the numbers of registers and shifts into enums
@@ -268,15 +299,7 @@ mod tests {
         let text: Vec<String> = all.iter().map(|i| format!("{} {}", i.mnemonic, i.operands)).collect();
         assert_eq!(
             text,
-            [
-                "test edi, edi",
-                "jle 0x100a",
-                "call 0x2000",
-                "ret ",
-                "lea rax, [rip + 0x10]",
-                ".byte 0x06",
-                "nop "
-            ]
+            ["test edi,edi", "jle 0x100a", "call 0x2000", "ret ", "lea rax,[rip+0x10]", ".byte 0x06", "nop "]
         );
         let flows: Vec<Flow> = all.iter().map(|i| i.flow).collect();
         assert_eq!(flows[..5], [Flow::Next, Flow::Jump, Flow::Call, Flow::Return, Flow::Next]);
@@ -287,7 +310,7 @@ mod tests {
         let att = disassemble(Machine::X86_64, Syntax::Att, &code, 0x1000).unwrap();
         assert_eq!(att[4].refers, all[4].refers);
         assert_eq!(att[2].target, all[2].target);
-        assert_eq!(&*att[0].operands, "%edi, %edi");
+        assert_eq!((&*att[0].mnemonic, &*att[0].operands), ("test", "%edi,%edi"));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! ```
 
 pub mod disassemble;
+mod gnu_syntax;
 mod kcore;
 
 use std::fs::File;

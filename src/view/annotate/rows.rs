@@ -5,14 +5,15 @@
 //!  Percent |\tSource code & Disassembly of prog for cpu-clock (1234 samples, percent: local period)
 //! ---------------------------------------------------------------------------------------------------
 //!          : 12   for (int i = 0; i < n; i++)
-//!    12.34 :   1150:   add    %eax, sum
+//!    12.34 :   1150:   add    %eax,0x8(%rsp)
 //! ```
 
 use std::io::{self, Write};
 
 use super::text::{PLAIN, Page, is_code, notes, place, trust};
-use super::{Facts, Layout, operands, source_line};
+use super::{Facts, Layout, source_line};
 use crate::profile::annotate::{Basis, Kind, Listing, Row, Value};
+use crate::symbol::code::disassemble::{Instruction, Target};
 use crate::text::{clean, hex};
 
 pub(super) fn write(
@@ -110,7 +111,7 @@ fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Resu
                 0 => String::new(),
                 wide => format!("{:<wide$} ", hex(&instruction.bytes, " ")),
             };
-            let code = format!("{:<6} {}", instruction.mnemonic, operands(listing, instruction));
+            let code = format!("{:<6} {}", instruction.mnemonic, operands(instruction));
             let costs = costs(page, |event| row.value(event));
             writeln!(out, "{costs} :   {:x}:   {bytes}{}", instruction.address, code.trim_end())
         }
@@ -118,6 +119,24 @@ fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Resu
             writeln!(out, "{} :   {address:x}:   ?", costs(page, |event| row.value(event)))
         }
     }
+}
+
+/// The operands with names of targets, as objdump writes them: `jle 1200 <inner+0x60>`.
+fn operands(instruction: &Instruction) -> String {
+    let place = |target: &Target| match &target.name {
+        Some((name, 0)) => format!("{:x} <{}>", target.address, clean(name)),
+        Some((name, into)) => format!("{:x} <{}+{into:#x}>", target.address, clean(name)),
+        None => format!("{:x}", target.address),
+    };
+    let mut text = instruction.operands.to_string();
+    if let Some(target) = &instruction.target {
+        let start = text.rfind(", ").map_or(0, |at| at + 2);
+        text.replace_range(start.., &place(target));
+    }
+    if let Some(refers) = &instruction.refers {
+        text.push_str(&format!("        # {}", place(refers)));
+    }
+    text
 }
 
 /// Source alone, a row a line.
