@@ -48,6 +48,8 @@ struct DiffSide {
     file: diff::File,
     /// What is worth knowing about the file.
     notes: Vec<String>,
+    /// Failures to read files that names come from.
+    name_failures: Vec<String>,
     /// Those notes that tell of damage.
     damage: Vec<String>,
     /// Samples are missing because of it.
@@ -77,6 +79,11 @@ impl DiffSides {
     /// Notes that tell of damage.
     pub fn damage(&self) -> Vec<String> {
         self.all.iter().flat_map(|side| side.damage.iter().cloned()).collect()
+    }
+
+    /// Failures to read files that names come from.
+    pub fn name_failures(&self) -> Vec<String> {
+        self.all.iter().flat_map(|side| side.name_failures.iter().cloned()).collect()
     }
 
     /// Whether samples of a recording could not be read.
@@ -137,6 +144,7 @@ fn read(
     let named = |note: &Note| format!("{path}: {note}");
     let notes = session.notes();
     Ok(DiffSide {
+        name_failures: analysis.name_failures(),
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         damage: notes.iter().filter(|note| note.is_damage()).map(named).collect(),
         loses_samples: notes.iter().any(Note::loses_samples),

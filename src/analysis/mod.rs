@@ -204,6 +204,11 @@ impl Analysis {
         &self.samples.session
     }
 
+    /// Failures to read files that names or lines come from.
+    pub fn name_failures(&self) -> Vec<String> {
+        self.symbols.symbolizer.failures()
+    }
+
     /// Sums of each event, samples that filters of threads took out included.
     pub fn totals(&self) -> &[Value] {
         &self.samples.samples.totals

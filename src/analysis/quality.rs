@@ -3,6 +3,8 @@
 //!
 //! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
 
+use std::collections::BTreeSet;
+
 use super::has_chains;
 use super::symbols::Symbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
@@ -14,6 +16,8 @@ use crate::record::kind;
 use crate::session::{Samples, Session};
 use crate::sort;
 
+/// Files named one by one that could not be read.
+const MOST_FAILURES: usize = 10;
 /// Modules whose remedy is worked out.
 const REMEDIES: usize = 5;
 /// One in so many of all frames must lack its name for that: asking the package manager takes longer than
@@ -77,6 +81,18 @@ pub fn warn(session: &Session) -> Exit {
         say::warn(&Warning::Recording { what });
     }
     exit
+}
+
+/// Warns about files whose names or lines are missing because pmc failed to read them.
+pub fn warn_of_names(failures: impl IntoIterator<Item = String>) {
+    // Several recordings, or several modules, may have the same file.
+    let failures: BTreeSet<String> = failures.into_iter().collect();
+    for what in failures.iter().take(MOST_FAILURES) {
+        say::warn(&Warning::NamesMissing { what: what.clone() });
+    }
+    if let Some(more) = failures.len().checked_sub(MOST_FAILURES).filter(|more| *more > 0) {
+        say::warn(&Warning::NamesMissing { what: format!("{more} more files could not be read") });
+    }
 }
 
 /// Modules with samples, most frames first.

@@ -73,6 +73,7 @@ pub enum Warning {
     MetricLeftOut { why: String },
     Recording { what: String },
     DamagedRecording { what: String },
+    NamesMissing { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
 }
@@ -96,6 +97,7 @@ impl Warning {
             | Self::TraceCutOff
             | Self::RecordsTorn
             | Self::DamagedRecording { .. }
+            | Self::NamesMissing { .. }
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::CountersLeftAlone
             | Self::ChainsNotDeferred
@@ -216,6 +218,7 @@ impl Warning {
                 format!("{line}: skipped {entry}: {why}")
             }
             Self::MetricLeftOut { why } => format!("skipped a metric of the event tables: {why}"),
+            Self::NamesMissing { what } => format!("function names or lines are missing: {what}"),
             Self::Recording { what } | Self::DamagedRecording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is omitted")

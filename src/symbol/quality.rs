@@ -31,7 +31,14 @@ pub enum Missing {
     File {
         /// Where the process had it.
         path: PathBuf,
-        /// What the last attempt said, such as "Permission denied".
+        /// What the last attempt said.
+        said: String,
+    },
+    /// A file is there, but opening or reading it failed.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's words, such as "Too many open files".
         said: String,
     },
     /// The file there now is another build.
@@ -100,6 +107,14 @@ pub enum Missing {
 }
 
 impl Missing {
+    /// Whether a file is there that pmc failed to read. A missing or stripped file is no failure.
+    pub fn is_failure(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreadable { .. } | Self::NotElf { .. } | Self::Shortened { .. } | Self::BadLines { .. }
+        )
+    }
+
     /// What would bring the missing names; asks the package manager where a package may have them.
     pub fn remedy(&self) -> Option<String> {
         match self {
@@ -113,7 +128,7 @@ impl Missing {
                     None => build.to_owned(),
                 })
             }
-            Self::File { said, .. } if said.starts_with("Permission denied") => Some("run the report as root".into()),
+            Self::Unreadable { said, .. } if said.starts_with("Permission denied") => Some("run the report as root".into()),
             Self::File { .. } => Some("give the folder that has the recorded machine's files (--symfs)".into()),
             Self::OtherBuild { recorded, .. } => {
                 Some(format!("record again, or fetch the file of build-id {recorded} (--debuginfod)"))
@@ -126,7 +141,7 @@ impl Missing {
                     .into(),
             ),
             Self::Shortened { .. } => Some("run it again once the file is complete".into()),
-            Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
+            Self::Unreadable { .. } | Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
         }
     }
 }
@@ -197,7 +212,9 @@ fn os_release() -> String {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, said } => write!(f, "{}: {said}", path.display()),
+            Self::File { path, said } | Self::Unreadable { path, said } => {
+                write!(f, "{}: {said}", path.display())
+            }
             Self::OtherBuild { path, recorded, found } => {
                 write!(f, "{} is another build (recorded {recorded}, ", path.display())?;
                 match found {
@@ -206,7 +223,9 @@ impl fmt::Display for Missing {
                 }
             }
             Self::NotElf { path, why } => write!(f, "{}: {why}", path.display()),
-            Self::Shortened { path } => write!(f, "{} was shortened while pmc read it", path.display()),
+            Self::Shortened { path } => {
+                write!(f, "{} was shortened while pmc read it, or its disk failed", path.display())
+            }
             Self::Stripped { path, .. } => write!(f, "{} is stripped", path.display()),
             Self::Lines { path, .. } => write!(f, "{} has no line information", path.display()),
             Self::BadLines { path, why } => {

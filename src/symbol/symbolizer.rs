@@ -20,8 +20,8 @@ use super::files::locate;
 use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSources};
 use super::tables::table::{OwnedSymbol, Symbol, Table};
 use super::{
-    Answer, DataQuality, Debuginfod, Frame, FunctionId, Image, Kind, Module, ModuleId, Names, Options,
-    Source, SymbolQuery, elf,
+    Answer, DataQuality, Debuginfod, Frame, FunctionId, Image, Kind, Missing, Module, ModuleId, Names,
+    Options, Source, SymbolQuery, elf,
 };
 use crate::address::Avma;
 use crate::session::worker_threads;
@@ -159,6 +159,13 @@ impl Symbolizer {
     /// What was found and what is missing; looks for the module's files if nobody asked about it yet.
     pub fn quality(&self, id: ModuleId) -> DataQuality {
         self.sources(id).quality()
+    }
+
+    /// Failures to read files of the modules that were asked about.
+    pub fn failures(&self) -> Vec<String> {
+        let loaded = self.modules.iter().filter_map(|(_, sources)| sources.get());
+        let missing = loaded.flat_map(|sources| sources.quality().missing);
+        missing.filter(Missing::is_failure).map(|one| one.to_string()).collect()
     }
 
     /// What would bring the worst of what is missing; the first question may take long.

@@ -16,9 +16,9 @@ pub use dump::{DumpOrder, dump};
 use super::request::SampleSelection;
 use super::symbols::Symbols;
 use super::unwinding::RecordingUnwinder;
-use super::{ProgressSink, symbols_of};
+use super::{ProgressSink, quality, symbols_of};
 use crate::abi::sample_type;
-use crate::error::Result;
+use crate::error::{Exit, Result};
 use crate::profile::script::{Dumped, Entry, Field, Fields, Places};
 use crate::record::{Record, kind};
 use crate::session::distinct_addresses::{self, Addresses, Kinds};
@@ -140,6 +140,13 @@ impl<'a> Transcript<'a> {
             places::name(&session.history, &addresses, &mut symbols, depth, request.raw_names, &at)
         };
         Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })
+    }
+
+    /// Warns about everything worth knowing about the file, about losses, and about names that could not be
+    /// read. Returns the exit status.
+    pub fn warn(&self) -> Exit {
+        quality::warn_of_names(self.symbols.symbolizer.failures());
+        quality::warn(&self.session)
     }
 
     /// The fields of each event.

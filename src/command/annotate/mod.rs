@@ -40,5 +40,6 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("the listing", error))?;
+    quality::warn_of_names(analysis.name_failures());
     Ok(quality::warn_of_damage(&session))
 }

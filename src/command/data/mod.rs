@@ -8,8 +8,8 @@ use std::sync::Arc;
 pub(super) use plan::Plan;
 
 use super::progress::Bars;
+use crate::analysis::header;
 use crate::analysis::script::{ScriptLine, Transcript};
-use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::session::Session;
@@ -37,5 +37,5 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         })?;
         perf_json::end(out).map_err(written)
     })?;
-    Ok(quality::warn(&session))
+    Ok(script.warn())
 }

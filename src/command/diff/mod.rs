@@ -5,6 +5,7 @@ mod plan;
 use super::pager::Output;
 use super::progress::Bars;
 use crate::analysis::diff::DiffSides;
+use crate::analysis::quality;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::view;
 pub(super) use plan::Plan;
@@ -19,6 +20,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         false => error.try_this("name both recordings: pmc diff OLD NEW"),
     })?;
     let (damage, exit) = (sides.damage(), if sides.lose_samples() { Exit::Failure } else { Exit::Done });
+    quality::warn_of_names(sides.name_failures());
     let comparison = sides.compare(&plan.request)?;
     for what in damage.iter().cloned() {
         say::warn(&Warning::DamagedRecording { what });

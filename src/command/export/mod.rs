@@ -28,7 +28,8 @@ pub(super) use plan::Plan;
 /// # Errors
 /// When a recording cannot be read, or the file not be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
-    let before = plan.before.as_deref().map(|path| before(plan, path)).transpose()?;
+    let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
+    let of_before = of_before.unwrap_or_default();
     let Loaded { mut analysis, mut named, query } = Loaded::new(plan, &plan.input)?;
     if plan.format.is_table() || plan.format.is_whole() {
         analysis.assess(&mut named, true);
@@ -62,6 +63,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     if is_file {
         say::note(format!("{} is written", plan.output.display()));
     }
+    quality::warn_of_names(analysis.name_failures().into_iter().chain(of_before));
     Ok(quality::warn(analysis.session()))
 }
 
@@ -97,6 +99,7 @@ fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query)
         let written = io::Write::write_all(&mut io::stdout(), lines.as_bytes());
         written.map_err(|error| Error::output("which file is of which program", error))?;
     }
+    quality::warn_of_names(analysis.name_failures());
     Ok(quality::warn(analysis.session()))
 }
 
@@ -155,8 +158,12 @@ fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
     query.event.unwrap_or(stacks.first_event())
 }
 
-/// The folded stacks of a recording that another one is compared with.
-fn before(plan: &Plan, path: &Path) -> Result<Vec<(String, u64)>> {
-    let Loaded { named, query, .. } = Loaded::new(plan, path)?;
-    Ok(named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks))))
+/// Stacks, and what each has of the event.
+type FoldedStacks = Vec<(String, u64)>;
+
+/// The folded stacks of a recording that another one is compared with, and its failures to read names.
+fn before(plan: &Plan, path: &Path) -> Result<(FoldedStacks, Vec<String>)> {
+    let Loaded { analysis, named, query } = Loaded::new(plan, path)?;
+    let stacks = named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks)));
+    Ok((stacks, analysis.name_failures()))
 }

@@ -41,10 +41,13 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
             list(&mut out, &session, listing)?;
             exit = quality::warn(&session);
         } else {
-            let profile = profile(&mut plan, session.clone())?;
+            let (profile, failures) = profile(&mut plan, session.clone())?;
             view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
             exit = match plan.layout.form.is_bare() {
-                true => quality::warn(&session),
+                true => {
+                    quality::warn_of_names(failures);
+                    quality::warn(&session)
+                }
                 false => quality::warn_of_damage(&session),
             };
             if plan.thread_counts {
@@ -76,12 +79,13 @@ fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()>
     .map_err(written)
 }
 
-fn profile(plan: &mut Plan, session: Arc<Session>) -> Result<Profile> {
+/// The answer, and the failures to read files that names come from.
+fn profile(plan: &mut Plan, session: Arc<Session>) -> Result<(Profile, Vec<String>)> {
     plan.request.settle(&session.reader)?;
     let query = plan.request.question(&plan.query, &session.reader);
     let depth = plan.depth(&session.reader);
     let mut analysis = Analysis::load(session, &plan.request, &Bars)?;
     let mut named = analysis.name(depth, StringTable::default(), &Bars);
     analysis.assess(&mut named, true);
-    Ok(analysis.answer(named, &query).profile)
+    Ok((analysis.answer(named, &query).profile, analysis.name_failures()))
 }

@@ -47,7 +47,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let layout = plan.layout(&script, &session.reader);
     if plan.per_event {
         dump::write(&script, &layout, &plan.input)?;
-        return Ok(quality::warn(&session));
+        return Ok(script.warn());
     }
     let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
@@ -61,7 +61,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         }
     })?;
     writer.finish(&mut out).and_then(|()| out.finish()).map_err(written)?;
-    Ok(quality::warn(&session))
+    Ok(script.warn())
 }
 
 /// Prints a recording in one of pmcstat's forms.
@@ -106,7 +106,7 @@ pub(super) fn print_for_pmcstat(
         done.map_err(written)
     })?;
     writer.finish(out).and_then(|()| out.flush()).map_err(written)?;
-    quality::warn(&session);
+    script.warn();
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::read::Object;
+use rustix::io::Errno;
 
 use super::elf;
 use super::image::Image;
@@ -36,7 +37,7 @@ pub struct ModuleFiles {
     pub supplement: Option<Image>,
     /// The package of split DWARF (`.dwp`).
     pub package: Option<Image>,
-    /// Why the binary is not there.
+    /// Why the binary is not there, and which debug file could not be read.
     pub missing: Vec<Missing>,
 }
 
@@ -68,7 +69,11 @@ pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
     let complete =
         found.binary.as_ref().is_some_and(|image| image.elf().is_ok_and(|file| elf::has_lines(&file)));
     if !complete {
-        found.debug = debug_file(module, found.binary.as_ref(), build_id, options);
+        let mut failed = Vec::new();
+        found.debug = debug_file(module, found.binary.as_ref(), build_id, options, &mut failed);
+        if found.debug.is_none() {
+            found.missing.splice(0..0, failed);
+        }
     }
     let lines = found.debug.as_ref().or(found.binary.as_ref());
     found.supplement = lines.and_then(|image| supplement(image, options));
@@ -93,8 +98,10 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
                 }
                 Err(missing) => found.missing.push(missing),
             },
-            // "No such file" says least; keep what says more.
-            Err(error) if said.is_none() || error.kind() != io::ErrorKind::NotFound => said = Some(error),
+            // A file that is there but cannot be read says more than one that is missing.
+            Err(error) if said.is_none() || said.as_ref().is_some_and(is_absence) && !is_absence(&error) => {
+                said = Some(error);
+            }
             Err(_) => {}
         }
     }
@@ -104,13 +111,35 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
         return;
     }
     if found.missing.is_empty() {
+        let is_absent = said.as_ref().is_none_or(is_absence);
         let mut said =
             said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
         if FileRoot::of(module, options) == FileRoot::Gone {
             said.push_str(" (it was in another mount namespace, in which no process is left)");
         }
-        found.missing.push(Missing::File { path: path.to_owned(), said });
+        let path = path.to_owned();
+        found.missing.push(match is_absent {
+            true => Missing::File { path, said },
+            false => Missing::Unreadable { path, said },
+        });
     }
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Opens a file that need not be there. Notes a failure of the disk, or a lack of memory or descriptors.
+fn open_optional(path: &Path, failed: &mut Vec<Missing>) -> Option<Image> {
+    let error = match Image::open(path) {
+        Ok(image) => return Some(image),
+        Err(error) => error,
+    };
+    if let Some(Errno::IO | Errno::MFILE | Errno::NFILE | Errno::NOMEM) = Errno::from_io_error(&error) {
+        let said = crate::error::kernel_words(&error);
+        failed.push(Missing::Unreadable { path: path.to_owned(), said });
+    }
+    None
 }
 
 fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBuf> {
@@ -148,7 +177,7 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
 fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
     options.build_id_caches.iter().flat_map(move |cache| {
         let place = cache.join(".build-id").join(build_id.path());
-        [place.join(what), place]
+        [place.join(what), place].into_iter().filter(|path| !path.is_dir())
     })
 }
 
@@ -198,7 +227,7 @@ fn vdso(module: &Module, options: &Options, found: &mut ModuleFiles) {
         }
         Err(error) => found
             .missing
-            .push(Missing::File { path: "[vdso]".into(), said: crate::error::kernel_words(&error) }),
+            .push(Missing::Unreadable { path: "[vdso]".into(), said: crate::error::kernel_words(&error) }),
     }
 }
 
@@ -221,15 +250,16 @@ fn debug_file(
     binary: Option<&Image>,
     build_id: Option<BuildId>,
     options: &Options,
+    failed: &mut Vec<Missing>,
 ) -> Option<Image> {
     let useful =
         |image: &Image| image.elf().is_ok_and(|file| elf::has_lines(&file) || elf::has_symtab(&file));
     if let Some(build_id) = build_id {
         let by_id = debug_by_build_id(build_id, module, options)
             .chain(cached(build_id, "debug", options))
-            .chain(downloaded(build_id, "debuginfo", options))
-            .filter_map(|path| Image::open(&path).ok());
-        for image in by_id {
+            .chain(downloaded(build_id, "debuginfo", options));
+        for path in by_id {
+            let Some(image) = open_optional(&path, failed) else { continue };
             if check(&image, Some(build_id)).is_ok() && useful(&image) {
                 return Some(image);
             }
@@ -237,7 +267,7 @@ fn debug_file(
     }
     if let Some((image, (name, crc))) = binary.and_then(|image| Some((image, debug_link(image)?))) {
         for path in link_candidates(&name, module, image, options) {
-            let Ok(debug) = Image::open(&path) else { continue };
+            let Some(debug) = open_optional(&path, failed) else { continue };
             // A build-id is compared rather than a checksum over hundreds of megabytes.
             let same = match build_id {
                 Some(id) => check(&debug, Some(id)).is_ok(),

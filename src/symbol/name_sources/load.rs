@@ -288,6 +288,6 @@ fn hidden(error: KallsymsError) -> Missing {
                 .ok()
                 .and_then(|text| text.trim().parse().ok()),
         },
-        KallsymsError::Unreadable { path, said } => Missing::File { path, said },
+        KallsymsError::Unreadable { path, said } => Missing::Unreadable { path, said },
     }
 }

@@ -88,3 +88,29 @@ fn recordings_of_pmc_give_others_the_same_numbers() {
     // It knows all forms but the stream's.
     assert!(opinions.len() >= 11, "{opinions:?}");
 }
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_once() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file =
+        lab.record("deep.data", &["-e", "cpu-clock:u", "-F", "2000"], &[deep.to_str().unwrap()], false);
+    // Opening a folder as a file fails for root too.
+    std::fs::remove_file(&deep).unwrap();
+    std::fs::create_dir(&deep).unwrap();
+    let [file, out] = [file, lab.path("out")].map(|path| path.to_str().unwrap().to_owned());
+    let ways: &[&[&str]] = &[
+        &["script", "-i", &file],
+        &["report", "--csv", "-i", &file],
+        &["data", "convert", "--force", "--to-json", &out, "-i", &file],
+        &["export", "--format", "folded", "-o", "-", &file],
+        &["export", "--format", "pprof", "-o", &out, &file],
+        &["flamegraph", "-o", "-", &file],
+        &["diff", &file, &file],
+    ];
+    for way in ways {
+        let ran = kit::run(way).expect(0).says(&["function names or lines are missing"]);
+        let said = format!("{}: Invalid argument", deep.display());
+        assert_eq!(ran.stderr.matches(&said).count(), 1, "{way:?}: {}", ran.stderr);
+    }
+}
