@@ -16,8 +16,30 @@ fn call(code: &Code, word: Option<u64>) -> Option<&Call> {
     code.calls().get(code.own(location))
 }
 
+/// A cell of the source line `at` in the function `of`, or of the place at `offset` in its module.
+pub(super) fn line(of: &Call, at: &Call, offset: Option<u64>) -> Cell {
+    match (at.file, offset, of.start) {
+        (Some(file), ..) => Cell::Line(file, at.line),
+        (None, Some(offset), Some(start))
+            if of.named && offset.wrapping_sub(start.get()) <= u64::from(u32::MAX) =>
+        {
+            Cell::InFunction(of.symbol, (offset - start.get()) as u32)
+        }
+        (None, Some(offset), _) => Cell::InModule(of.dso, offset),
+        (None, None, _) => Cell::Unknown,
+    }
+}
+
 /// A cell of where a branch came from, or of its flags.
-pub(super) fn of_branch(key: SortKey, code: &Code, word: &Word<'_>, texts: &mut StringTable) -> Cell {
+///
+/// `offset` returns the address of a location in its module's own numbering.
+pub(super) fn of_branch(
+    key: SortKey,
+    code: &Code,
+    word: &Word<'_>,
+    offset: &dyn Fn(u32) -> Option<u64>,
+    texts: &mut StringTable,
+) -> Cell {
     let address = |word: Option<u64>| match word {
         Some(word) if word != u64::MAX => Cell::Address(word),
         _ => Cell::Unknown,
@@ -30,7 +52,10 @@ pub(super) fn of_branch(key: SortKey, code: &Code, word: &Word<'_>, texts: &mut 
             return match key {
                 SortKey::SymbolFrom => Cell::Symbol(call.level.letter(), call.symbol),
                 SortKey::DsoFrom => Cell::Text(call.dso),
-                _ => call.file.map_or(Cell::Unknown, |file| Cell::Line(file, call.line)),
+                _ => {
+                    let location = word(|e| *e == SampleAttribute::From);
+                    line(call, call, location.and_then(|location| offset(location as u32)))
+                }
             };
         }
         _ => {}

@@ -270,6 +270,10 @@ pub enum Cell {
     Line(StringId, u32),
     /// So many bytes from the start of a function, after the letter of where it ran.
     Offset(char, StringId, u32),
+    /// Code without source lines: bytes from the start of a function, as perf shows them for `srcline`.
+    InFunction(StringId, u32),
+    /// Code without source lines or symbols: an address in a module's own numbering.
+    InModule(StringId, u64),
     /// A number.
     Number(i64),
     /// An address.

@@ -85,6 +85,14 @@ pub struct Input<'a> {
     pub words: &'a dyn Words,
 }
 
+impl Input<'_> {
+    /// The address of a location in its module's own numbering; `None` where nothing is mapped.
+    pub(super) fn offset(&self, location: u32) -> Option<u64> {
+        self.code.module(location)?;
+        self.resolved.locations.get(location as usize).map(|location| location.offset)
+    }
+}
+
 /// What rows are ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {
@@ -168,7 +176,7 @@ impl Parts {
 }
 
 /// What keys may ask of a call: the function, the line, the place in the function, the module.
-type Asked = (Call, (Option<StringId>, u32), u64, Option<u32>);
+type Asked = (Call, (Option<StringId>, u32), u64, Option<u32>, Option<u64>);
 
 /// Which part each call and each leaf is, found out when a row first has it.
 pub(super) struct OfCode<'a> {
@@ -184,6 +192,7 @@ pub(super) struct OfCode<'a> {
     known: FxHashMap<Asked, u32>,
     innermost: bool,
     has_files: bool,
+    has_lines: bool,
     has_offsets: bool,
     has_modules: bool,
 }
@@ -191,6 +200,7 @@ pub(super) struct OfCode<'a> {
 impl<'a> OfCode<'a> {
     pub(super) fn new(input: &'a Input<'a>, request: TableRequest<'a>) -> Self {
         let keys = request.keys;
+        let has_lines = keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo));
         Self {
             input,
             keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
@@ -201,9 +211,8 @@ impl<'a> OfCode<'a> {
             cells: Vec::new(),
             known: FxHashMap::default(),
             innermost: request.innermost,
-            has_files: keys
-                .iter()
-                .any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcLineTo | SortKey::SrcFile)),
+            has_files: has_lines || keys.contains(&SortKey::SrcFile),
+            has_lines,
             has_offsets: keys.contains(&SortKey::SymbolOffset),
             has_modules: keys.contains(&SortKey::DsoSize),
         }
@@ -246,7 +255,8 @@ impl<'a> OfCode<'a> {
             self.input.resolved.locations[location as usize].offset.wrapping_sub(start.get())
         });
         let module = self.input.code.module(location).filter(|_| self.has_modules);
-        let asked = (plain, place, into, module);
+        let address = self.input.offset(location).filter(|_| self.has_lines && at.file.is_none());
+        let asked = (plain, place, into, module, address);
         if let Some(part) = self.known.get(&asked) {
             return *part;
         }
@@ -260,9 +270,7 @@ impl<'a> OfCode<'a> {
             SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
                 Cell::Symbol(call.level.letter(), call.symbol)
             }
-            SortKey::SrcLine | SortKey::SrcLineTo => {
-                at.file.map_or(Cell::Unknown, |file| Cell::Line(file, at.line))
-            }
+            SortKey::SrcLine | SortKey::SrcLineTo => place::line(call, at, address),
             SortKey::SymbolSize if call.size == 0 => Cell::Unknown,
             SortKey::SymbolSize => Cell::Number(i64::from(call.size)),
             SortKey::SymbolOffset => match u32::try_from(into) {
@@ -483,6 +491,7 @@ pub(super) fn by_sample(
 pub(in crate::profile) fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> Ordering {
     let word = |cell: &Cell| match cell {
         Cell::Text(id) | Cell::Symbol(_, id) | Cell::Line(id, _) | Cell::Offset(_, id, _) => Some(*id),
+        Cell::InFunction(id, _) | Cell::InModule(id, _) => Some(*id),
         _ => None,
     };
     let one = |(a, b): (&Cell, &Cell)| match (word(a), word(b)) {
@@ -548,7 +557,9 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
             }
             SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
             SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(Cell::Unknown, Cell::Address),
-            key if key.is_of_branch() => place::of_branch(*key, input.code, &word, texts),
+            key if key.is_of_branch() => {
+                place::of_branch(*key, input.code, &word, &|location| input.offset(location), texts)
+            }
             SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
                 place::of_data(*sort_key, input.code, &word)
             }

@@ -80,6 +80,14 @@ pub fn identity(profile: &Profile, row: &Row) -> u64 {
                 hasher.write(profile.texts.get(id).as_bytes());
                 hasher.write_u32(into);
             }
+            Cell::InFunction(id, into) => {
+                hasher.write(profile.texts.get(id).as_bytes());
+                hasher.write_u32(into);
+            }
+            Cell::InModule(id, address) => {
+                hasher.write(profile.texts.get(id).as_bytes());
+                hasher.write_u64(address);
+            }
             Cell::Number(number) => hasher.write_i64(number),
             Cell::Address(number) | Cell::Time(number) => hasher.write_u64(number),
             Cell::Unknown => hasher.write_u8(1),
@@ -140,6 +148,9 @@ impl FunctionTable {
                 let by = |at: &u32| match row(at).cells.get(key) {
                     Some(Cell::Number(number)) => (*number, String::new()),
                     Some(cell @ (Cell::Text(_) | Cell::Line(..) | Cell::Offset(..))) => {
+                        (0, cell_words(profile, cell).to_lowercase())
+                    }
+                    Some(cell @ (Cell::InFunction(..) | Cell::InModule(..))) => {
                         (0, cell_words(profile, cell).to_lowercase())
                     }
                     Some(Cell::Symbol(_, id)) => (0, profile.texts.get(*id).to_lowercase()),

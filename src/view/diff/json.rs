@@ -111,6 +111,8 @@ fn words(comparison: &Comparison, cells: &[Cell]) -> Map<String, Json> {
             Cell::Text(id) => json!(comparison.texts.get(id)),
             Cell::Line(id, line) => json!(format!("{}:{line}", comparison.texts.get(id))),
             Cell::Offset(_, id, into) => json!(format!("{}+{into:#x}", comparison.texts.get(id))),
+            Cell::InFunction(id, into) => json!(format!("{}+{into}", comparison.texts.get(id))),
+            Cell::InModule(id, address) => json!(format!("{}[{address:x}]", comparison.texts.get(id))),
             Cell::Number(number) => json!(number),
             Cell::Time(ns) => json!(ns),
             Cell::Address(address) => json!(format!("{address:#x}")),

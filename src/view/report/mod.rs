@@ -492,6 +492,11 @@ pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> Str
             let last = path.rsplit('/').next().unwrap_or(&path);
             format!("{}:{line}", if spelling.full_paths { &path } else { last })
         }
+        Cell::InFunction(id, into) if spelling.reads => {
+            format!("{}+{into}", DisplayName::new(texts.get(id)).text())
+        }
+        Cell::InFunction(id, into) => format!("{}+{into}", text(id)),
+        Cell::InModule(id, address) => format!("{}[{address:x}]", text(id)),
         Cell::Number(number) => number.to_string(),
         Cell::Address(address) => format!("{address:#x}"),
         Cell::Time(ns) if spelling.nanoseconds => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),

@@ -348,6 +348,25 @@ fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
 }
 
 #[test]
+fn code_without_lines_is_a_place_in_its_function() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let bare = lab.path("bare");
+    let stripped = std::process::Command::new("strip").arg("-g").arg(&deep).arg("-o").arg(&bare).status();
+    assert!(stripped.expect("binutils come with the compiler").success());
+    let file =
+        lab.record("bare.data", &["-e", "cpu-clock:u", "-F", "4000"], &[bare.to_str().unwrap()], false);
+    // perf has this for the kernel only.
+    let rows = table("pmc", &file, &["-g", "none", "-s", "srcline", "-d", "bare"]);
+    assert!(rows.keys().any(|words| words[0].starts_with("leaf+")), "{rows:?}");
+    if kit::need_kernel_mode() {
+        let work = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"];
+        let file = lab.record("kernel.data", &["-e", "cpu-clock", "-F", "4000"], &work, false);
+        tables_agree(&file, &["-g", "none", "-s", "srcline", "-d", "[kernel.kallsyms]"]);
+    }
+}
+
+#[test]
 fn short_options_mean_what_perf_means() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
