@@ -1,5 +1,7 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::request::TraceField;
@@ -9,12 +11,11 @@ use crate::profile::sampled::table::Words;
 use crate::record::tracepoint::{Format, Names, Payload, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
-use crate::session::{Epoch, Session};
+use crate::session::{CommId, Epoch, Session};
 
 /// The words of a recording.
 pub struct RecordingNames<'a> {
     session: &'a Session,
-    comms: Vec<String>,
     tracing: Option<TracingData>,
     payloads: Option<&'a Interner>,
     /// For addresses in payloads.
@@ -35,10 +36,9 @@ struct Traced<'a, 'p> {
 impl<'a> RecordingNames<'a> {
     /// The words of a recording; nothing of tracepoints' payloads, or of the kernel's functions, yet.
     pub fn new(session: &'a Session) -> Self {
-        let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
         let tracing = session.reader.features().tracing_data.as_ref();
         let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
-        Self { session, comms, tracing, payloads: None, symbols: None, raw_traces: false, trace_fields: &[] }
+        Self { session, tracing, payloads: None, symbols: None, raw_traces: false, trace_fields: &[] }
     }
 
     /// Knows the payloads that pass 2 kept. `raw`: they are given field by field, not as the format prints
@@ -95,15 +95,15 @@ impl<'a> RecordingNames<'a> {
     }
 
     /// A name by its number in the history.
-    pub fn named(&self, comm: u32) -> Option<&str> {
-        self.comms.get(comm as usize).map(String::as_str)
+    pub fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
+        self.session.history.comm_name(CommId(comm)).map(String::from_utf8_lossy)
     }
 }
 
 impl Words for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
-            Some(name) => name.to_owned(),
+            Some(name) => name.into_owned(),
             // perf's name for those without; the sign of the number was cut off to make room for the mark.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }

@@ -40,7 +40,8 @@ struct Spaces<'a> {
     symbols: &'a Symbols,
     /// The machine's.
     arch: Arch,
-    tables: Vec<OnceLock<Option<Tables>>>,
+    /// Boxed, since a recording may name a million modules and unwind through few.
+    tables: Vec<OnceLock<Option<Box<Tables>>>>,
     /// By version of the epoch.
     spaces: FxHashMap<(u32, Arch), Arc<Space>>,
 }
@@ -139,9 +140,9 @@ impl Spaces<'_> {
             let id = self.symbols.id(module)?;
             let debug = self.symbols.symbolizer.debug(id).map(|image| &**image);
             let binary = self.symbols.symbolizer.binary(id)?;
-            Some(Tables::read(binary, debug)?.with_program(Arc::new(binary.clone())))
+            Some(Box::new(Tables::read(binary, debug)?.with_program(Arc::new(binary.clone()))))
         };
-        self.tables.get(module as usize)?.get_or_init(read).as_ref()
+        self.tables.get(module as usize)?.get_or_init(read).as_deref()
     }
 
     /// What a process had in memory, with the number of that state.

@@ -12,7 +12,8 @@
 //! that is seen twice in an epoch means the same both times. New mappings beside the old ones only make the
 //! epoch know more.
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
 use super::intern::Interner;
@@ -42,6 +43,9 @@ pub struct CommId(pub u32);
 
 /// Values that hold from a timestamp on. Most processes have two: from their fork, and from their exec.
 type Timeline<T> = SmallVec<[(Timestamp, T); 2]>;
+
+/// Timelines by process or thread. They lie side by side: a hash table would hold room for twice as many.
+type Timelines<T> = IndexMap<i32, Timeline<T>, FxBuildHasher>;
 
 /// What holds at a timestamp; before the first, the first.
 fn at<T: Copy>(timeline: &Timeline<T>, timestamp: Timestamp) -> Option<T> {
@@ -83,10 +87,10 @@ pub struct TaskAbout {
 pub struct History {
     spaces: Spaces,
     epochs: Vec<EpochSpace>,
-    processes: FxHashMap<i32, Timeline<Epoch>>,
+    processes: Timelines<Epoch>,
     /// All that is mapped, code or not, where the recorder was asked for that (`-d`).
-    data: Option<FxHashMap<i32, Timeline<Epoch>>>,
-    comms_of: FxHashMap<i32, Timeline<CommId>>,
+    data: Option<Timelines<Epoch>>,
+    comms_of: Timelines<CommId>,
     tasks: FxHashMap<i32, TaskAbout>,
     comms: Interner,
     /// The mount namespace that each process is in, as replayed so far.
@@ -116,9 +120,9 @@ impl History {
         let mut history = Self {
             spaces: Spaces::default(),
             epochs: vec![nobody(-1), nobody(-1)],
-            processes: FxHashMap::default(),
+            processes: Timelines::default(),
             data: None,
-            comms_of: FxHashMap::default(),
+            comms_of: Timelines::default(),
             tasks: FxHashMap::default(),
             comms: Interner::default(),
             mounts: FxHashMap::default(),
@@ -430,7 +434,7 @@ impl History {
 
     /// A process is no more: nobody asks about it until it begins anew.
     pub(super) fn end(&mut self, pid: i32) {
-        self.processes.remove(&pid);
+        self.processes.swap_remove(&pid);
     }
 
     /// How much there is to forget: grows with every mapping, process and name.
@@ -494,6 +498,11 @@ impl History {
     /// All threads that records named, in no order.
     pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskAbout)> + '_ {
         self.tasks.iter().map(|(tid, about)| (*tid, *about))
+    }
+
+    /// A name by its number; untrusted bytes.
+    pub fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
+        ((comm.0 as usize) < self.comms.len()).then(|| self.comms.get(comm.0).1)
     }
 
     /// All names, by number; untrusted bytes.

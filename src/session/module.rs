@@ -4,10 +4,13 @@
 //! Opens nothing: the files are `symbol`'s to find.
 
 use std::ffi::OsStr;
+use std::hash::BuildHasher;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::intern::KeyedMap;
+use hashbrown::HashTable;
+
+use super::intern::{KeyedMap, Keys};
 use crate::address::{Avma, Mapping};
 use crate::record::FileId;
 
@@ -89,19 +92,34 @@ fn is_bracketed(path: &std::path::Path) -> bool {
     path.as_os_str().as_bytes().first() == Some(&b'[')
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Identity {
-    kind: Kind,
-    name: Vec<u8>,
-    file: Option<(u32, u32, u64, u64)>,
-    build_id: Option<Vec<u8>>,
+/// Major and minor number of the device, inode, and its generation.
+type Inode = (u32, u32, u64, u64);
+
+/// What tells modules apart, borrowed from a record or a [`Module`].
+#[derive(PartialEq, Eq, Hash)]
+struct Identity<'a> {
+    kind: &'a Kind,
+    name: &'a [u8],
+    inode: Option<Inode>,
+    build_id: Option<&'a [u8]>,
+}
+
+impl<'a> Identity<'a> {
+    fn of(module: &'a Module, inode: Option<Inode>) -> Self {
+        let (name, build_id) = (module.path.as_os_str().as_bytes(), module.build_id.as_deref());
+        Self { kind: &module.kind, name, inode, build_id }
+    }
 }
 
 /// All modules of a recording.
 #[derive(Debug, Default)]
 pub struct Modules {
     all: Vec<Module>,
-    known: KeyedMap<Identity, u32>,
+    /// By number, as far as records say it.
+    inodes: Vec<Option<Inode>>,
+    keys: Keys,
+    /// Numbers by the hash of their identity. It is not kept twice: a recording may name a million modules.
+    known: HashTable<u32>,
     /// By name, from the file's own list.
     build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
 }
@@ -127,27 +145,31 @@ impl Modules {
             Some(FileId::Inode { major, minor, inode, generation }) if inode != 0 => {
                 (Some((major, minor, inode, generation)), None)
             }
-            Some(FileId::BuildId(id)) => (None, Some(id.to_vec())),
+            Some(FileId::BuildId(id)) => (None, Some(id)),
             _ => (None, None),
         };
         let shown: &[u8] = if matches!(kind, Kind::Kernel(_)) { b"[kernel.kallsyms]" } else { name };
-        let build_id = build_id.or_else(|| self.build_ids.get(shown).cloned());
-        let identity = Identity { kind, name: shown.to_vec(), file: inode, build_id };
-        if let Some(&number) = self.known.get(&identity) {
+        let Self { all, inodes, keys, known, build_ids } = self;
+        let build_id = build_id.or_else(|| build_ids.get(shown).map(Vec::as_slice));
+        let identity = Identity { kind: &kind, name: shown, inode, build_id };
+        let hash = keys.hash_one(&identity);
+        let known_as = |number: &u32| Identity::of(&all[*number as usize], inodes[*number as usize]);
+        if let Some(&number) = known.find(hash, |number| known_as(number) == identity) {
             return number;
         }
-        let in_process = matches!(identity.kind, Kind::File | Kind::Anonymous(_));
-        self.all.push(Module {
-            kind: identity.kind.clone(),
+        let number = all.len() as u32;
+        known.insert_unique(hash, number, |number| keys.hash_one(known_as(number)));
+        let in_process = matches!(kind, Kind::File | Kind::Anonymous(_));
+        inodes.push(inode);
+        all.push(Module {
+            kind,
             path: PathBuf::from(OsStr::from_bytes(shown)),
-            build_id: identity.build_id.clone(),
+            build_id: build_id.map(<[u8]>::to_vec),
             pid: in_process.then_some(pid),
             mapping: in_process.then_some(mapping),
             mapped: None,
             mount,
         });
-        let number = self.all.len() as u32 - 1;
-        self.known.insert(identity, number);
         number
     }
 

@@ -9,6 +9,7 @@ mod contents;
 mod diff;
 mod export;
 mod languages;
+mod memory;
 mod records;
 mod report;
 mod symbol;

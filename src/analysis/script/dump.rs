@@ -3,6 +3,7 @@
 //! Hands on [`Dumped`]s in the order of time or of the file, then the places where records end too early.
 //! Bytes and fields are left to the view.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::ScriptLine;
@@ -111,7 +112,7 @@ impl<'a> Dumper<'a> {
         let timestamp = self.session.timestamp(sample.time().map(|time| time.0), place.position);
         let who = sample.thread().unwrap_or_default();
         let comm = history.comm(who.pid, who.tid, timestamp);
-        let comm = comm.and_then(|CommId(number)| self.names.named(number)).map(str::to_owned);
+        let comm = comm.and_then(|CommId(number)| self.names.named(number)).map(Cow::into_owned);
         let epoch = history.epoch(who.pid, timestamp);
         let at = sample.ip().map(|ip| SampledAddress::code(epoch, sample.cpu_mode(), ip));
         let module = at.and_then(|at| location::locate(history, at).module());

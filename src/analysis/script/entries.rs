@@ -1,5 +1,7 @@
 //! From a record to an entry: who it was, what it passed, what else it holds; then it is the visitor's.
 
+use std::borrow::Cow;
+
 use super::dump::Dumper;
 use super::{DumpOrder, ScriptLine, Transcript};
 use crate::abi::attr::kind;
@@ -164,14 +166,8 @@ impl EntryMaker<'_> {
         }
         let parts = if sample_type & LATE != 0 { sample.parts() } else { None }.unwrap_or_default();
         self.find_branches(&parts, who, timestamp);
-        let unnamed;
-        let comm = match comm.and_then(|comm| self.names.named(comm.0)) {
-            Some(comm) => comm,
-            None => {
-                unnamed = format!(":{}", who.tid);
-                &unnamed
-            }
-        };
+        let comm = comm.and_then(|comm| self.names.named(comm.0));
+        let comm = comm.unwrap_or_else(|| format!(":{}", who.tid).into());
         let payload = parts
             .raw
             .filter(|_| asked.kind() == kind::TRACEPOINT && (request.everything || fields.has(Field::Trace)));
@@ -183,7 +179,7 @@ impl EntryMaker<'_> {
         let cgroup = parts.cgroup.map(|id| self.cgroup(id));
         let period = sample.period().unwrap_or_else(|| asked.period());
         let entry = Entry {
-            comm,
+            comm: &comm,
             pid: thread.map(|thread| thread.pid),
             tid: thread.map(|thread| thread.tid),
             cpu: sample.cpu(),
@@ -296,7 +292,7 @@ impl EntryMaker<'_> {
             Record::Comm(comm) => Some(String::from_utf8_lossy(comm.comm).into_owned()),
             _ => None,
         };
-        let named = own.or_else(|| number.and_then(|CommId(n)| self.names.named(n)).map(str::to_owned));
+        let named = own.or_else(|| number.and_then(|CommId(n)| self.names.named(n)).map(Cow::into_owned));
         let comm = named.unwrap_or_else(|| format!(":{}", who.tid));
         let mut event = id.id.and_then(|id| self.session.reader.layouts().event_of(id)).unwrap_or(0);
         let mut counted = None;

@@ -73,7 +73,7 @@ impl ModuleSources {
         let mini = sparse.mini(&self.files).iter().filter_map(|mini| mini.elf().ok());
         full += mini.map(|file| file.symbols().count()).sum::<usize>();
         self.quality.symbols = full + dynamic;
-        self.sparse = Some(sparse);
+        self.sparse = self.files.images().next().is_some().then(|| Box::new(sparse));
         // People know a file by the name that its process used, not by the way through /proc.
         let shown = |image: &Image| {
             let path = if image.path.starts_with("/proc") {
@@ -86,7 +86,10 @@ impl ModuleSources {
         self.quality.binary = self.files.binary.as_ref().map(shown);
         self.quality.debug = self.files.debug.as_ref().map(|image| image.path.clone());
         self.quality.lines = lines;
-        self.quality.missing.append(&mut self.files.missing);
+        // Nearly always there is one reason or none. A recording may name a million files that are not here.
+        let missing = std::mem::take(&mut self.files.missing);
+        self.quality.missing.reserve_exact(missing.len());
+        self.quality.missing.extend(missing);
         if let Some(path) = self.quality.binary.clone() {
             if full == 0 && module.kind != Kind::Vdso {
                 self.quality.missing.push(Missing::Stripped { path, build_id });
@@ -96,7 +99,7 @@ impl ModuleSources {
         }
         let source = self.files.debug.as_ref().or(self.files.binary.as_ref()).filter(|_| lines);
         if let (Some(folder), Some(build_id), Some(source)) = (&shared.options.cache, build_id, source) {
-            self.cache = Some(Mutex::new(Cache::open(folder, build_id, &source.path)));
+            self.cache = Some(Box::new(Mutex::new(Cache::open(folder, build_id, &source.path))));
         }
     }
 

@@ -105,12 +105,12 @@ pub(super) struct ModuleSources {
     /// What the recording holds, in the numbering of queries; it stands in where there is nothing else.
     recorded: Option<Arc<Table>>,
     /// Variables, read when first asked for.
-    variables: OnceLock<Table>,
+    variables: OnceLock<Box<Table>>,
     /// The kernel's functions, and by how much it lies higher now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
-    cache: Option<Mutex<Cache>>,
+    cache: Option<Box<Mutex<Cache>>>,
     /// Functions at single addresses of the files, where there may be files.
-    sparse: Option<SparseTable>,
+    sparse: Option<Box<SparseTable>>,
     /// Where the code may be read while it runs.
     memory: LiveMemory,
     /// Dumps of generated code.
@@ -252,7 +252,7 @@ impl ModuleSources {
                     elf_symbols::add_variables(&file, &mut builder);
                 }
             }
-            builder.finish()
+            Box::new(builder.finish())
         };
         self.variables.get_or_init(read).find(self.file_address(query)?)
     }
