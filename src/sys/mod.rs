@@ -45,7 +45,7 @@ pub fn page_size() -> usize {
 /// The error numbers that other modules tell apart, by the kernel's names.
 pub mod errno {
     pub use libc::{
-        E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EFAULT, EINTR, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT,
-        ENOEXEC, ENOMEM, ENOSPC, ENOSYS, ENOTTY, ENXIO, EOPNOTSUPP, EOVERFLOW, EPERM, ESRCH,
+        E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENODEV,
+        ENOENT, ENOEXEC, ENOMEM, ENOSPC, ENOSYS, ENOTTY, ENXIO, EOPNOTSUPP, EOVERFLOW, EPERM, ESRCH,
     };
 }

@@ -18,13 +18,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::read::Object;
-use rustix::io::Errno;
 
 use super::elf;
 use super::image::Image;
 use super::mount::FileRoot;
 use crate::symbol::debuginfod::Artifact;
 use crate::symbol::{BuildId, Kind, Missing, Module, Options};
+use crate::sys::errno;
 
 /// What a search found.
 #[derive(Debug, Default)]
@@ -135,7 +135,7 @@ fn open_optional(path: &Path, failed: &mut Vec<Missing>) -> Option<Image> {
         Ok(image) => return Some(image),
         Err(error) => error,
     };
-    if let Some(Errno::IO | Errno::MFILE | Errno::NFILE | Errno::NOMEM) = Errno::from_io_error(&error) {
+    if let Some(errno::EIO | errno::EMFILE | errno::ENFILE | errno::ENOMEM) = error.raw_os_error() {
         let said = crate::error::kernel_words(&error);
         failed.push(Missing::Unreadable { path: path.to_owned(), said });
     }
