@@ -176,7 +176,7 @@ fn hardware_counters_are_left_alone_while_somebody_else_has_them() {
     assert!((3..=8).contains(&gaps), "{gaps} of the intervals without a count: {rows:?}");
     assert!(clock.iter().all(|row| row.value.is_ok()), "a clock is no counter: {rows:?}");
 
-    record.expect(0).says(&["left alone"]);
+    record.expect(0).says(&["does not use them"]);
     let Some((samples, _)) = report("report_yield", 0) else { return };
     assert!((300..1350).contains(&samples), "{samples} of 1600 samples");
     // The gap is in the file, as the kernel writes of events that it stops.

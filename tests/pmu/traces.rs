@@ -259,7 +259,7 @@ fn a_trace_stops_and_goes_on_by_order() {
 #[test]
 fn what_cannot_be_traced_is_refused_with_a_reason() {
     for (name, words) in [
-        ("trace_two", &["one trace at a time", "share its AUX buffer"][..]),
+        ("trace_two", &["only one trace per recording", "share its AUX buffer"][..]),
         ("trace_clock", &["-k"]),
         ("trace_top", &["is for decoders", "pmc record -e arm_spe_0//"]),
         ("trace_held", &["is for decoders"]),
