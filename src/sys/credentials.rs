@@ -99,8 +99,8 @@ impl Credentials {
         self.capabilities >> capability as u8 & 1 == 1
     }
 
-    /// Whether the kernel ignores `perf_event_paranoid` for this process: `CAP_PERFMON` or `CAP_SYS_ADMIN` in the first
-    /// user namespace.
+    /// Whether the kernel ignores `perf_event_paranoid` for this process: `CAP_PERFMON` or `CAP_SYS_ADMIN` in
+    /// the first user namespace.
     pub fn perfmon(&self) -> bool {
         !self.user_namespace && (self.has(LinuxCapability::Perfmon) || self.has(LinuxCapability::SysAdmin))
     }

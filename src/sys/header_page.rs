@@ -103,8 +103,9 @@ impl HeaderPage {
         })
     }
 
-    /// Returns the conversion from the CPU's clock to the kernel's: `time = zero + (clock * mult >> shift)`, where `clock` is
-    /// a counter with the bits of `mask` that had the value `cycles`. `None` if the kernel does not provide it.
+    /// Returns the conversion from the CPU's clock to the kernel's: `time = zero + (clock * mult >> shift)`,
+    /// where `clock` is a counter with the bits of `mask` that had the value `cycles`. `None` if the kernel
+    /// does not provide it.
     pub fn clock_conversion(&self) -> Option<ClockConversion> {
         let conversion = self.together(|page| {
             // SAFETY: as in `read`.
