@@ -1,4 +1,4 @@
-//! `pmc annotate`: opens a recording, has the code of the functions that samples hit looked for, and hands it
+//! `pmc annotate`: opens a recording, lists the code of the functions that have samples, and passes it
 //! to a view.
 
 mod plan;
@@ -16,7 +16,10 @@ use crate::view;
 use crate::view::annotate::Facts;
 pub(super) use plan::Plan;
 
-/// Runs it.
+/// Runs the command.
+///
+/// # Errors
+/// The recording cannot be read, no function of that name has samples, or the output cannot be written.
 ///
 /// # Errors
 /// When the recording cannot be read, no function of that name has samples, or the output cannot be written.
