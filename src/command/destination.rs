@@ -60,9 +60,6 @@ impl Destination<'_> {
     ///
     /// # Errors
     /// The output is the file `input`.
-    ///
-    /// # Errors
-    /// When it is the file `input`.
     pub(super) fn is_not(&self, input: &Path) -> Result<()> {
         let same =
             self.path.canonicalize().ok().is_some_and(|own| input.canonicalize().is_ok_and(|it| own == it));

@@ -31,9 +31,6 @@ use crate::view;
 ///
 /// # Errors
 /// A write fails. A feature that the machine lacks is a result, not an error.
-///
-/// # Errors
-/// Only those of writing: what the machine lacks is an answer.
 pub(super) fn run(typed: &Info) -> Result<Exit> {
     if let Some(file) = &typed.file {
         return recording(typed, file);

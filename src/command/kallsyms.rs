@@ -11,9 +11,6 @@ use crate::view;
 ///
 /// # Errors
 /// The symbol list cannot be read or hides its addresses, or a write fails.
-///
-/// # Errors
-/// A list that cannot be read or hides its addresses; and those of writing.
 pub(super) fn run(names: &[String]) -> Result<Exit> {
     let found = kernel::running_symbols(names).map_err(|error| {
         Error::new(format!("looking up {}: {error}", names.join(", ")))

@@ -233,9 +233,6 @@ fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
 ///
 /// # Errors
 /// An option requests something that pmc does not support.
-///
-/// # Errors
-/// When one asks for something that pmc does not do.
 fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     let Some((command, typed)) = matches.subcommand() else { return Ok(()) };
     let innermost = typed.subcommand().map_or(typed, |(_, typed)| typed);
@@ -279,9 +276,6 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
 ///
 /// # Errors
 /// A setting has an invalid value.
-///
-/// # Errors
-/// A value that its key cannot have.
 fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
     let settings = Config::load(Place::Usual);
     settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));

@@ -61,9 +61,6 @@ impl Output {
     ///
     /// # Errors
     /// A write fails; closing the pager early is a broken pipe.
-    ///
-    /// # Errors
-    /// Those of writing: a pager that was closed early is a broken pipe.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.end()
     }

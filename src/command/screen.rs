@@ -48,9 +48,6 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
 ///
 /// # Errors
 /// The terminal or the engine fails.
-///
-/// # Errors
-/// When the terminal or the engine fails.
 pub(in crate::command) fn show(
     engine: &EngineHandle,
     inbox: Inbox,
@@ -74,9 +71,6 @@ pub(in crate::command) fn show(
 ///
 /// # Errors
 /// The file exists already or cannot be written.
-///
-/// # Errors
-/// When the file is there already or cannot be written.
 pub(in crate::command) fn export(
     (stacks, event): (&StackProfile<'_>, Option<usize>),
     answer: &Profile,

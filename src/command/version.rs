@@ -27,9 +27,6 @@ const FEATURES: &[(&str, &str, bool)] = &[
 ///
 /// # Errors
 /// A write fails.
-///
-/// # Errors
-/// Those of writing.
 pub(super) fn run(build_options: bool) -> Result<Exit> {
     let mut text = format!("pmc version {}\n", env!("CARGO_PKG_VERSION"));
     if build_options {

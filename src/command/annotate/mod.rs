@@ -20,9 +20,6 @@ pub(super) use plan::Plan;
 ///
 /// # Errors
 /// The recording cannot be read, no function of that name has samples, or the output cannot be written.
-///
-/// # Errors
-/// When the recording cannot be read, no function of that name has samples, or the output cannot be written.
 pub(super) fn run(plan: Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {

@@ -21,9 +21,6 @@ use crate::view;
 ///
 /// # Errors
 /// There is no place for a cache, a recording cannot be read, or a write fails.
-///
-/// # Errors
-/// No place for a cache, a recording that cannot be read, and those of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("there is no build-id cache")

@@ -35,9 +35,6 @@ impl Plan {
     ///
     /// # Errors
     /// An option of perf that pmc does not support.
-    ///
-    /// # Errors
-    /// Options of perf's that pmc has not.
     pub(in crate::command) fn new(typed: BuildidCache) -> Result<Self> {
         let asks_nothing = typed.add.is_empty() && typed.remove.is_empty() && typed.update.is_empty();
         if asks_nothing

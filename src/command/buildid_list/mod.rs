@@ -20,9 +20,6 @@ use crate::view;
 ///
 /// # Errors
 /// A file cannot be read or has no build ID, or a write fails.
-///
-/// # Errors
-/// A file that cannot be read, or has no build-id; and those of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let mut out = Output::new();
     let rows = match plan {

@@ -18,9 +18,6 @@ use crate::text::clean;
 ///
 /// # Errors
 /// There is no file to write, or reading or writing fails.
-///
-/// # Errors
-/// No file that could be written, and what the kernel says of it and of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let config = Config::load(plan.place);
     let line = |key: &str, value: &str| format!("{}={}\n", clean(key), clean(value));

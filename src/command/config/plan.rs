@@ -34,9 +34,6 @@ impl Plan {
     ///
     /// # Errors
     /// A key has no section, or no value after its equals sign.
-    ///
-    /// # Errors
-    /// A key without section, or with no value behind its equals sign.
     pub(in crate::command) fn new(typed: &cli::Config) -> Result<Self> {
         let step = |text: &String| {
             let (key, value) =
@@ -103,9 +100,6 @@ pub(super) fn is_heeded(key: &str) -> bool {
 ///
 /// # Errors
 /// The value is neither on nor off.
-///
-/// # Errors
-/// A value that is neither on nor off.
 pub(in crate::command) fn pages(config: &Config, cli: &Cli, matches: &ArgMatches) -> Result<bool> {
     let key = format!("pager.{}", matches.subcommand_name().unwrap_or_default());
     Ok(!cli.no_pager && (cli.paginate || config.is(&key)?.unwrap_or(true)))
@@ -115,9 +109,6 @@ pub(in crate::command) fn pages(config: &Config, cli: &Cli, matches: &ArgMatches
 ///
 /// # Errors
 /// A setting has an invalid value.
-///
-/// # Errors
-/// A value that its key cannot have.
 pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
     let typed = |id: &str| {
         let of = matches.subcommand().map(|(_, of)| of);
@@ -172,9 +163,6 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
 ///
 /// # Errors
 /// A setting has an invalid value.
-///
-/// # Errors
-/// A value that its key cannot have.
 pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -> Result<()> {
     if record.stacks && record.call_graph.is_none() {
         record.call_graph = stacks(config, "record.call-graph");
@@ -197,9 +185,6 @@ pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -
 ///
 /// # Errors
 /// A setting has an invalid value.
-///
-/// # Errors
-/// A value that its key cannot have.
 pub(in crate::command) fn heed_reporting(
     config: &Config,
     report: &mut Report,

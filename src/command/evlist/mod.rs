@@ -16,9 +16,6 @@ use crate::view;
 ///
 /// # Errors
 /// The file cannot be read, or a write fails.
-///
-/// # Errors
-/// A file that cannot be read, and those of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.file)?;
     let recording = header::of(&reader);

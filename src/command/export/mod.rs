@@ -27,9 +27,6 @@ pub(super) use plan::Plan;
 ///
 /// # Errors
 /// A recording cannot be read, or the file cannot be written.
-///
-/// # Errors
-/// When a recording cannot be read, or the file not be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();

@@ -55,9 +55,6 @@ impl Plan {
     ///
     /// # Errors
     /// An option is invalid.
-    ///
-    /// # Errors
-    /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &ExportSource, format: Option<&str>) -> Result<Self> {
         let input = input(typed);
         let format = match (format, &typed.output) {
@@ -82,9 +79,6 @@ impl Plan {
     ///
     /// # Errors
     /// An option is invalid.
-    ///
-    /// # Errors
-    /// When something typed means nothing here.
     pub(in crate::command) fn flame_graph(typed: &ExportSource) -> Result<Self> {
         let output = typed.output.clone().unwrap_or_else(|| "flamegraph.svg".into());
         let format = if is_standard(&output) { Format::Svg } else { Format::of_file(&output)? };
@@ -168,9 +162,6 @@ impl Plan {
     ///
     /// # Errors
     /// The recording has no event of this name.
-    ///
-    /// # Errors
-    /// When the recording has none of that name.
     pub(super) fn event(&self, reader: &Reader) -> Result<Option<usize>> {
         let Some(wanted) = self.event.as_deref().map(str::trim) else { return Ok(None) };
         let names: Vec<String> = reader.events().iter().map(|event| event.name()).collect();

@@ -31,9 +31,6 @@ const COUNTER: &str = "counter";
 ///
 /// # Errors
 /// Counters are already running, an event is invalid, or the holder refuses.
-///
-/// # Errors
-/// Counters that run already; event texts that mean nothing; what the holder refuses. Then none is started.
 pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Result<()> {
     let directory = own(host)?;
     if let Some(entry) = started(&directory).first() {
@@ -75,9 +72,6 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
 ///
 /// # Errors
 /// No counters are running, the holder refuses, or the recording cannot be written.
-///
-/// # Errors
-/// Nothing was started; what the holder or the file's system say.
 pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     let directory = own(host)?;
     let entries = started(&directory);

@@ -33,9 +33,6 @@ use crate::view;
 ///
 /// # Errors
 /// There is no holder or entry of this name, the holder refuses, or a write fails.
-///
-/// # Errors
-/// No holder, or no such entry; what the holder refuses; those of writing.
 pub(super) fn run(plan: Plan) -> Result<Exit> {
     let host = Host::live();
     match plan {

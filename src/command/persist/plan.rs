@@ -41,9 +41,6 @@ impl Plan {
     ///
     /// # Errors
     /// An entry name is invalid, or a process does not exist.
-    ///
-    /// # Errors
-    /// A name that no entry can have; no such process.
     pub(in crate::command) fn new(typed: Holding, host: &Host) -> Result<Self> {
         Ok(match typed {
             Holding::Add(typed) => {

@@ -23,9 +23,6 @@ use plan::{HeaderChoice, ListKind};
 ///
 /// # Errors
 /// The recording cannot be read, or the output cannot be written.
-///
-/// # Errors
-/// When the recording cannot be read, or the output not be written.
 pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {

@@ -62,7 +62,6 @@ pub(super) enum ListKind {
 impl Plan {
     /// # Errors
     /// An option is invalid.
-    /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
         let Rows { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
@@ -312,7 +311,7 @@ struct Graph {
     limit: Option<f64>,
     shape: Shape,
     unit: Unit,
-    /// Maximum depth of branches.
+    /// Maximum number of lines in the tree.
     lines: Option<usize>,
 }
 
