@@ -25,8 +25,8 @@ pub(super) struct Rows {
 }
 
 /// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, the first one first. With
-/// both, rows are sorted by `-s`, whose words also become columns. They become columns too if one of
-/// them is a number. `+` adds to the default columns, and to the default sort keys.
+/// both, rows are sorted by `-s`, whose words also become columns. With only `-s`, its words become
+/// columns if one of them is a number. `+` adds to the default columns, and to the default sort keys.
 pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
     let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
     let mut trace_fields = Vec::new();

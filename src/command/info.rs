@@ -128,7 +128,7 @@ fn event_tables(host: &Host) -> shown::EventTables {
     let is_here = |pmu: &str| match pmu {
         "" => {
             let is_core = |pmu| vendor.models().iter().any(|model| model.pmu == pmu);
-            // The kernel may have numbered Intel's uncore PMUs without naming them.
+            // The kernel may name Intel's uncore PMUs by number only.
             here.iter().any(|name| name.starts_with("uncore_"))
                 || vendor.events().any(|event| !is_core(event.pmu) && here.contains(event.pmu))
         }

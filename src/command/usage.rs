@@ -13,8 +13,8 @@ type Elsewhere = (&'static [&'static str], &'static str, &'static str);
 /// The command that records events that are already open.
 const ATTACH: &str = "pmc persist attach";
 
-/// Converts clap's error. The first argument's lists hold commands of perf and of FreeBSD's pmc that pmc
-/// does not have. `is_of_record` tests for an option of `pmc record`.
+/// Converts clap's error. `of_perf` and `of_freebsd` list commands of perf and of FreeBSD's pmc that
+/// pmc does not have. `is_of_record` tests for an option of `pmc record`.
 pub(super) fn error(
     complaint: &clap::Error,
     [of_perf, of_freebsd]: [&[Elsewhere]; 2],

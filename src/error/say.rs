@@ -107,7 +107,7 @@ impl Drop for Hold {
     }
 }
 
-/// Shows a status line in place of the terminal's last line.
+/// Shows a status line on the terminal's current line, and replaces its text.
 pub fn status(line: &str) {
     let _ = std::io::stderr().write_all(format!("\r\x1b[K{}", text::clean(line)).as_bytes());
     LINE.store(true, Ordering::Relaxed);

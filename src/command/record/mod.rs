@@ -79,7 +79,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         features::at_the_start(&host, plan.sample.options.clock, &sources.groups(), &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
-    // From here on the command and the unwinding thread keep their normal priority.
+    // The command and the unwinding thread keep their normal priority.
     open::run_in_real_time(plan.realtime)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {

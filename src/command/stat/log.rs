@@ -37,7 +37,7 @@ use crate::units;
 /// Applies the options to the events. Returns whether any event is logged.
 ///
 /// # Errors
-/// An event cannot be logged, or the log conflicts with another option.
+/// The log conflicts with another option.
 pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let is_logged = plan.logs.contains(&true) || events().any(|event| event.qualifiers.logs());
