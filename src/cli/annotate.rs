@@ -1,4 +1,4 @@
-//! `pmc annotate`: what can be typed.
+//! Options of `pmc annotate`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pmc archive`: what can be typed.
+//! Options of `pmc archive`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pmc buildid-cache`: what can be typed.
+//! Options of `pmc buildid-cache`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pmc buildid-list`: what can be typed.
+//! Options of `pmc buildid-list`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pmc config`: what can be typed.
+//! Options of `pmc config`.
 
 use clap::Args;
 

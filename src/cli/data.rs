@@ -1,4 +1,4 @@
-//! `pmc data`: what can be typed.
+//! Options of `pmc data`.
 
 use std::path::PathBuf;
 

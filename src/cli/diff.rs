@@ -1,4 +1,4 @@
-//! `pmc diff`: what can be typed.
+//! Options of `pmc diff`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pmc evlist`: what can be typed.
+//! Options of `pmc evlist`.
 
 use std::path::PathBuf;
 

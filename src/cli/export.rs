@@ -1,4 +1,4 @@
-//! `pmc export` and `pmc flamegraph`: what can be typed.
+//! Options of `pmc export` and `pmc flamegraph`.
 
 use std::path::PathBuf;
 

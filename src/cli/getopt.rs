@@ -1,34 +1,34 @@
-//! Options of one letter as getopt(3) finds them, for the programs whose names pmc answers to.
+//! Parses single-letter options like getopt(3), for pmc's personalities.
 //!
-//! Receives the words after the name, and the letters; hands each option on as it is found, and the operands
-//! in the end. What is said of a wrong option is each program's own.
+//! Receives the words after the program's name, and the letters. Passes on each option in order, and
+//! returns the operands. Each program words its own errors.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// What is wrong with an option.
+/// An invalid option.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wrong {
-    /// There is none of this letter.
+    /// The letter is not an option.
     Unknown(char),
-    /// It takes a value, and there is none.
+    /// The option requires a value.
     NoValue(char),
 }
 
-/// Whether options are looked for behind the first operand, too.
+/// Whether options may follow the first operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// glibc's way.
+    /// Yes, as in glibc.
     Permuted,
-    /// BSD's, and POSIX's.
+    /// No, as in BSD and POSIX.
     OptionsFirst,
 }
 
-/// Reads words: `take` gets each option with its value, in their order; what is left are the operands.
-/// `letters`: those with a colon behind them take a value. What follows `--` is no option.
+/// Parses words. Calls `take` with each option and its value, in order, and returns the operands. In
+/// `letters`, a colon marks an option with a value. Words after `--` are operands.
 ///
 /// # Errors
-/// The first of `wrong` and of `take`; what follows it is not looked at.
+/// The first error of `wrong` or `take`; parsing stops there.
 pub(crate) fn read<E>(
     words: impl IntoIterator<Item = OsString>,
     letters: &str,

@@ -1,4 +1,4 @@
-//! `pmc help`: what can be typed.
+//! Options of `pmc help`.
 
 use std::ffi::OsStr;
 
@@ -13,7 +13,8 @@ pub struct Help {
     pub command: Vec<String>,
 }
 
-/// Any word, for perf's commands have answers too; shells complete the names of pmc's.
+/// Accepts any word, since perf's commands have answers too. Shells complete the names of pmc's
+/// commands.
 #[derive(Debug, Clone)]
 struct CommandName;
 

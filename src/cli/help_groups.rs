@@ -1,17 +1,17 @@
-//! How help is arranged: under which headings `--help` lists a command's options, and which of them `-h`
+//! Arrangement of the help: the headings of a command's options in `--help`, and the options that `-h`
 //! shows.
 //!
-//! An option is named by its long name, or by its letter where it has none. Options that no group names stand
-//! first, under clap's own heading.
+//! Options are listed by their long name, or by their letter if they have none. Options without a group
+//! come first, under clap's own heading.
 
 use clap::{Arg, Command};
 
-/// A command's help.
+/// Arrangement of a command's help.
 struct Help {
     command: &'static str,
-    /// What `-h` shows: the options that most people use.
+    /// The common options, which `-h` shows.
     usual: &'static [&'static str],
-    /// Headings with their options.
+    /// Headings and their options.
     groups: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -561,7 +561,7 @@ fn is_named(arg: &Arg, name: &str) -> bool {
     }
 }
 
-/// The command with its options under headings.
+/// Puts the command's options under headings.
 pub(super) fn grouped(command: Command) -> Command {
     let Some(help) = of(&command) else { return command };
     command.mut_args(|arg| {
@@ -573,7 +573,7 @@ pub(super) fn grouped(command: Command) -> Command {
     })
 }
 
-/// The command with only those options that `-h` shows; `None` where it shows all.
+/// Returns the command with only the options that `-h` shows; `None` if it shows all.
 pub fn brief(command: Command) -> Option<Command> {
     let help = of(&command)?;
     let all = "All options: pmc help ";

@@ -1,4 +1,4 @@
-//! `pmc info`: what can be typed.
+//! Options of `pmc info`.
 
 use std::path::PathBuf;
 

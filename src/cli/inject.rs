@@ -1,4 +1,4 @@
-//! `pmc inject`: what can be typed.
+//! Options of `pmc inject`.
 
 use std::path::PathBuf;
 

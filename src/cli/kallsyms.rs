@@ -1,4 +1,4 @@
-//! `pmc kallsyms`: what can be typed.
+//! Options of `pmc kallsyms`.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `pmc list`: what can be typed.
+//! Options of `pmc list`.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! What can be typed: the clap parser, one file a command, no logic.
+//! The command line: the clap parser, one file per command, without logic.
 //!
-//! Commands turn what was typed into what it means; nothing below knows that clap exists.
+//! Commands interpret the parsed options. No other layer uses clap.
 
 pub mod annotate;
 pub mod archive;
@@ -64,10 +64,10 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The enum of commands and its parser.
+/// Defines the enum of commands and its parser.
 ///
-/// Written out instead of derived, for `defer`: the derive describes every option of every command before it
-/// looks at the first word, which is most of what starting up would cost, in time and in pages of code.
+/// Not derived, since it needs `defer`: the derived parser describes every option of every command
+/// before it looks at the first word. That would take most of the start-up time and code pages.
 macro_rules! commands {
     ($($(#[doc = $about:literal])+ $variant:ident($typed:ty) = $name:literal,)+) => {
         /// The commands.
@@ -77,7 +77,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// What they are typed as.
+            /// The names of the commands.
             pub const NAMES: &[&str] = &[$($name),+];
         }
 
@@ -113,7 +113,8 @@ macro_rules! commands {
     };
 }
 
-/// A command with its options, perf's too, once it is needed; what the list of commands says about it stays.
+/// Adds a command's options, including perf's, when it is used; keeps the description from the list of
+/// commands.
 fn filled<A: Args>(command: clap::Command) -> clap::Command {
     let about = command.get_about().cloned();
     let filled = help_groups::grouped(perf_options::add(A::augment_args(command)));
@@ -123,7 +124,7 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
     }
 }
 
-/// Whether an option as it is typed, `-F` or `--freq`, is one of these.
+/// Whether the typed option, such as `-F` or `--freq`, is one of these.
 pub fn has_option<A: Args>(typed: &str) -> bool {
     let command = A::augment_args(clap::Command::new("pmc"));
     let is_it = |arg: &clap::Arg| match typed.strip_prefix("--") {
@@ -135,8 +136,9 @@ pub fn has_option<A: Args>(typed: &str) -> bool {
     command.get_arguments().any(is_it)
 }
 
-/// Puts `=` before the value of a short option whose value is optional: perf accepts `-z3`, clap `-z=3`.
-/// `words` follow the command's name. Stops at the first word that is no option: a command to run.
+/// Inserts `=` before the value of a short option with an optional value: perf accepts `-z3`, clap
+/// `-z=3`. `words` are those after the command's name. Stops at the first word that is not an option: a
+/// command to run.
 pub fn part_glued_values<A: Args>(words: &mut [std::ffi::OsString]) {
     let command = A::augment_args(clap::Command::new("pmc"));
     let mut at = 0;
@@ -180,10 +182,10 @@ fn short_value<'c, 'w>(
     })
 }
 
-/// What these words mean to a command.
+/// Parses these words as a command's options.
 ///
 /// # Errors
-/// As when a user had typed them.
+/// The words are not valid options of the command.
 pub fn typed<A: Args>(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<A, Error> {
     let command = A::augment_args(clap::Command::new("pmc").no_binary_name(true));
     A::from_arg_matches(&command.try_get_matches_from(words)?)

@@ -1,27 +1,27 @@
-//! What NetBSD's `pmc` of 2 to 7 took: `-c EVENT COMMAND` and `-C`. (`-h` is ours already.)
+//! Options of the `pmc` of NetBSD 2 to 7: `-c EVENT COMMAND` and `-C`. (`-h` is also pmc's.)
 //!
-//! Receives the words after the program's name; hands on what they mean there.
+//! Receives the words after the program's name, and returns the parsed command.
 
 use std::ffi::OsString;
 
-/// What was typed.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Old {
-    /// `-C`: stop what a killed `pmc` left over.
+    /// `-C`: remove what a killed `pmc` left behind.
     Cancel,
     /// `-c EVENT COMMAND …`.
     Count {
-        /// As typed.
+        /// The typed event.
         event: String,
-        /// With its arguments.
+        /// The command with its arguments.
         command: Vec<OsString>,
     },
 }
 
-/// Reads the words; `None` where they are not of that kind.
+/// Parses the words; returns `None` if they are not of this kind.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The message about an invalid command line.
 pub fn parse(words: &[OsString]) -> Option<Result<Old, &'static str>> {
     match words.split_first()? {
         (first, []) if first == "-C" => Some(Ok(Old::Cancel)),

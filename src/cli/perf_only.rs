@@ -1,6 +1,6 @@
-//! Commands of perf's, and of FreeBSD's pmc(8), that cannot be typed here.
+//! Commands of perf and of FreeBSD's pmc(8) that pmc does not have.
 
-/// Commands of perf's that pmc has not: what each is for, and what of pmc comes nearest.
+/// Commands of perf that pmc does not have: their names, their purpose and the nearest pmc equivalent.
 pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
     (
         &["sched", "kwork"],
@@ -50,7 +50,7 @@ pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Commands of FreeBSD's pmc(8) that pmc has under another name: what each is for, and what to type.
+/// Commands of FreeBSD's pmc(8) with another name in pmc: their names, their purpose and what to type.
 pub const FREEBSD_ONLY: &[(&[&str], &str, &str)] = &[
     (&["list-events"], "lists the events", "pmc list [TEXT]; pmc list --long TEXT for -u, -U and -f"),
     (&["stat-system"], "counts on the whole machine", "pmc stat -a -- COMMAND"),

@@ -1,63 +1,63 @@
-//! Options of perf's that pmc takes without having them: what each is answered. One table, from which the
-//! parser takes the options, [`answered`] the answers, and docs/perf-options.md its lines.
+//! Options of perf that pmc accepts without implementing them, and their answers. This table is the
+//! source of the parser's options, of the answers, and of the lines of docs/perf-options.md.
 //!
-//! An option leaves this table when a command gets it for itself: clap refuses to know one twice.
+//! If a command implements an option, remove it here: clap rejects duplicate options.
 
 use clap::builder::ValueParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches};
 
-/// What becomes of such an option.
+/// The treatment of a perf option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Taken in silence: what it asks for is so anyway, for this reason.
+    /// Accepted silently, because pmc already behaves that way; the text is the reason.
     IsSo(&'static str),
-    /// Taken, and said to change nothing, for this reason.
+    /// Accepted with a note that it has no effect; the text is the reason.
     Ignored(&'static str),
-    /// Refused: why, and what to do instead.
+    /// Refused: the reason, and what to do instead.
     Refused(&'static str, &'static str),
 }
 
 use Answer::{Ignored, IsSo, Refused};
 
-/// An option as `perf -h` writes it: `-f, --force`, `--objdump <path>`, `--itrace[=<opts>]`.
+/// A perf option in the syntax of `perf -h`: `-f, --force`, `--objdump <path>`, `--itrace[=<opts>]`.
 #[derive(Debug, Clone, Copy)]
 pub struct PerfOption {
-    /// The commands that it is an option of, with commas between.
+    /// The commands with this option, separated by commas.
     commands: &'static str,
     spelling: &'static str,
-    /// What is answered.
+    /// The answer to the option.
     pub answer: Answer,
 }
 
 impl PerfOption {
-    /// Whose option it is.
+    /// Returns the commands with this option.
     pub fn commands(&self) -> impl Iterator<Item = &'static str> {
         self.commands.split(", ")
     }
 
-    /// Whether it is an option of this command.
+    /// Whether this command has the option.
     pub fn is_of(&self, command: &str) -> bool {
         self.commands().any(|name| name == command)
     }
 
-    /// `-f`'s letter, where there is one.
+    /// Returns the letter, such as `f`, if there is one.
     pub fn short(&self) -> Option<char> {
         self.spelling.strip_prefix('-')?.chars().next().filter(|letter| *letter != '-')
     }
 
-    /// `force`, where it has a long name.
+    /// Returns the long name, such as `force`, if there is one.
     pub fn long(&self) -> Option<&'static str> {
         self.typed().strip_prefix("--")
     }
 
-    /// As it is typed: `--force`.
+    /// Returns the option as typed: `--force`.
     pub fn typed(&self) -> &'static str {
         let typed = &self.spelling[self.spelling.find("--").unwrap_or(0)..];
         &typed[..typed.find([' ', '[']).unwrap_or(typed.len())]
     }
 
-    /// Whether it takes a value, which it may do without if there is a `[=`.
+    /// Whether the option takes a value. The value is optional if the syntax has a `[=`.
     pub fn takes_value(&self) -> bool {
         self.spelling.contains('<')
     }
@@ -74,14 +74,14 @@ impl PerfOption {
     }
 }
 
-/// The command with what it takes for perf's sake.
+/// Adds the accepted perf options to the command.
 pub fn add(command: clap::Command) -> clap::Command {
     let name = command.get_name().to_owned();
     let all = OPTIONS.iter().filter(|option| option.is_of(&name));
     all.fold(command, |command, option| command.arg(option.argument()))
 }
 
-/// Those that were typed.
+/// Returns the perf options that were typed.
 pub fn typed<'a>(
     command: &'a str,
     matches: &'a ArgMatches,
@@ -131,9 +131,9 @@ const NO_BOOK: Answer =
     Refused("pmc has no info pages and no web pages", "pmc help COMMAND, or man pmc-COMMAND");
 const NO_CODE: Answer = Refused("script does not show code", "pmc script -F +brstacksym, or pmc annotate");
 
-/// The table, command by command.
+/// All options, sorted by command.
 pub const OPTIONS: &[PerfOption] = &[
-    // Of several commands.
+    // Options of several commands.
     row(
         "annotate, buildid-cache, buildid-list, diff, evlist, inject, report, script",
         "-f, --force",
@@ -156,7 +156,7 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report", "--addr2line-style <style>", NO_ADDR2LINE),
     row("report, script", "--unwind-style <style>", IsSo("pmc unwinds without libdw and libunwind")),
     row("annotate, diff", "-D, --dump-raw-trace", NO_DUMP),
-    // Before the command.
+    // Options before the command.
     row("pmc", "--debug <variable>", Ignored("pmc has no debug output; warnings are always printed")),
     row("pmc", "--debug-file <file>", Ignored("pmc has no debug output; warnings are always printed")),
     row("pmc", "--debugfs-dir <path>", Ignored("pmc finds tracefs by itself")),

@@ -1,40 +1,40 @@
-//! `perfalloc`: what can be typed when pmc is called by that name: getopt's `dDf:hv`, not clap's rules.
+//! Options of the `perfalloc` personality: those of its getopt string `dDf:hv`, not clap's.
 //!
-//! Receives the words after the name; hands on what they mean. As in glibc options are found between the
-//! operands too, so options of COMMAND are taken for ours unless `--` comes first or `POSIXLY_CORRECT` is
-//! set. An option that ends the program (`-h`, `-v`, a wrong one) does so where it stands; what follows is
-//! not looked at.
+//! Receives the words after the program's name, and returns the parsed command. As in glibc, options may
+//! stand between operands. Options of COMMAND are therefore parsed as pmc's, unless `--` precedes them
+//! or `POSIXLY_CORRECT` is set. An option that ends the program (`-h`, `-v` or an invalid one) takes
+//! effect immediately; the rest is not parsed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::getopt::{self, Order, Wrong};
 
-/// What was typed.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Typed {
     /// `-h`.
     Help,
     /// `-v`.
     Version,
-    /// A wrong option: getopt's words, without the program's name.
+    /// An invalid option, with getopt's message but without the program's name.
     Wrong(String),
-    /// Reserve.
+    /// Reserve the counters.
     Reserve(Perfalloc),
 }
 
-/// How to reserve.
+/// Settings of the reservation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Perfalloc {
-    /// `-d` came after any `-D`.
+    /// Whether `-d` came after any `-D`.
     pub background: bool,
     /// `-f FILE`.
     pub file: Option<PathBuf>,
-    /// The operands.
+    /// The operands: the command.
     pub command: Vec<OsString>,
 }
 
-/// Reads the words after the program's name.
+/// Parses the words after the program's name.
 pub fn parse(words: impl IntoIterator<Item = OsString>, posixly_correct: bool) -> Typed {
     let order = if posixly_correct { Order::OptionsFirst } else { Order::Permuted };
     let wrong = |wrong| {

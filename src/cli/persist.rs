@@ -1,4 +1,4 @@
-//! `pmc persist`: what can be typed.
+//! Options of `pmc persist`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

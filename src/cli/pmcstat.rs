@@ -1,22 +1,21 @@
-//! The options of the `pmcstat` personality: FreeBSD's letters, and its rules of order.
+//! Options of the `pmcstat` personality: FreeBSD's letters and their order.
 //!
-//! What is set by a letter holds for the `-p`, `-s`, `-P` and `-S` that come after it; letters without a
-//! value toggle. Receives words, hands on [`Pmcstat`]; checks what can be said without looking at the
-//! machine.
+//! A setting applies to the `-p`, `-s`, `-P` and `-S` after it. Letters without a value toggle. Receives
+//! words and returns [`Pmcstat`]. Checks only what does not depend on the machine.
 
 use std::ffi::OsString;
 
 use super::getopt::{self, Order, Wrong};
 
-/// The letters; those with a colon take a value.
+/// Option letters; a colon marks an option with a value.
 const LETTERS: &str = "ACD:EF:G:ILM:NO:P:R:S:TUWZa:c:def:gi:k:l:m:n:o:p:qr:s:t:u:vw:z:";
 
-/// A counter that was asked for, with what had been set before it.
+/// A requested counter, with the settings before it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counter {
-    /// As typed.
+    /// The typed event.
     pub spec: String,
-    /// `-s`, `-S`: on whole CPUs.
+    /// `-s`, `-S`: counts system-wide.
     pub system: bool,
     /// `-P`, `-S`: samples.
     pub samples: bool,
@@ -32,12 +31,12 @@ pub struct Counter {
     pub chains: bool,
     /// `-C`.
     pub cumulative: bool,
-    /// `-n`; `None`: as FreeBSD chooses, by the event.
+    /// `-n`; `None` for FreeBSD's choice, which depends on the event.
     pub rate: Option<u64>,
 }
 
 impl Counter {
-    /// The letter that it was asked for with.
+    /// Returns the letter of the option for this counter.
     pub fn letter(&self) -> char {
         match (self.system, self.samples) {
             (false, false) => 'p',
@@ -48,20 +47,20 @@ impl Counter {
     }
 }
 
-/// What was typed.
+/// A parsed command line.
 #[derive(Debug, Default, PartialEq)]
 pub struct Pmcstat {
-    /// In their order.
+    /// The counters in typed order.
     pub counters: Vec<Counter>,
-    /// `-t`: process numbers and patterns of names.
+    /// `-t`: process ids and name patterns.
     pub targets: Vec<String>,
-    /// Seconds (`-w`, `-l`).
+    /// `-w` and `-l`, in seconds.
     pub interval: Option<f64>,
     #[allow(missing_docs, reason = "explained above")]
     pub seconds: Option<f64>,
-    /// `-c`, as it was said last: the CPUs of a log that is read.
+    /// The last `-c`: the CPUs of a log to read.
     pub cpus: Option<String>,
-    /// The last value of each letter that has one, and is not above.
+    /// The values of the other letters, in order; the last one counts.
     pub values: Vec<(char, String)>,
     /// Letters without a value.
     pub flags: Vec<char>,
@@ -69,7 +68,7 @@ pub struct Pmcstat {
     pub command: Vec<OsString>,
 }
 
-/// What pmcstat prints where its options cannot be read.
+/// The usage message for invalid options.
 pub const USAGE: &str = "\
 usage: pmcstat [options] [COMMAND [ARG]...]
   -p SPEC, -s SPEC   count in processes, on CPUs        -P SPEC, -S SPEC   sample processes, CPUs
@@ -88,20 +87,20 @@ usage: pmcstat [options] [COMMAND [ARG]...]
 ";
 
 impl Pmcstat {
-    /// Whether a letter was given.
+    /// Whether the letter was given.
     pub fn has(&self, letter: char) -> bool {
         self.flags.contains(&letter) || self.value(letter).is_some()
     }
 
-    /// The value of a letter.
+    /// Returns the value of a letter.
     pub fn value(&self, letter: char) -> Option<&str> {
         self.values.iter().rev().find(|(of, _)| *of == letter).map(|(_, value)| value.as_str())
     }
 
-    /// Reads the words after the program's name.
+    /// Parses the words after the program's name.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The message about the first invalid option or combination.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut typed = Self::default();
         let mut next = Counter { chains: true, ..Counter::default() };
@@ -161,7 +160,7 @@ impl Pmcstat {
         Ok(())
     }
 
-    /// The rules of pmcstat(8), in its order.
+    /// Checks the rules of pmcstat(8), in its order.
     fn check(&self) -> Result<(), String> {
         let any = |of: fn(&Counter) -> bool| self.counters.iter().any(of);
         let [process, system] = [any(|one| !one.system), any(|one| one.system)];

@@ -1,4 +1,4 @@
-//! `pmc profile`: what can be typed.
+//! Options of `pmc profile`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

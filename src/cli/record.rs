@@ -1,4 +1,4 @@
-//! `pmc record`: what can be typed.
+//! Options of `pmc record`.
 
 use clap::{ArgAction, Args};
 

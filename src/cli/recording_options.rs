@@ -1,5 +1,5 @@
-//! When a recording ends, what is unwound, and where records go: the options that `record` and `persist
-//! attach` share, as they hold of events that are open already.
+//! Options shared by `record` and `persist attach`: end of the recording, unwinding and output. They
+//! also apply to events that are already open.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pmc report`: what can be typed.
+//! Options of `pmc report`.
 
 use std::path::PathBuf;
 

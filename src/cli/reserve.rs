@@ -1,4 +1,4 @@
-//! `pmc reserve`: what can be typed.
+//! Options of `pmc reserve`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Which samples count, and how whole their stacks are: the options that `report`, `script` and `annotate`
-//! share.
+//! Options shared by `report`, `script` and `annotate`: selection of samples, and completion of their
+//! stacks.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! How the screen looks: the options that all commands with a screen share.
+//! Options shared by all commands with a screen: its appearance.
 
 use clap::Args;
 

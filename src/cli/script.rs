@@ -1,4 +1,4 @@
-//! `pmc script`: what can be typed.
+//! Options of `pmc script`.
 
 use std::path::PathBuf;
 

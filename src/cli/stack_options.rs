@@ -1,5 +1,4 @@
-//! Which functions and callers count, and how functions are named: the options that `report` and `export`
-//! share.
+//! Options shared by `report` and `export`: selection of functions and callers, and the form of names.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `pmc start` and `pmc stop`: what can be typed.
+//! Options of `pmc start` and `pmc stop`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `pmc stat`: what can be typed.
+//! Options of `pmc stat`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Where names and lines come from: the options that `report`, `script`, `annotate` and `diff` share.
+//! Options shared by `report`, `script`, `annotate` and `diff`: sources of names and lines.
 
 use std::path::PathBuf;
 

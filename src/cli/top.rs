@@ -1,4 +1,4 @@
-//! `pmc top`: what can be typed.
+//! Options of `pmc top`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,34 +1,34 @@
-//! The sub-commands and options of NetBSD's `tprof(8)`.
+//! Subcommands and options of NetBSD's `tprof(8)`.
 //!
-//! Receives the words after the name; hands on [`Tprof`].
+//! Receives the words after the program's name, and returns [`Tprof`].
 
 use std::ffi::OsString;
 
 use super::getopt::{self, Order, Wrong};
 
-/// Where samples go, and come from.
+/// Default file for samples, written and read.
 pub const FILE: &str = "tprof.out";
 
-/// What was typed.
+/// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tprof {
-    /// What to do.
+    /// The subcommand.
     pub action: Action,
-    /// `-e`, as pmc's event text.
+    /// `-e`, in pmc's event syntax.
     pub events: Vec<String>,
     /// `-o`.
     pub output: Option<String>,
-    /// `-i`, milliseconds.
+    /// `-i`, in milliseconds.
     pub interval_ms: Option<u64>,
     /// `-p`.
     pub pid: Option<u32>,
     /// Letters without a value.
     pub flags: Vec<char>,
-    /// The command, or the file.
+    /// The command or the file.
     pub operands: Vec<OsString>,
 }
 
-/// A sub-command.
+/// A subcommand.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "tprof's own names")]
 pub enum Action {
@@ -41,7 +41,7 @@ pub enum Action {
     Top,
 }
 
-/// Each with its letters; those with a colon take a value.
+/// The subcommands with their option letters; a colon marks an option with a value.
 const ACTIONS: [(&str, Action, &str); 6] = [
     ("-h", Action::Help, ""),
     ("list", Action::List, ""),
@@ -51,7 +51,7 @@ const ACTIONS: [(&str, Action, &str); 6] = [
     ("top", Action::Top, "ace:i:u"),
 ];
 
-/// What `tprof -h` prints.
+/// The text of `tprof -h`.
 pub const USAGE: &str = "\
 usage:
   tprof list
@@ -69,10 +69,10 @@ OPTION is u (user mode), k (the kernel) or uk. SCALE is accepted: the kernel ada
 ";
 
 impl Tprof {
-    /// Reads the words after the program's name.
+    /// Parses the words after the program's name.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The message about the first invalid word.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut words = words.into_iter();
         let name = words.next().ok_or("one of list, monitor, count, analyze, top is required")?;
@@ -119,8 +119,8 @@ impl Tprof {
     }
 }
 
-/// `NAME[:uk][,SCALE|,=N]` as pmc has it. A scale says how much rarer than cycles an event is, so that it
-/// interrupts as often; the kernel finds that out by itself.
+/// Converts `NAME[:uk][,SCALE|,=N]` to pmc's syntax. A scale says how much rarer than cycles an event
+/// is, so that it interrupts as often. Linux adjusts the period automatically.
 fn event(text: &str) -> Result<String, String> {
     let Some((name, rate)) = text.rsplit_once(',') else { return Ok(text.to_owned()) };
     match rate.strip_prefix('=') {

@@ -1,4 +1,4 @@
-//! `pmc version`: what can be typed.
+//! Options of `pmc version`.
 
 use clap::Args;
 

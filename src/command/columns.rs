@@ -1,7 +1,6 @@
-//! What `-s` and `-F` make of a table, for whichever command shows one: `report`, `top`.
+//! Options `-s` and `-F`, shared by `report` and `top`.
 //!
-//! Receives their words; hands on what rows are told apart by, which columns there are, and what rows are
-//! ordered by.
+//! Receives their words. Returns the keys that separate rows, the columns, and the order of rows.
 
 use super::plan::{self, sort_key};
 use crate::analysis::request::{TraceField, USUAL_KEYS};
@@ -10,24 +9,24 @@ use crate::profile::sampled::SortKey;
 use crate::profile::sampled::table::Rank;
 use crate::view::report::{Column, IN_MODES};
 
-/// What rows are made of.
+/// Keys, columns and order of rows.
 pub(super) struct Rows {
     pub(super) keys: Vec<SortKey>,
-    /// Fields of tracepoints among them.
+    /// Tracepoint fields among the keys.
     pub(super) trace_fields: Vec<TraceField>,
-    /// `None`: the usual ones.
+    /// `None` stands for the default columns.
     pub(super) columns: Option<Vec<Column>>,
-    /// Columns besides the usual ones.
+    /// Columns in addition to the default ones.
     pub(super) added: Vec<Column>,
-    /// What rows are ordered by before the usual order.
+    /// Sort order of rows, before the default order.
     pub(super) ranks: Vec<Rank>,
-    /// The usual sort keys stand before these.
+    /// Whether the default sort keys precede these.
     pub(super) are_usual: bool,
 }
 
-/// `-s` and `-F`. With `-F` alone rows are ordered by its columns, the first first; with both by `-s`, whose
-/// words become columns too, as they do where one of them is a number. `+` adds to the usual columns, and to
-/// the usual sort keys.
+/// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, the first one first. With
+/// both, rows are sorted by `-s`, whose words also become columns. With only `-s`, its words become
+/// columns if one of them is a number. `+` adds to the default columns, and to the default sort keys.
 pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
     let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
     let mut trace_fields = Vec::new();
@@ -47,7 +46,7 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
             keys.push(*key);
         }
     }
-    // Which the usual ones are hangs on what was recorded.
+    // The default keys depend on the recording.
     let are_usual = adds_keys || sort.is_empty() && !are_all;
     if keys.is_empty() && !are_usual {
         keys = USUAL_KEYS.to_vec();
@@ -73,7 +72,7 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
     Ok(Rows { keys, trace_fields, columns: columns.map(once), added: once(added), ranks, are_usual })
 }
 
-/// Each column where it first stands.
+/// Keeps the first occurrence of each column.
 fn once(mut columns: Vec<Column>) -> Vec<Column> {
     let mut seen = Vec::new();
     columns.retain(|column| {
@@ -84,7 +83,7 @@ fn once(mut columns: Vec<Column>) -> Vec<Column> {
     columns
 }
 
-/// A word of `-s` or `-F`: what is no sort key may be a field of the recorded tracepoints.
+/// Parses a word of `-s` or `-F`. A word that is not a sort key may be a field of recorded tracepoints.
 fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Result<Column> {
     let name = name.trim().trim_start_matches('+');
     if let Some(mode) = IN_MODES.iter().position(|word| *word == name) {

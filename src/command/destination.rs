@@ -1,4 +1,4 @@
-//! Where a document goes: to standard output, or to a file that is there whole or not at all.
+//! Output of a document: to standard output, or to a file that is replaced only when complete.
 
 use std::fs;
 use std::io::{self, BufWriter, Write, stdout};
@@ -10,23 +10,23 @@ use crate::sys::output_file::{self, Standing};
 use crate::sys::replacement::Replacement;
 use crate::sys::standard_output;
 
-/// A place that was named on the command line.
+/// An output path from the command line.
 #[derive(Debug)]
 pub(super) struct Destination<'a> {
-    /// `-`: standard output.
+    /// The path; `-` is standard output.
     pub(super) path: &'a Path,
-    /// The option that named it.
+    /// The option that contains the path.
     pub(super) option: &'a str,
-    /// What is there is left alone, and nothing written: `-f` was not given.
+    /// Refuse to replace an existing file: `-f` was not given.
     pub(super) keeps: bool,
 }
 
 impl Destination<'_> {
-    /// Has something written there, into a new file: with the permissions that the umask leaves, or those of
-    /// the file that it replaces. What is no file (a pipe, a terminal) is written to.
+    /// Calls `write` with the output. A new file gets the permissions that the umask leaves, or those of
+    /// the file that it replaces. Pipes, terminals and other special files are written directly.
     ///
     /// # Errors
-    /// What `write` says, and when it cannot be written; what was there before is then still there.
+    /// `write` fails, or the file cannot be written. An existing file then stays unchanged.
     pub(super) fn write(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         let Self { path, option, keeps } = *self;
         if is_standard(path) {
@@ -41,7 +41,7 @@ impl Destination<'_> {
             let error = refused(io::Error::from(rustix::io::Errno::EXIST));
             return Err(error.try_this("-f overwrites it"));
         }
-        // Through a link of our own its target is replaced, not the link.
+        // Follows the user's own symbolic links and replaces the target, not the link.
         let place = output_file::look(path).map_err(refused)?;
         if matches!(place.standing, Standing::Fifo | Standing::Special) {
             return all(output_file::create(path, 0o600, false).map_err(refused)?, write, failed);
@@ -51,15 +51,15 @@ impl Destination<'_> {
         new.put().map_err(failed)
     }
 
-    /// Whether it is a file that takes the place of a former one, or will be there when all is written.
+    /// Whether the path is a regular file, or does not exist yet.
     pub(super) fn is_file(&self) -> bool {
         !is_standard(self.path) && fs::metadata(self.path).map_or(true, |meta| meta.is_file())
     }
 
-    /// Refuses to write over what is read.
+    /// Checks that the output would not overwrite the input.
     ///
     /// # Errors
-    /// When it is the file `input`.
+    /// The output is the file `input`.
     pub(super) fn is_not(&self, input: &Path) -> Result<()> {
         let same =
             self.path.canonicalize().ok().is_some_and(|own| input.canonicalize().is_ok_and(|it| own == it));
@@ -71,7 +71,7 @@ impl Destination<'_> {
     }
 }
 
-/// Whether a path stands for standard input or output.
+/// Whether the path is `-`, standard input or output.
 pub(super) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

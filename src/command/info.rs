@@ -1,7 +1,7 @@
-//! `pmc info`: asks the machine, its kernel and ourselves, and shows the answers.
+//! `pmc info`: examines the machine, its kernel and the current user, and shows the results.
 //!
-//! Gathers what `host`, `sys` and `counter` find into a [`Machine`]; formats nothing, and judges nothing
-//! itself.
+//! Collects the findings of `host`, `sys` and `counter` into a [`Machine`]. It formats and judges
+//! nothing.
 
 use std::io::Write;
 
@@ -27,10 +27,10 @@ use crate::sys::process;
 use crate::text::as_json;
 use crate::view;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// Only those of writing: what the machine lacks is an answer.
+/// A write fails. A feature that the machine lacks is a result, not an error.
 pub(super) fn run(typed: &Info) -> Result<Exit> {
     if let Some(file) = &typed.file {
         return recording(typed, file);
@@ -128,7 +128,7 @@ fn event_tables(host: &Host) -> shown::EventTables {
     let is_here = |pmu: &str| match pmu {
         "" => {
             let is_core = |pmu| vendor.models().iter().any(|model| model.pmu == pmu);
-            // Which of Intel's are which the kernel may know by number alone.
+            // The kernel may name Intel's uncore PMUs by number only.
             here.iter().any(|name| name.starts_with("uncore_"))
                 || vendor.events().any(|event| !is_core(event.pmu) && here.contains(event.pmu))
         }
@@ -169,7 +169,7 @@ fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::Pmu {
     }
 }
 
-/// Both witnesses in one line; where they differ the kernel's word counts.
+/// Describes both sources in one line; the kernel's value counts if they differ.
 fn counters(unit: &CoreUnit) -> shown::Counters {
     let (claimed, probed) = (unit.claimed, unit.probed);
     let mut how = Vec::new();
@@ -279,7 +279,7 @@ fn settings(facts: &Facts) -> shown::Settings {
 fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
     let who = &facts.credentials;
     let allowed = facts.settings.allowance(who.perfmon());
-    // The allowance is one for each CPU; who may lock anything has none.
+    // The allowance is per CPU. A user who may lock any amount of memory has no limit.
     let ring_kb = facts.settings.mlock_kb.filter(|_| !who.ipc_lock());
     shown::User {
         uid: who.uid,

@@ -1,16 +1,16 @@
-//! `pmc kallsyms`: where symbols of the running kernel lie.
+//! `pmc kallsyms`: prints the addresses of symbols in the running kernel.
 //!
-//! Wires the kernel's list of symbols and the view.
+//! Connects the kernel's symbol list and the view.
 
 use super::pager::Output;
 use crate::error::{Error, Exit, Result};
 use crate::symbol::kernel;
 use crate::view;
 
-/// Runs it: done if every name was found.
+/// Runs the command. Succeeds if every name was found.
 ///
 /// # Errors
-/// A list that cannot be read or hides its addresses; and those of writing.
+/// The symbol list cannot be read or hides its addresses, or a write fails.
 pub(super) fn run(names: &[String]) -> Result<Exit> {
     let found = kernel::running_symbols(names).map_err(|error| {
         Error::new(format!("looking up {}: {error}", names.join(", ")))

@@ -1,6 +1,7 @@
-//! `pmc list`: finds the events that were asked for, tries each, and shows them as they come.
+//! `pmc list`: finds the requested events, tries to open each, and prints them as it goes.
 //!
-//! Wires `event::listing` (what there is), `counter::open` (what opens) and the view; formats nothing.
+//! Connects `event::listing` (the existing events), `counter::open` (the test whether one opens) and the
+//! view. Formats nothing.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -29,10 +30,10 @@ use crate::terminal::Stream;
 use crate::text;
 use crate::view;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When nothing is found, with the names that come near; and those of writing.
+/// Nothing matches (the error suggests similar names), or a write fails.
 pub(super) fn run(typed: &List) -> Result<Exit> {
     let host = Host::live();
     if let Some(from) = &typed.import {
@@ -59,7 +60,7 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reads tables of others, and says what came of it.
+/// Imports event tables of other programs, and prints the result.
 fn import(from: &Path, host: &Host) -> Result<Exit> {
     let Some(into) = host.imported_events() else {
         return Err(Error::new("there is no directory for imported events")
@@ -91,7 +92,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What was asked for: kinds and PMUs add up to a list, `--unit` narrows it, words and patterns search in it.
+/// The request. Kinds and PMUs form a list, `--unit` narrows it, and words and patterns search it.
 struct Wanted<'h> {
     sources: Sources<'h>,
     kinds: Vec<Kind>,
@@ -99,34 +100,34 @@ struct Wanted<'h> {
     words: Vec<String>,
     unit: Option<Unit>,
     metrics: Metrics,
-    /// Nothing but metrics was asked for.
+    /// Only metrics are requested.
     only_metrics: bool,
-    /// Events that their maker has given up, too.
+    /// Whether to include events that the vendor has deprecated.
     deprecated: bool,
 }
 
-/// What of the metrics is shown.
+/// The metrics to show.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Metrics {
-    /// Events were asked for, and they are none.
+    /// None: only events are requested.
     None,
-    /// Each, with the events or alone.
+    /// Every metric, with events or without.
     Each,
-    /// The names of their groups.
+    /// The names of the metric groups.
     Groups,
 }
 
-/// The PMUs of `--unit`: nothing of others is listed.
+/// The PMUs of `--unit`, which hides all others.
 struct Unit {
-    /// As it was typed, fit to be shown.
+    /// The typed name, without control characters.
     name: String,
     pmus: Vec<String>,
-    /// All that the kernel's own PMUs have: these have generic names.
+    /// The kinds of the kernel's own PMUs, whose events have generic names.
     kinds: Vec<Kind>,
 }
 
 impl Unit {
-    /// The PMUs that this names, or is a pattern of.
+    /// Returns the PMUs that match this name or pattern.
     fn named(typed: &str, sources: &Sources<'_>) -> Result<Self> {
         let mut unit = Self { name: cleaned(typed), pmus: Vec::new(), kinds: Vec::new() };
         let fits = |name: &&String| *name == typed || glob::is_pattern(typed) && glob::matches(typed, name);
@@ -144,18 +145,18 @@ impl Unit {
         Ok(unit)
     }
 
-    /// Whether it may have something of a kind.
+    /// Whether events of this kind can match.
     fn has_kind(&self, kind: Kind) -> bool {
         self.kinds.contains(&kind) || is_a_pmus(kind) && !self.pmus.is_empty()
     }
 }
 
-/// Whether what is of this kind says which PMU it is of.
+/// Whether events of this kind name their PMU.
 fn is_a_pmus(kind: Kind) -> bool {
     matches!(kind, Kind::Pmu | Kind::Vendor | Kind::Raw)
 }
 
-/// Whether this PMU is one of those, or an instance of one.
+/// Whether the PMU is one of these, or an instance of one.
 fn is_among(pmus: &[String], pmu: &str) -> bool {
     pmus.iter().any(|asked| listing::is_same_pmu(asked, pmu))
 }
@@ -175,7 +176,7 @@ impl<'h> Wanted<'h> {
         let pmus = &wanted.sources.pmus;
         for word in &typed.words {
             match (Kind::named(word), word.as_str()) {
-                // perf's word is of all that PMUs count by name.
+                // In perf the word covers all named events of PMUs.
                 (Some(Kind::Pmu), _) => wanted.kinds.extend([Kind::Pmu, Kind::Vendor]),
                 (Some(kind), "sdt") => wanted.kinds.extend([kind, Kind::Marker]),
                 (Some(kind), _) => wanted.kinds.push(kind),
@@ -193,7 +194,7 @@ impl<'h> Wanted<'h> {
         Ok(wanted)
     }
 
-    /// No kind and no PMU was named.
+    /// Whether neither a kind nor a PMU is selected.
     fn is_of_all_kinds(&self) -> bool {
         self.kinds.is_empty() && self.pmus.is_empty()
     }
@@ -205,7 +206,7 @@ impl<'h> Wanted<'h> {
         is_named && self.unit.as_ref().is_none_or(|unit| unit.has_kind(kind))
     }
 
-    /// Whether one of the words stands in these names or in the text, or one of the patterns is of a name.
+    /// Whether a word occurs in the names or the text, or a pattern matches a name.
     fn has_word<'a>(&self, names: impl Iterator<Item = &'a str> + Clone, text: &'a str) -> bool {
         let is_found = |word: &String| match glob::is_pattern(word) {
             true => names.clone().any(|name| glob::matches(word, name)),
@@ -214,17 +215,17 @@ impl<'h> Wanted<'h> {
         self.words.is_empty() || self.words.iter().any(is_found)
     }
 
-    /// The metrics of the machine's own that are to be shown.
+    /// Returns the selected built-in metrics.
     fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
         let fits = |metric: &&Definition<'_>| {
             let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
-            // They are computed of whatever PMU has the events.
+            // Built-in metrics are independent of the PMU that supplies their events.
             self.metrics != Metrics::None && self.unit.is_none() && self.has_word(names, metric.help)
         };
         NAMED.iter().filter(fits)
     }
 
-    /// The metrics of the makers' tables that are to be shown: those of cores that are here.
+    /// Returns the selected metrics of the vendor's tables for the cores of this machine.
     fn vendor_metrics(&self) -> impl Iterator<Item = vendor::Metric<'_>> {
         let Sources { pmus: here, vendor, .. } = &self.sources;
         let metrics = (self.metrics != Metrics::None).then(|| vendor.metrics()).into_iter().flatten();
@@ -240,7 +241,7 @@ impl<'h> Wanted<'h> {
     }
 
     fn takes(&self, listed: &Listed) -> bool {
-        // A PMU narrows what is a PMU's; a kind that was asked for as well stays whole.
+        // A PMU restricts only events of PMUs. Other requested kinds stay complete.
         let is_of = |pmus: &[String]| listed.pmu.as_ref().is_some_and(|pmu| is_among(pmus, pmu));
         let pmu_fits = (self.pmus.is_empty() || self.kinds.contains(&listed.kind) || is_of(&self.pmus))
             && self.unit.as_ref().is_none_or(|unit| unit.kinds.contains(&listed.kind) || is_of(&unit.pmus));
@@ -251,7 +252,7 @@ impl<'h> Wanted<'h> {
         pmu_fits && self.has_word(names, &listed.text)
     }
 
-    /// Nothing fits: what may have been meant.
+    /// Returns the error for an empty result, with suggestions.
     fn nothing(&self) -> Error {
         let Sources { host, vendor, .. } = &self.sources;
         let all: Vec<String> = self.sources.names().map(|name| cleaned(&name)).collect();
@@ -297,7 +298,7 @@ impl<'h> Wanted<'h> {
     }
 }
 
-/// The markers of the files in the cache of build-ids, by file.
+/// Returns the markers of the files in the build-id cache, by file.
 fn markers() -> MarkersByFile {
     let cached = BuildIdCache::usual().map(|cache| cache.markers()).unwrap_or_default();
     let is_here = |path: &Path| path.exists();
@@ -308,7 +309,7 @@ fn markers() -> MarkersByFile {
         .collect()
 }
 
-/// Case does not matter; ASCII is enough for event names.
+/// Whether `text` contains `word`. Ignores the case of ASCII letters, which suffices for event names.
 fn contains(text: &str, word: &str) -> bool {
     let (text, word) = (text.as_bytes(), word.as_bytes());
     word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
@@ -330,7 +331,7 @@ fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
         found = true;
     }
     if wanted.only_metrics {
-        // What -M takes: metrics, and groups of them.
+        // The arguments of -M: metrics and metric groups.
         let groups =
             (wanted.metrics == Metrics::Each).then(|| groups(wanted).into_iter().map(|(group, _)| group));
         for name in metric_names(wanted).into_iter().chain(groups.into_iter().flatten()) {
@@ -341,13 +342,14 @@ fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     Ok(found)
 }
 
-/// The names of what opens here on one line: perf's form, which shells split at its spaces.
+/// Prints the names of all events that open here on one line, in perf's format: shells split it at the
+/// spaces.
 fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = Facts::own(host);
     let mut trier = Trier::new(host, &facts);
     let mut found = false;
-    // FreeBSD's names are no words of perf's.
+    // perf does not print FreeBSD's names.
     for listed in select(wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
         let entry = trier.entry(&listed, false, false);
         if entry.opens != Opens::No {
@@ -371,7 +373,7 @@ fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     Ok(found)
 }
 
-/// The names of the metrics, or of their groups.
+/// Returns the names of the metrics, or of their groups.
 fn metric_names(wanted: &Wanted<'_>) -> Vec<String> {
     if wanted.metrics == Metrics::Groups {
         return groups(wanted).into_iter().map(|(group, _)| group).collect();
@@ -383,7 +385,8 @@ fn metric_names(wanted: &Wanted<'_>) -> Vec<String> {
     names
 }
 
-/// The groups of metrics, and what is in them: the machine's own, then those of manuals.
+/// Returns the metric groups and their members: first the built-in ones, then those of the vendor's
+/// tables.
 fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
     let mut own: Vec<(String, Vec<String>)> = Vec::new();
     for group in wanted.metrics().map(|metric| metric.groups) {
@@ -406,7 +409,7 @@ fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
     own
 }
 
-/// The metrics as entries: they need no opening, only their events do.
+/// Returns the metrics as list entries. Metrics need no opening themselves, only their events do.
 fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
     let entry = |name: &str, kind, text: String, means| Entry {
         name: cleaned(name),
@@ -467,12 +470,13 @@ fn select<'a>(wanted: &'a Wanted<'_>) -> impl Iterator<Item = Listed> + 'a {
     kinds.flat_map(|kind| wanted.sources.of_kind(kind)).filter(|listed| wanted.takes(listed))
 }
 
-/// Writes the events; `false` if there are none.
+/// Writes the events; returns `false` if there are none.
 fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = Facts::own(host);
     let mut trier = Trier::new(host, &facts);
-    // The requests of thousands of tracepoints are thousands of files: read when they are shown.
+    // Reading the attributes of tracepoints takes thousands of files, so read them only if they are
+    // shown.
     let exact = typed.long || typed.json;
     let events = select(wanted).map(|listed| trier.entry(&listed, exact, typed.long));
     let mut entries = events.chain(metrics(wanted)).map(|mut entry| {
@@ -487,7 +491,7 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
         let reason = error.map(|error| why("", no_tracepoint(error)));
         reason.map(|reason| Unreadable { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
     };
-    // That they cannot be read is an answer to who asked for them.
+    // Unreadable tracepoints are only of interest if tracepoints were requested.
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
     if typed.json {
         let catalog =
@@ -495,7 +499,7 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
         writeln!(out, "{:#}", text::as_json(&catalog))?;
         return Ok(!catalog.events.is_empty() || asked_for_them && !catalog.unreadable.is_empty());
     }
-    // A file has no edge.
+    // A file has no width.
     let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
     let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
     let mut writer = view::list::Writer::new(out, columns, typed.long);
@@ -511,7 +515,7 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
         writer.finish(&unreadable)?;
         found = true;
     }
-    // What was tried is closed when all is on the screen, and nobody needs to wait for it.
+    // Closes the tried events after everything is printed, in the background.
     out.flush()?;
     if slow {
         process::close_behind();
@@ -519,14 +523,13 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
     Ok(found)
 }
 
-/// Turns what is listed into entries, trying each.
+/// Converts listed events into entries, and tries to open them.
 struct Trier<'a> {
     host: &'a Host,
-    /// The machine's PMUs.
     pmus: Vec<String>,
     facts: &'a Facts,
     cache: OpenCache,
-    /// What came of the event that stands for the rest: of a PMU's events of manuals, of all tracepoints.
+    /// Results of the representative events: one per PMU for vendor events, and one for all tracepoints.
     tried: BTreeMap<String, (Opens, Option<Why>)>,
 }
 
@@ -556,7 +559,7 @@ impl<'a> Trier<'a> {
         if listed.form {
             return entry;
         }
-        // There are thousands of both.
+        // Avoids trying each of thousands of events.
         let stands_for = match listed.kind {
             Kind::Tracepoint => Some(String::new()),
             Kind::Vendor => listed.pmu.clone(),
@@ -564,7 +567,7 @@ impl<'a> Trier<'a> {
             _ => None,
         };
         let earlier = stands_for.as_ref().and_then(|all| self.tried.get(all).cloned());
-        // Of a CPU that was named and is not this machine's: why one event cannot be counted holds for all.
+        // For a selected CPU model other than this machine's, the reason for one event applies to all.
         let is_absent = listed.kind == Kind::Vendor
             && listed
                 .pmu
@@ -576,7 +579,8 @@ impl<'a> Trier<'a> {
         match (earlier, stands_for) {
             (Some(earlier), _) if entry.reason.is_none() => (entry.opens, entry.reason) = earlier,
             (None, Some(all)) => {
-                // Of others it says whether the PMU opens; that their own codes fit is another matter.
+                // For the other events it shows that the PMU opens, but not that their encodings are
+                // valid.
                 let (opens, reason) = (entry.opens, entry.reason.clone());
                 if entry.encoding.is_some() || is_absent {
                     let opens = if opens == Opens::Yes { Opens::AsAnother } else { opens };
@@ -588,16 +592,16 @@ impl<'a> Trier<'a> {
         entry
     }
 
-    /// Fills in the request and, if asked to try it, whether it opens.
+    /// Fills in the encoding and, with `try_it`, whether the event opens.
     fn resolve(&mut self, listed: &Listed, entry: &mut Entry, try_it: bool) {
-        // By its code an event of a manual is found without a search among thousands.
+        // The encoding of a vendor event avoids a search among thousands of names.
         let text = match listed.kind {
             Kind::Vendor | Kind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
             _ => &listed.name,
         };
         let groups = match parse(text, self.host) {
             Ok(groups) => groups,
-            // A FreeBSD name whose Linux event is not to be had: that one's own trouble says more.
+            // If the Linux equivalent of a FreeBSD event is not available, its own error explains more.
             Err(wrong) => {
                 let wrong =
                     listed.means.as_ref().and_then(|means| parse(means, self.host).err()).unwrap_or(wrong);
@@ -642,7 +646,7 @@ impl<'a> Trier<'a> {
     }
 }
 
-/// What the manual says of an event.
+/// Returns the vendor's description of an event.
 fn of_manual(listed: &Listed, manual: &listing::Manual) -> Manual {
     let own = listed.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let perf = AsPerf {

@@ -1,20 +1,20 @@
-//! Options that replace a command and print a list for shells and scripts, as perf's do.
+//! Options that replace a command and print a list for shells and scripts, as in perf.
 //!
-//! Receives the first word of the command line; prints to stdout. The parser supplies the lists' contents.
+//! Receives the first word of the command line and prints to stdout. The parser supplies the lists.
 
 use std::ffi::OsStr;
 use std::io::Write;
 
 use crate::error::{Error, Exit, Result};
 
-/// Prints the list that the word asks for; `None` if the word is no such option.
+/// Prints the list that `word` requests; returns `None` if `word` is not one of these options.
 pub(super) fn answer(
     word: &OsStr,
     commands: &[&str],
     parser: &dyn Fn() -> clap::Command,
 ) -> Option<Result<Exit>> {
     let text = match word.to_str()? {
-        // `stat-record` is typed as two words.
+        // Users type `stat-record` as two words.
         "--list-cmds" => {
             let typed = commands.iter().filter(|name| !name.starts_with("stat-"));
             typed.copied().collect::<Vec<_>>().join(" ")
@@ -24,7 +24,7 @@ pub(super) fn answer(
             let names = parser.get_arguments().filter_map(clap::Arg::get_long);
             names.map(|name| format!("--{name}")).collect::<Vec<_>>().join(" ")
         }
-        // pmc's commands are in its one file.
+        // pmc's executable contains all of its commands.
         "--exec-path" => match std::env::current_exe() {
             Ok(file) => file.parent()?.display().to_string(),
             Err(error) => return Some(Err(Error::io("finding pmc itself", error))),

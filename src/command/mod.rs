@@ -1,6 +1,6 @@
-//! The commands: each turns what was typed into a plan, runs it, and hands the result to a view.
+//! The commands: each parses its options into a plan, runs it, and passes the result to a view.
 //!
-//! One file (or folder) a command; wires the layers, computes and formats nothing.
+//! Each command is one file or folder. Commands connect the layers; they compute and format nothing.
 
 mod annotate;
 mod archive;
@@ -61,7 +61,7 @@ use crate::sys::signal;
 use crate::units;
 use crate::view::pmcstat::Form;
 
-/// Parses the command line, runs one command, prints its error, and says how the process ends.
+/// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {
     units::follow_locale(|name| std::env::var_os(name));
     if let Some(exit) = perfalloc::main_if_named() {
@@ -89,7 +89,7 @@ pub fn main() -> Exit {
     }
 }
 
-/// Prints a log in one of pmcstat's forms; `words` are those of `pmc script`.
+/// Prints a log in one of pmcstat's formats; `words` are arguments of `pmc script`.
 fn print_for_pmcstat(words: Vec<OsString>, form: Form, out: &mut dyn Write) -> Result<Exit> {
     let typed: Script =
         cli::typed(words).map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))?;
@@ -97,7 +97,7 @@ fn print_for_pmcstat(words: Vec<OsString>, form: Form, out: &mut dyn Write) -> R
     Ok(Exit::Done)
 }
 
-/// Does what a command line says; beside a recording, with these counters.
+/// Runs a command line. `columns` are the counters that pmcstat prints while it records.
 fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::Columns>) -> Exit {
     if let Some(exit) = words.get(1..).and_then(netbsd::if_old) {
         return exit;
@@ -129,7 +129,7 @@ fn ended(ran: Result<Exit>) -> Exit {
     })
 }
 
-/// The help of `-h`, where a command is asked for it: the options that most people use.
+/// Returns the parser of the short help (`-h`, the common options), if the command line asks for it.
 fn brief_help(words: &[OsString]) -> Option<clap::Command> {
     let own = words.split(|word| word == "--").next()?;
     if !own.iter().any(|word| word == "-h") {
@@ -141,9 +141,10 @@ fn brief_help(words: &[OsString]) -> Option<clap::Command> {
     brief(parser.find_subcommand(name)?.clone())
 }
 
-/// What the parser has to say instead of a command.
+/// Prints the parser's answer: help, the version or an error.
 fn show(answer: &clap::Error) -> Exit {
-    // Help, and the version, are no errors; the list of commands stands for want of one.
+    // Help and the version are not errors. Neither is the list of commands, shown if the command is
+    // missing.
     let wants_command = matches!(
         answer.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -159,12 +160,12 @@ fn show(answer: &clap::Error) -> Exit {
     Exit::Usage
 }
 
-/// What `--help` says of the command in these words; of pmc, if there are none.
+/// Prints the `--help` of this command, or of pmc if `command` is empty.
 fn help(command: &[String]) -> Exit {
     let words = ["pmc"].into_iter().chain(command.iter().map(String::as_str)).chain(["--help"]);
     match parser().try_get_matches_from(joined_words(words.map(OsString::from).collect())) {
         Err(answer) => show(&answer),
-        // `--help` went to a command to run: the second word is none of pmc's.
+        // `--help` was an argument of a command to run: the second word is not a pmc command.
         Ok(_) => {
             say::error(
                 &Error::usage(format!("pmc has no command {}", command.join(" "))).try_this("pmc help"),
@@ -174,7 +175,7 @@ fn help(command: &[String]) -> Exit {
     }
 }
 
-/// The command line, with what a value alone does not tell: where it stood among others.
+/// Parses the command line. Also returns the matches, which have the position of each value.
 fn parse(words: Vec<OsString>) -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let mut words = joined_words(words);
     if let Some(first) = first_word(&words).filter(|at| words[*at] == "record") {
@@ -216,7 +217,8 @@ fn first_word(words: &[OsString]) -> Option<usize> {
     (1..words.len()).find(|&at| !words[at].as_encoded_bytes().starts_with(b"-") && !is_value(at))
 }
 
-/// Where a mode of call chains stands right behind `-g`: what `--call-graph` takes, and no command to run.
+/// Returns the index of a call-chain mode directly after `-g`: an argument of `--call-graph`, not a
+/// command.
 fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
     let ("record" | "top", typed) = matches.subcommand()? else { return None };
     let command = typed.indices_of("command")?;
@@ -227,10 +229,10 @@ fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
     (is_behind_g && is_mode && words[at - 1] != "--").then_some(at)
 }
 
-/// Says what becomes of options that only perf has.
+/// Handles perf-only options: ignores or rejects them.
 ///
 /// # Errors
-/// When one asks for something that pmc does not do.
+/// An option requests something that pmc does not support.
 fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     let Some((command, typed)) = matches.subcommand() else { return Ok(()) };
     let innermost = typed.subcommand().map_or(typed, |(_, typed)| typed);
@@ -251,14 +253,14 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// `stat … record` and `stat … report` are commands of their own; options may stand before the second word.
+/// Joins `stat … record` and `stat … report` into one word each; options may precede the second word.
 fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_second = |word: &OsString| word == "record" || word == "report";
     let Some(first) = first_word(&words) else { return words };
     if words[first] != "stat" || !words.iter().skip(first + 1).any(is_second) {
         return words;
     }
-    // Which word is the first that is no option, the options know.
+    // Only the parser knows which word is the first positional one.
     let Ok(Command::Stat(typed)) = Cli::try_parse_from(&words).map(|cli| cli.command) else { return words };
     let at = words.len() - typed.counted.command.len();
     if let Some(second) = typed.counted.command.first().filter(|_| words[at - 1] != "--")
@@ -270,15 +272,15 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Puts perf's settings where nothing was typed.
+/// Applies perf's settings to options that were not typed.
 ///
 /// # Errors
-/// A value that its key cannot have.
+/// A setting has an invalid value.
 fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
     let settings = Config::load(Place::Usual);
     settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
     match &cli.command {
-        // Whoever mends a setting must not stumble over it.
+        // A broken setting must not block `config`.
         Command::Config(_) => pager::allow(!cli.no_pager),
         _ => {
             pager::allow(config::pages(&settings, cli, matches)?);
@@ -322,7 +324,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Resul
         Command::Profile(typed) => {
             let mut plan = profile::Plan::new(*typed)?;
             config::heed_recording(settings, &mut plan.record)?;
-            // What cannot be shown is said before anything is recorded.
+            // Reports invalid display options before the recording starts.
             let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
                 profile::Answer::Report(mut typed) => {
                     config::heed_reporting(settings, &mut typed, false)?;
@@ -339,7 +341,7 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::Columns>) -> Resul
             let exit = record::run(recorded, None)?;
             signal::release();
             match show() {
-                // Whoever has seen enough asks for the command's exit status all the same.
+                // If the user closes the output early, pmc still exits with the command's status.
                 Err(error) if !error.is_quiet() => Err(error),
                 _ => Ok(exit),
             }

@@ -1,5 +1,5 @@
-//! NetBSD's `pmc -c EVENT COMMAND` and `pmc -C`, as version 2 to 7 had them: the event counted in user mode
-//! and in the kernel, one line, and its statuses. The command's own status is not passed on there.
+//! `pmc -c EVENT COMMAND` and `pmc -C` of NetBSD 2 to 7. They count an event in user mode and in the
+//! kernel, and print one line. Exit statuses are NetBSD's; the command's own status is not passed on.
 
 use std::ffi::OsString;
 
@@ -21,7 +21,7 @@ const USAGE: u8 = 1;
 const CANNOT_START: u8 = 4;
 const NO_COMMAND: u8 = 6;
 
-/// Does what the words after the program's name say, if they are of that kind.
+/// Runs the command line if it is of this kind. `words` excludes the program's name.
 pub(super) fn if_old(words: &[OsString]) -> Option<Exit> {
     let done = match parse(words)? {
         Err(wrong) => {
@@ -48,14 +48,14 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     let host = &Host::live();
     let scope = Scope::Command;
     let mut parser = Parser::new(host).measuring(launch::subject(&scope, &command));
-    // The level is put behind it, and reaches the last event alone.
+    // An appended level applies only to the last event.
     let whole = parser.parse_single(event, &format!("pmc stat --user-kernel -e {event} -- COMMAND"))?;
     plan::check_levels("-c", whole.iter().flat_map(|group| &group.events))?;
     let mut groups = Vec::new();
     for level in ["usr", "os"] {
         groups.extend(parser.parse(&format!("{event},{level}"))?.into_iter().map(|group| (group, None)));
     }
-    // The command hears the keyboard; we go on until it has ended.
+    // The command receives keyboard signals; pmc continues until it has ended.
     let signals = launch::signals(&[])?;
     let setup = Setup {
         host,
@@ -74,7 +74,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
         watcher: None,
     };
     let run = measure(setup, &mut Judge { host, event })?;
-    // Half of the events are user mode's: those of a hybrid machine are several.
+    // The first half of the events is for user mode; a hybrid machine has several per half.
     let users = run.set.specs().len() / 2;
     let sum = |is_user: bool| {
         let own = |reading: &&Reading| (reading.event < users) == is_user;
@@ -88,7 +88,7 @@ fn count(event: &str, command: Vec<OsString>) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Says before the command starts what cannot be counted.
+/// Reports before the command starts if an event cannot be counted.
 struct Judge<'a> {
     host: &'a Host,
     event: &'a str,

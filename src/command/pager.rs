@@ -1,9 +1,8 @@
-//! Results on standard output, or on standard error, through a pager where a person would see only the last
-//! screen of them.
+//! Prints results through a pager if they do not fit the terminal.
 //!
-//! Receives what views write, and what was said about paging. Text that fits the terminal, and all that goes
-//! elsewhere, is printed as it is; pages are left to the pager, which is perf's: `PERF_PAGER`, `PAGER`, then
-//! `pager` and `less`, with `LESS=FRSX`.
+//! Receives the output of views and the options and settings about paging. Text that fits the terminal,
+//! and output to other targets, is printed directly. The pager is selected as in perf: `PERF_PAGER`,
+//! `PAGER`, then `pager` and `less`, with `LESS=FRSX`.
 
 use std::io::{self, BufWriter, ErrorKind, Write, stderr, stdout};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -15,18 +14,18 @@ use crate::terminal::Stream;
 
 static ALLOWED: AtomicBool = AtomicBool::new(true);
 
-/// Whether there may be one: `--paginate`, `--no-pager`, `pager.COMMAND` of the settings.
+/// Allows or forbids paging (`--paginate`, `--no-pager`, the setting `pager.COMMAND`).
 pub(super) fn allow(yes: bool) {
     ALLOWED.store(yes, Ordering::Relaxed);
 }
 
-/// Where results go. What is not [finished](Output::finish) is written when it is dropped.
+/// Output for results. Dropping it writes the rest, unless it was [finished](Output::finish).
 pub(super) struct Output(To);
 
 enum To {
-    /// No terminal, no pager, or one that did not start.
+    /// Not a terminal, no pager, or a pager that did not start.
     Plain(BufWriter<Box<dyn Write>>),
-    /// So far it fits the terminal, where so many lines are left.
+    /// The text fits the terminal so far; `left` lines remain.
     Held {
         text: Vec<u8>,
         left: usize,
@@ -36,8 +35,8 @@ enum To {
 }
 
 impl Output {
-    /// Standard output, paged if it is a terminal; or standard error, which is never paged: a pager writes to
-    /// standard output.
+    /// Returns standard output, paged if it is a terminal; or standard error, which is never paged,
+    /// since pagers write to standard output.
     pub(super) fn to(stream: Stream) -> Self {
         match stream {
             Stream::Error => Self(plain(stderr())),
@@ -45,12 +44,12 @@ impl Output {
         }
     }
 
-    /// Standard output, paged if it is a terminal.
+    /// Returns standard output, paged if it is a terminal.
     pub(super) fn new() -> Self {
         let is_paged = ALLOWED.load(Ordering::Relaxed)
             && Stream::Output.is_screen()
             && said(|name| std::env::var(name).ok()).is_none_or(|command| !command.is_empty());
-        // The last line is the shell's.
+        // The last line is for the shell's prompt.
         let lines = Stream::Output.size().map_or(24, |(_, lines)| lines).saturating_sub(1);
         Self(match is_paged {
             true => To::Held { text: Vec::new(), left: lines.into() },
@@ -58,10 +57,10 @@ impl Output {
         })
     }
 
-    /// Writes what is left, and waits until the pager is closed.
+    /// Writes the rest, and waits until the pager exits.
     ///
     /// # Errors
-    /// Those of writing: a pager that was closed early is a broken pipe.
+    /// A write fails; closing the pager early is a broken pipe.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.end()
     }
@@ -81,7 +80,7 @@ impl Write for Output {
         match &mut self.0 {
             To::Plain(out) => out.write(bytes),
             To::Paged(pager) => match pager.text.write(bytes) {
-                // It is gone: how it ended tells whether it was closed or never ran.
+                // The pager is gone. Its exit status tells whether the user closed it or it never ran.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => self.end().and(Err(error)),
                 written => written,
             },
@@ -104,7 +103,7 @@ impl Write for Output {
         match &mut self.0 {
             To::Plain(out) => out.flush(),
             To::Paged(pager) => pager.text.flush(),
-            // What fits the terminal may still outgrow it.
+            // Text that fits so far may still outgrow the terminal.
             To::Held { .. } | To::Finished => Ok(()),
         }
     }
@@ -120,10 +119,10 @@ fn plain(to: impl Write + 'static) -> To {
     To::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
 }
 
-/// The keys that are the pager's while it runs.
+/// Signals from keys that belong to the pager while it runs.
 const ITS_OWN: [i32; 2] = [signal::INT, signal::QUIT];
 
-/// A pager that runs. It has the terminal: its keys are its own, and what is said to the user waits.
+/// A running pager. It owns the terminal and its keys; messages are held back.
 struct Pager {
     text: BufWriter<ChildStdin>,
     process: Child,
@@ -131,7 +130,7 @@ struct Pager {
 }
 
 impl Pager {
-    /// The one that is named; else whichever of the usual is there.
+    /// Starts the configured pager, or else the first of the usual ones that is present.
     fn start() -> io::Result<Self> {
         match said(|name| std::env::var(name).ok()) {
             Some(command) => Self::spawn(&command),
@@ -140,7 +139,8 @@ impl Pager {
     }
 
     fn spawn(command: &str) -> io::Result<Self> {
-        // A shell understands more than words; without one it shows at once that a program is not there.
+        // Only a shell understands more than words. Without a shell, a missing program is detected
+        // immediately.
         let is_plain = |c: char| c.is_alphanumeric() || " /-_.,+:=%@".contains(c);
         let mut words = command.split_ascii_whitespace();
         let sets = words.clone().next().is_some_and(|word| word.contains('='));
@@ -153,10 +153,10 @@ impl Pager {
             true => pager.args(words),
             false => pager.args(["-c", command]),
         };
-        // Colours need -R, whatever else the reader has chosen.
+        // Colours require -R, whatever the user's `LESS` contains.
         pager.env("LESS", std::env::var("LESS").map_or("FRSX".to_owned(), |own| format!("-R {own}")));
         if ["LESSCHARSET", "LESSCHARDEF"].iter().all(|name| std::env::var_os(name).is_none()) {
-            // Whatever the locale says: it is UTF-8.
+            // The output is UTF-8 in every locale.
             pager.env("LESSCHARSET", "utf-8");
         }
         let mut process = pager.stdin(Stdio::piped()).spawn()?;
@@ -172,14 +172,14 @@ impl Pager {
         let status = process.wait();
         signal::heed(&ITS_OWN);
         match status?.code() {
-            // What a shell says of a program that it cannot run.
+            // The shell's statuses for a program that it cannot run.
             Some(126 | 127) => Err(io::Error::other("the pager did not start: see PAGER, or --no-pager")),
             _ => written,
         }
     }
 }
 
-/// The command that shows pages, as the variables name it; empty: none is wanted.
+/// Returns the pager command from the environment variables; empty if paging is turned off.
 fn said(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let command = variable("PERF_PAGER").or_else(|| variable("PAGER"))?;
     let command = command.trim();

@@ -1,11 +1,11 @@
-//! The `perfalloc` personality: pmc called by that name does what PCP's `perfalloc` does, option for option,
-//! so that scripts written for it go on working. Its traps are kept where a script could rely on them (the
-//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, getopt takes the
-//! command's options); who wants them mended uses `pmc reserve`.
+//! The `perfalloc` personality. Started under that name, pmc behaves like PCP's `perfalloc`, option for
+//! option, so that existing scripts continue to work. It keeps pitfalls that a script could rely on: the
+//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, and getopt takes
+//! the command's options. `pmc reserve` has none of these.
 //!
-//! With COMMAND the roles are the original's: the process that was started becomes COMMAND, a child holds the
-//! lock. One thing is mended even here, for nobody can rely on it: a holder whose command ended before it
-//! could ask to be told does not stay for ever.
+//! With COMMAND the roles are the original's: the started process becomes COMMAND, and a child holds the
+//! lock. One bug is fixed even here, since no script can rely on it. In the original the holder stays
+//! forever if its command ends before the holder has registered for the notification.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ use crate::sys::signal::{self, Signals};
 
 const NAME: &str = "perfalloc";
 
-/// Behaves as `perfalloc` if that is the name by which this process was started; `None` otherwise.
+/// Runs `perfalloc` if this process was started under that name; returns `None` otherwise.
 pub(super) fn main_if_named() -> Option<Exit> {
     let mut words = std::env::args_os();
     let program = words.next()?;
@@ -85,7 +85,8 @@ fn reserve(typed: Perfalloc) -> Result<Exit> {
     }
 }
 
-/// Becomes the command; a child holds the lock and ends with it. Whether the lock is held, nobody is told.
+/// Becomes the command. A child holds the lock and ends with the command. The command does not learn
+/// whether the lock is held.
 fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
     let parent = std::process::id();
     match background::fork().map_err(|error| failed("fork", &error))? {
@@ -105,7 +106,8 @@ fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> 
     }
 }
 
-/// As `daemon(3)`. A relative lock file is meant from the root directory from then on, as in the original.
+/// Detaches like `daemon(3)`. A relative lock file is then relative to the root directory, as in the
+/// original.
 fn settle_in_background(path: &Path) -> Result<()> {
     background::leave_session().map_err(|error| failed("daemon", &error))?;
     background::close_standard_streams().map_err(|error| failed(&path.to_string_lossy(), &error))
@@ -115,7 +117,7 @@ fn hold(path: &Path) -> Result<Exit> {
     hold_file(&LockFile::open(path).map_err(words)?)
 }
 
-/// Holds the lock until SIGINT or SIGHUP; any other signal does what it does by default.
+/// Holds the lock until SIGINT or SIGHUP; other signals keep their default action.
 fn hold_file(file: &LockFile) -> Result<Exit> {
     let _reservation = file.reserve().map_err(words)?;
     let ending = [signal::INT, signal::HUP];
@@ -124,7 +126,7 @@ fn hold_file(file: &LockFile) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The original's words: the call that failed and what the kernel said.
+/// Converts to the original's messages: the failed call and the system's error.
 fn words(error: reservation::Error) -> Error {
     match error {
         reservation::Error::Missing(path) => {

@@ -1,5 +1,5 @@
-//! What options mean that several commands share: which samples count, where symbols are looked for, which
-//! events have parts.
+//! Options shared by several commands: selection of samples, sources of symbols, and checks for events
+//! with parts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,37 +21,37 @@ use crate::terminal::theme::Background;
 use crate::text;
 use crate::units::{self, MS, S, parse_duration};
 
-/// Lines of the call tree for a person, unless a limit is typed: more than one takes in at a glance.
+/// Default number of call tree lines in text output; more are hard to take in.
 pub(super) const TREE_LINES: usize = 40;
 
-/// The recording that is read unless another is named: what comes on standard input, else `perf.data`.
+/// Returns the recording to read: the named file, or else data on standard input, or else `perf.data`.
 pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     let waiting = || say::note("waiting for a recording on standard input; -i perf.data reads that file");
     let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
 }
 
-/// Refuses, in the name of `option`, events of which user mode and the kernel cannot be told apart.
+/// Refuses events that cannot distinguish user mode and the kernel; `option` is named in the error.
 ///
 /// # Errors
-/// The first such event.
+/// The first of these events.
 pub(super) fn check_levels<'e>(option: &str, mut events: impl Iterator<Item = &'e EventSpec>) -> Result<()> {
     let why = "its text chooses the levels, or it counts whatever the level is, as clocks do (user_time and \
                system_time tell)";
     events.find(|event| !event.has_levels()).map_or(Ok(()), |event| Err(no_parts(option, event, why)))
 }
 
-/// An event has no such parts as `option` shows.
+/// Returns the error for an event without the parts that `option` shows.
 pub(super) fn no_parts(option: &str, event: &EventSpec, why: &str) -> Error {
     Error::usage(format!("{option}: {} has no such parts", event.name))
         .why(why)
         .try_this("use a separate run")
 }
 
-/// The background that `--theme` says, or `PMC_THEME` without it; `None`: the terminal is asked.
+/// Returns the background from `--theme`, or else from `PMC_THEME`; `None` means to ask the terminal.
 ///
 /// # Errors
-/// When the variable says what no theme is called.
+/// The variable has an invalid value.
 pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
     let variable = std::env::var("PMC_THEME").unwrap_or_default();
     match theme.unwrap_or(&variable) {
@@ -63,7 +63,7 @@ pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
     }
 }
 
-/// `--stdio-color`; `None`: as the terminal has it.
+/// Parses `--stdio-color`; `None` depends on the terminal.
 pub(super) fn colour(when: &str) -> Option<bool> {
     match when {
         "always" => Some(true),
@@ -72,7 +72,7 @@ pub(super) fn colour(when: &str) -> Option<bool> {
     }
 }
 
-/// A filter belongs to the `-e` before it.
+/// Assigns each filter to the `-e` before it.
 pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
     let of = |(place, filter): (usize, String)| {
         let event = place.checked_sub(1).ok_or_else(|| {
@@ -84,10 +84,10 @@ pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Re
     places.into_iter().zip(filters).map(of).collect()
 }
 
-/// What was typed about files with symbols, over what the environment says.
+/// Combines the options for symbol files with the environment's settings.
 ///
 /// # Errors
-/// When debuginfod servers shall be asked, and none is known.
+/// debuginfod is requested, but no server is configured.
 pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<Options> {
     let environment = Options::from_environment();
     let servers = if typed.no_debuginfod { None } else { debuginfod(typed.debuginfod.as_ref())? };
@@ -102,10 +102,10 @@ pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<Options> {
     })
 }
 
-/// The servers that `--debuginfod`, or the environment without it, says.
+/// Returns the debuginfod servers from `--debuginfod`, or else from the environment.
 ///
 /// # Errors
-/// When they shall be asked, and none is known.
+/// debuginfod is requested, but no server is configured.
 pub(super) fn debuginfod(typed: Option<&Option<String>>) -> Result<Option<Arc<Debuginfod>>> {
     let servers = match typed {
         Some(Some(urls)) => Debuginfod::at(urls),
@@ -119,10 +119,10 @@ pub(super) fn debuginfod(typed: Option<&Option<String>>) -> Result<Option<Arc<De
     Ok(servers.map(Arc::new))
 }
 
-/// Which samples count.
+/// Returns the selection of samples.
 ///
 /// # Errors
-/// When the CPUs are no list, or the time no span.
+/// The list of CPUs or the time range is invalid.
 pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
     Ok(SampleSelection {
         comms: typed.comms.clone(),
@@ -138,21 +138,21 @@ pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
     })
 }
 
-/// The same with what the options for stacks say of it.
+/// Like [`selection`], including the stack options.
 ///
 /// # Errors
-/// As [`selection`].
+/// See [`selection`].
 pub(super) fn selection_of_stacks(typed: &SampleFilter, stacks: &StackOptions) -> Result<SampleSelection> {
     Ok(SampleSelection { socket: stacks.socket_filter, ..selection(typed)? })
 }
 
-/// What perf calls a parent unless it is told: where the kernel is entered.
+/// perf's default pattern for parents: kernel entry points.
 const PARENT: &str = "^sys_|^do_page_fault";
 
-/// What names do to the stacks.
+/// Returns the changes to stacks that depend on names.
 ///
 /// # Errors
-/// When a pattern is none.
+/// A pattern is invalid.
 pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
     Ok(StackChanges {
         ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
@@ -165,7 +165,7 @@ pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
     })
 }
 
-/// Which modules and functions count.
+/// Returns the selected modules and functions.
 pub(super) fn only(typed: &StackOptions) -> Only {
     Only {
         dsos: listed(&typed.dsos),
@@ -176,7 +176,7 @@ pub(super) fn only(typed: &StackOptions) -> Only {
     }
 }
 
-/// The smallest branch of the tree in a document, in percent.
+/// Size of the smallest branch of the tree in a document, in percent.
 pub(super) const BRANCH_IN_JSON: f64 = 0.05;
 
 fn cpus(list: &str) -> Result<CpuList> {
@@ -184,20 +184,21 @@ fn cpus(list: &str) -> Result<CpuList> {
         .map_err(|_| Error::usage(format!("{list:?} is not a list of CPUs")).try_this("a list such as 0-3,8"))
 }
 
-/// How many threads ran at a time.
+/// Parses a list of thread counts that run in parallel.
 ///
 /// # Errors
-/// When it is no list of numbers.
+/// It is not a list of numbers.
 pub(super) fn parallelism(list: &str) -> Result<CpuList> {
     list.parse().map_err(|_| {
         Error::usage(format!("{list:?} is not a list of thread counts")).try_this("a list such as 1-2,8")
     })
 }
 
-/// A time as it was typed, in nanoseconds: at least `least`; a number without unit counts `bare` each.
+/// Parses a time, in nanoseconds, of at least `least`. A number without a unit is in multiples of
+/// `bare`.
 ///
 /// # Errors
-/// When it is no time, or a shorter one.
+/// It is not a time, or it is shorter than `least`.
 pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Result<u64> {
     parse_duration(text, Some(bare)).filter(|&ns| ns >= least).ok_or_else(|| {
         let (shortest, unit) =
@@ -207,10 +208,10 @@ pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Resul
     })
 }
 
-/// `-D`: a time, or -1.
+/// Parses `-D`: a time, or -1.
 ///
 /// # Errors
-/// When it is neither, or when -1 waits for orders that cannot come.
+/// It is neither, or it is -1 without a control channel.
 pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     match typed {
         None => Ok(Delay::None),
@@ -225,11 +226,11 @@ pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     }
 }
 
-/// `-D` with ranges: the first begins after the delay, and what follows are times to go off and on; or
-/// [`delay`].
+/// Parses `-D` with ranges, or else as [`delay`]. The first range begins after the delay. The returned
+/// times alternately turn counting off and on.
 ///
 /// # Errors
-/// As [`delay`], and when ranges are none, or not one after the other.
+/// See [`delay`]; also if a range is invalid, or the ranges are not in order.
 pub(super) fn delay_or_ranges(typed: Option<&str>, has_control: bool) -> Result<(Delay, Vec<u64>)> {
     let Some(text) = typed.filter(|text| text.get(1..).is_some_and(|rest| rest.contains('-'))) else {
         return Ok((delay(typed, has_control)?, Vec::new()));
@@ -249,15 +250,15 @@ pub(super) fn delay_or_ranges(typed: Option<&str>, has_control: bool) -> Result<
     }
 }
 
-/// Names that only are wanted; all, where none is given.
+/// Returns the selected names, or `None` for all if the list is empty.
 pub(super) fn listed(names: &[String]) -> Option<Vec<String>> {
     (!names.is_empty()).then(|| names.to_vec())
 }
 
-/// The sort key of a name.
+/// Returns the sort key of a name.
 ///
 /// # Errors
-/// When there is none; names what is near.
+/// There is no such key; the error suggests similar ones.
 pub(super) fn sort_key(name: &str) -> Result<SortKey> {
     let name = name.trim();
     if let Some(key) = SortKey::of(name) {
@@ -274,7 +275,8 @@ pub(super) fn sort_key(name: &str) -> Result<SortKey> {
     })
 }
 
-/// Whether a name that is no sort key may be a field of a tracepoint: it is written as one, or like no key.
+/// Whether a name that is not a sort key may be a tracepoint field: it has a field's syntax, or
+/// resembles no key.
 pub(super) fn may_be_trace_field(name: &str) -> bool {
     let is_refused = REFUSED.iter().any(|(known, _)| *known == name);
     name.contains(['.', '/'])
@@ -282,7 +284,8 @@ pub(super) fn may_be_trace_field(name: &str) -> bool {
         || !is_refused && text::nearest(name, SortKey::names(), 1).is_empty()
 }
 
-/// How many rows are shown: as many as was typed (0: all), else all to a program and so many to a human.
+/// Returns the number of rows to show: the typed number (0: all), or else all for programs and `usual`
+/// for text.
 pub(super) fn rows(typed: Option<usize>, is_text: bool, usual: usize) -> usize {
     match typed {
         Some(0) => usize::MAX,

@@ -1,5 +1,5 @@
-//! The `pmccontrol` personality: pmc called by that name lists what FreeBSD's pmccontrol(8) lists, and says
-//! what Linux has in the place of the rest. Statuses are those of sysexits(3).
+//! The `pmccontrol` personality: under that name, pmc prints the lists of FreeBSD's pmccontrol(8), and
+//! names Linux's replacement for its other functions. Exit statuses are those of sysexits(3).
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -12,11 +12,11 @@ const USAGE: u8 = 64;
 const UNAVAILABLE: u8 = 69;
 
 const NAME: &str = "pmccontrol";
-/// The letters; those with a colon take a value.
+/// Option letters; a colon marks an option with a value.
 const LETTERS: &str = "c:d:e:lLs";
 
-/// The command of pmc's, in words, that this process carries out if `pmccontrol` is the name by which it was
-/// started; `None` otherwise.
+/// Returns the pmc command line to run if this process was started under the name `pmccontrol`; `None`
+/// otherwise.
 pub(super) fn if_named() -> Option<Result<Vec<OsString>, Exit>> {
     let mut words = std::env::args_os();
     let program = words.next()?;

@@ -1,4 +1,4 @@
-//! A bar on the terminal for whatever takes longer than half a second. Nothing is drawn elsewhere.
+//! A progress bar on the terminal for work that takes longer than half a second.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::analysis::{ProgressMeter, ProgressSink};
 use crate::error::say;
 use crate::terminal::Stream;
 
-/// Shorter work shows nothing.
+/// Minimum duration of work that shows a bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Shows the progress of each piece of work as a bar.

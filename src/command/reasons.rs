@@ -1,6 +1,6 @@
-//! Why something is not to be had here, in the shape that `info` and `list` show.
+//! Reasons why a feature is not available, in the form that `info` and `list` show.
 //!
-//! Receives explanations of refusals and errors of tracefs; hands on what the views take, cleaned of control
+//! Receives explanations of refusals and tracefs errors. Returns the views' types, without control
 //! characters.
 
 use crate::counter::refusal::{Explanation, RefusalKind};
@@ -13,7 +13,7 @@ pub(super) fn why(missing: &'static str, why: Explanation) -> shown::Why {
     shown::Why { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
 }
 
-/// Why tracepoints have no numbers here.
+/// Explains why tracepoints have no ids here.
 pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
     let (kind, remedy) = match &error {
         TracepointError::NotMounted => (

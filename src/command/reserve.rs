@@ -1,12 +1,13 @@
-//! `pmc reserve`: holds the reservation while a command runs, or until a signal comes.
+//! `pmc reserve`: holds the reservation while a command runs, or until a signal arrives.
 //!
 //! ```text
 //! signals ─► (-d: fork) ─► lock ─► agent's time ─┬─► COMMAND ─► its status
 //!                                                └─► (-d: tell the starter) ─► INT, HUP, TERM ─► 0
 //! ```
-//! The command is a child, and pmc stays beside it: the lock then shows pmc's pid to whoever asks, and ends
-//! with the command even when that leaves a daemon behind. A command executed in our place would need a lock
-//! that goes with a descriptor, which names nobody and which every stray grandchild would keep.
+//! The command is a child process, and pmc keeps running. The lock therefore shows pmc's pid to other
+//! processes, and ends with the command even if that leaves a daemon behind. If pmc executed the command
+//! in its own place, the lock would have to belong to a descriptor: that shows no pid, and every stray
+//! grandchild would keep it.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -23,7 +24,7 @@ use crate::sys::background::{self, Side};
 use crate::sys::signal::{self, Signals};
 use crate::text::as_json;
 
-/// Those that end the reservation, and those that go on to the command.
+/// Signals that end the reservation. `PASSED_ON` are the signals forwarded to the command.
 const ENDING: [i32; 3] = [signal::INT, signal::HUP, signal::TERM];
 const PASSED_ON: [i32; 7] =
     [signal::INT, signal::HUP, signal::TERM, signal::QUIT, signal::USR1, signal::USR2, signal::CHLD];
@@ -35,7 +36,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
     if typed.create {
         create(&path, is_chosen)?;
     }
-    // A background job has SIGINT ignored; `nohup` has SIGHUP ignored because the user wants it so.
+    // Background jobs have SIGINT ignored. SIGHUP stays ignored: the user wants that with `nohup`.
     signal::heed(&[signal::INT, signal::TERM, signal::CHLD]);
     if !typed.command.is_empty() {
         if typed.background {
@@ -61,7 +62,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
             let failed = |error| Error::io("going to the background", error);
             background::leave_session().map_err(failed)?;
             background::close_standard_streams().map_err(failed)?;
-            // A starter that has died does not wait for this any more.
+            // The starter no longer waits if it has died.
             let _ = starter.write_all(b"!");
         }
     }
@@ -69,10 +70,11 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The form of the JSON object; grows when a field changes its meaning.
+/// Version of the JSON object; incremented when a field changes its meaning.
 const VERSION: u32 = 1;
 
-/// Reserves, and says what there is to say, to a program (`json`) or a person; the result is to be kept.
+/// Acquires the reservation and reports it, as JSON for programs (`json`) or as text. The caller must
+/// keep the result.
 fn reserve(path: &Path, json: bool) -> Result<Prepared> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file));
     let prepared = prepared.map_err(|error| error.explain("count without it: leave pmc reserve away"))?;
@@ -90,9 +92,10 @@ fn reserve(path: &Path, json: bool) -> Result<Prepared> {
     Ok(prepared)
 }
 
-/// Runs the command to its end.
+/// Runs the command until it ends.
 fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
-    // Told to end while the agent was given its time: then the command need not start.
+    // pmc may have received an ending signal while it waited for the agent. Then it does not start the
+    // command.
     while let Some(caught) = signals.next() {
         if ENDING.contains(&caught.signal) {
             return Ok(Exit::Interrupted(caught.signal));
@@ -105,22 +108,22 @@ fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
             return Ok(launch::exit_of(outcome.ended));
         }
         let caught = signals.wait().map_err(failed)?;
-        // What came from the keyboard, the command has got as well.
+        // The terminal sends signals from the keyboard to the command as well.
         if caught.signal != signal::CHLD && !caught.from_terminal {
             running.kill(caught.signal);
         }
     }
 }
 
-/// Which side of going to the background this process is.
+/// The side of the fork that this process is on.
 enum Left {
-    /// The one that was started, with how it is to end.
+    /// The process that the user started, with its exit status.
     Starter(Exit),
-    /// The one that stays; a byte into the pipe tells the starter that all is well.
+    /// The background process. It writes a byte to the pipe to report success to the starter.
     Background(PipeWriter),
 }
 
-/// Forks before the lock is taken, since a POSIX lock would stay with the parent; the starter waits for the
+/// Forks before the lock is taken, since a POSIX lock stays with the parent. The starter waits for the
 /// outcome.
 fn leave() -> Result<Left> {
     let failed = |error| Error::io("going to the background", error);
@@ -129,7 +132,7 @@ fn leave() -> Result<Left> {
         Side::Child => Ok(Left::Background(report)),
         Side::Parent => {
             drop(report);
-            // The end of the pipe without a byte: the child has failed, and has said why.
+            // End of file without a byte: the child has failed and has printed the reason.
             let mut byte = [0];
             let reserved = outcome.read(&mut byte).map_err(failed)? == 1;
             Ok(Left::Starter(if reserved { Exit::Done } else { Exit::Failure }))
@@ -141,8 +144,8 @@ fn catch(signals: &[i32]) -> Result<Signals> {
     Signals::catch(signals).map_err(|error| Error::io("catching signals", error))
 }
 
-/// Creates an empty lock file that everybody may read; leaves one that exists as it is. In PCP's own folder
-/// it may have to create the agent's, `perfevent`; nothing above that, where the path may be mistyped.
+/// Creates an empty, world-readable lock file; keeps an existing one. In PCP's folder it also creates
+/// the agent's folder `perfevent`, but no folder above it, since the path may be mistyped.
 fn create(path: &Path, is_chosen: bool) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: io::Error| {

@@ -1,8 +1,7 @@
-//! What `record`, `top` and `stat` are told in the same words: whom to measure; and the first two, how often,
-//! with which call chains, in rings of what size.
+//! Options shared by `record`, `top` and `stat`: the targets. `record` and `top` also share the rate,
+//! the call chains and the ring buffer size.
 //!
-//! Receives what was typed, option by option; hands on the parts of a plan. What makes no sense is a usage
-//! error (status 2).
+//! Converts each typed option into a part of a plan. Invalid values are usage errors (status 2).
 
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
@@ -15,12 +14,12 @@ use crate::recording::launch;
 use crate::recording::plan::Scope;
 use crate::sys::page_size;
 
-/// What `--pfm-events` names, as event text.
+/// Returns the events of `--pfm-events` as event text.
 pub(super) fn pfm_events(lists: &[String]) -> impl Iterator<Item = String> {
     lists.iter().map(|list| event_text(list))
 }
 
-/// What the options about whom to record say.
+/// The options that select the targets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whom<'a> {
     pub(super) pids: &'a [String],
@@ -30,7 +29,7 @@ pub(super) struct Whom<'a> {
     pub(super) all_cpus: bool,
 }
 
-/// Whoever names processes, threads or a user measures those, as with perf: whole CPUs are not.
+/// Returns a warning if `-p`, `-t` or `-u` override `-a` or `-C`, as in perf.
 pub(super) fn overridden(typed: Whom<'_>) -> Option<Warning> {
     let named =
         [("-p", !typed.pids.is_empty()), ("-t", !typed.tids.is_empty()), ("-u", typed.user.is_some())];
@@ -40,13 +39,13 @@ pub(super) fn overridden(typed: Whom<'_>) -> Option<Warning> {
     Some(Warning::TargetOverridden { option, by })
 }
 
-/// Whether holders keep all of these events open: whom they record was chosen when they were added.
+/// Whether all of these events are persistent. Their targets were chosen when they were added.
 pub(super) fn are_held(events: &[String]) -> bool {
     let is_held = |events: &String| events.split(',').all(|event| event.starts_with("persistent/"));
     !events.is_empty() && events.iter().all(is_held)
 }
 
-/// The command, where nobody else is named.
+/// Returns the selected targets; the command, if no other target is selected.
 pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
     if !typed.pids.is_empty() {
         let lists = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
@@ -77,7 +76,7 @@ pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
     Ok(Scope::Command)
 }
 
-/// What is measured where nothing was named and no command is run, as with perf: all CPUs.
+/// Returns the default target without a command: all CPUs, as in perf.
 pub(super) fn whole_machine(host: &Host) -> Result<Scope> {
     Ok(Scope::Cpus(target::cpus(host, None).map_err(launch::no_target)?))
 }
@@ -86,9 +85,9 @@ fn number(word: &str) -> Option<u32> {
     word.trim().parse().ok().filter(|&id| id > 0)
 }
 
-/// A process by its number, or all processes of a name, as `pgrep -x` finds them.
+/// Parses a process id, or finds all processes with this name, as `pgrep -x` does.
 pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
-    /// The kernel keeps no more of a name (`TASK_COMM_LEN`).
+    /// The kernel truncates names to this length (`TASK_COMM_LEN`).
     const MOST: usize = 15;
     let is_name = !word.trim().is_empty() && !word.bytes().all(|byte| byte.is_ascii_digit());
     if !is_name {
@@ -108,7 +107,7 @@ pub(super) fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     Ok(found)
 }
 
-/// `-F` and `-c`.
+/// Parses `-F` and `-c`.
 pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Result<Rate> {
     let number = |option: &str, text: &str| {
         text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
@@ -133,7 +132,7 @@ pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Resu
     }
 }
 
-/// `--call-graph` and `-g`.
+/// Parses `--call-graph` and `-g`.
 pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<CallGraph>> {
     let Some(text) = text else {
         return Ok(stacks.then_some(CallGraph::Fp));
@@ -148,7 +147,7 @@ pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<Call
         ("fp", Some("defer")) => Ok(Some(CallGraph::FpDeferred)),
         ("lbr", None) => Ok(Some(CallGraph::Lbr)),
         ("dwarf" | "auto", size) => {
-            // The kernel takes a multiple of 8 that fits into a record with everything else.
+            // The kernel requires a multiple of 8 that leaves room for the rest of the record.
             let bytes: u32 = size.map_or(Ok(DEFAULT_STACK), str::parse).map_err(|_| wrong())?;
             let rounded = bytes.next_multiple_of(8);
             match (mode, bytes == 0 || rounded > LARGEST_STACK_COPY) {
@@ -161,7 +160,7 @@ pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<Call
     }
 }
 
-/// Bytes with a unit: `100M`.
+/// Parses a size in bytes with a unit: `100M`.
 pub(super) fn size(option: &str, text: &str) -> Result<u64> {
     let (digits, factor) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
         Some(b'B') => (&text[..text.len() - 1], 1),
@@ -176,7 +175,7 @@ pub(super) fn size(option: &str, text: &str) -> Result<u64> {
     })
 }
 
-/// `-m`: pages, or bytes with a unit; rounded up to a power of two.
+/// Parses `-m`: pages, or bytes with a unit; rounds up to a power of two.
 pub(super) fn ring_pages(text: &str) -> Result<usize> {
     let pages = match text.parse::<u64>() {
         Ok(pages) => pages.saturating_mul(page_size() as u64),

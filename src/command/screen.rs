@@ -1,5 +1,5 @@
-//! The screen and its surroundings: whether there is a terminal for it, the signals that end or stop it, and
-//! how a command ends with it. Used by every command that has a screen.
+//! The screen's environment: checks for a terminal, handles signals and ends the command. All commands
+//! with a screen use it.
 
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
@@ -15,19 +15,19 @@ use crate::view;
 use crate::view::export::{Circumstances, Contents, Format};
 use crate::view::report::Layout;
 
-/// Makes the screen panic while it draws: for the tests of what that leaves behind.
+/// Environment variable that makes the screen panic while it draws, for tests of the cleanup.
 const PANIC: &str = "PMC_TEST_PANIC";
 
-/// Whether there is a terminal that can show more than lines.
+/// Whether the terminal supports a screen.
 pub(in crate::command) fn is_there() -> bool {
     Stream::Input.is_terminal() && Stream::Output.is_screen()
 }
 
-/// Catches the signals that the screen must know of. To be called before any thread is started, so that none
-/// of them gets these signals.
+/// Catches the signals that the screen handles. Call it before starting any thread, so that no thread
+/// receives these signals.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// The kernel refuses to catch the signals.
 pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
     let deadly = [signal::INT, signal::TERM, signal::HUP, signal::QUIT];
     let signals = Signals::catch(&[&deadly[..], &[signal::TSTP, signal::WINCH]].concat())
@@ -44,10 +44,10 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
     Ok(())
 }
 
-/// Shows the screen until it ends.
+/// Shows the screen until the user leaves it.
 ///
 /// # Errors
-/// When the terminal or the engine fails.
+/// The terminal or the engine fails.
 pub(in crate::command) fn show(
     engine: &EngineHandle,
     inbox: Inbox,
@@ -67,10 +67,10 @@ pub(in crate::command) fn show(
     }
 }
 
-/// Writes what the screen shows (stacks of this event, or the answer of a table) to a new file.
+/// Writes the screen's contents (the stacks of this event, or a table's rows) to a new file.
 ///
 /// # Errors
-/// When the file is there already or cannot be written.
+/// The file exists already or cannot be written.
 pub(in crate::command) fn export(
     (stacks, event): (&StackProfile<'_>, Option<usize>),
     answer: &Profile,

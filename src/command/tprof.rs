@@ -1,5 +1,5 @@
-//! The `tprof` personality: pmc called by that name takes the sub-commands of NetBSD's tprof(8), each of
-//! which is a command of pmc's in other words.
+//! The `tprof` personality: under that name, pmc takes the subcommands of NetBSD's tprof(8) and
+//! translates each into a pmc command.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::error::{Error, Exit, say};
 
 const NAME: &str = "tprof";
 
-/// The command of pmc's, in words, that this process shall carry out if `tprof` is the name by which it was
-/// started; `None` otherwise. Its exit is [`status`].
+/// Returns the pmc command line to run if this process was started under the name `tprof`; `None`
+/// otherwise. Its exit status is converted by [`status`].
 pub(super) fn if_named() -> Option<std::result::Result<Vec<OsString>, Exit>> {
     let mut words = std::env::args_os();
     let program = words.next()?;
@@ -39,11 +39,12 @@ fn in_words(typed: &Tprof) -> Vec<OsString> {
     let interval = typed.interval_ms.map(|ms| format!("{ms}ms"));
     match typed.action {
         Action::Help | Action::List => add(&["list"]),
-        // What tprof says of its samples at the end, `record` says.
+        // `record` prints the same summary at the end as tprof does.
         Action::Monitor => add(&["record", "-a", "-o", output]),
         Action::Count => add(&["stat", "-a", "-A"]),
         Action::Analyze => {
-            // What is not distinguished is added up; without -s each address stands by itself.
+            // Sums over the attributes that are not distinguished. Without -s each address has its own
+            // row.
             let place = if has('s') { "sym" } else { "symoff" };
             let keys =
                 [(!has('P'), "pid"), (!has('L'), "tid"), (!has('C'), "cpu"), (true, "dso"), (true, place)];
@@ -80,7 +81,7 @@ fn in_words(typed: &Tprof) -> Vec<OsString> {
     words
 }
 
-/// How tprof ends where pmc ends so.
+/// Converts an exit status to tprof's.
 pub(super) fn status(exit: Exit) -> Exit {
     if exit == Exit::Usage { Exit::Failure } else { exit }
 }

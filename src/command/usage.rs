@@ -1,20 +1,20 @@
-//! What is wrong with a command line, in the words and the form of every other error.
+//! Usage errors, in pmc's own form.
 //!
-//! Receives clap's complaint; hands on an [`Error`], with the nearest word where there is one, and with what
-//! pmc has in the place of a command that only perf has.
+//! Converts clap's errors to an [`Error`]. Suggests the nearest word, or pmc's replacement for a command
+//! that only perf has.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::Error;
 
-/// Names of commands that pmc does not have, what they are for, and what of pmc comes nearest.
+/// Names of commands that pmc does not have, their purpose, and the nearest pmc equivalent.
 type Elsewhere = (&'static [&'static str], &'static str, &'static str);
 
-/// Who records events that are open already.
+/// The command that records events that are already open.
 const ATTACH: &str = "pmc persist attach";
 
-/// A complaint of clap's as an error. `elsewhere`: commands that pmc does not have, of perf's and of
-/// FreeBSD's pmc; `is_of_record`: whether an option is one of `pmc record`.
+/// Converts clap's error. `of_perf` and `of_freebsd` list commands of perf and of FreeBSD's pmc that
+/// pmc does not have. `is_of_record` tests for an option of `pmc record`.
 pub(super) fn error(
     complaint: &clap::Error,
     [of_perf, of_freebsd]: [&[Elsewhere]; 2],
@@ -48,7 +48,7 @@ pub(super) fn error(
         (_, [name]) if complaint.kind() == ErrorKind::UnknownArgument => {
             Error::usage(format!("{command} has no option {name}"))
         }
-        // The first paragraph says what is wrong; then come tips, and the usage, which --help has too.
+        // The first paragraph states the error. Tips and the usage follow, which --help also prints.
         _ => {
             let whole = complaint.render().to_string();
             let whole = whole.strip_prefix("error: ").unwrap_or(&whole);
@@ -66,7 +66,7 @@ fn find<'a>(list: &'a [Elsewhere], name: &&str) -> Option<&'a Elsewhere> {
     list.iter().find(|(names, ..)| names.contains(name))
 }
 
-/// The command that was typed, as far as it is one: `pmc`, `pmc record`.
+/// Returns the valid part of the typed command: `pmc`, `pmc record`.
 fn command(complaint: &clap::Error) -> String {
     let usage = complaint.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let words = usage.split_whitespace().skip_while(|word| *word != "pmc").skip(1);

@@ -1,11 +1,11 @@
-//! `pmc version`: which pmc this is, and what it can do of what builds of perf may lack.
+//! `pmc version`: prints pmc's version and which optional features of perf it has.
 
 use std::io::{Write, stdout};
 
 use crate::error::{Error, Exit, Result};
 
-/// What builds of perf have or have not, by perf's name and macro, which scripts look for; and whether pmc
-/// has it.
+/// Optional features of perf: their name, their macro (scripts search for both) and whether pmc has
+/// them.
 const FEATURES: &[(&str, &str, bool)] = &[
     ("dwarf", "HAVE_DWARF_SUPPORT", true),
     ("dwarf-unwind-support", "HAVE_DWARF_UNWIND_SUPPORT", true),
@@ -23,10 +23,10 @@ const FEATURES: &[(&str, &str, bool)] = &[
     ("libpython", "HAVE_LIBPYTHON_SUPPORT", false),
 ];
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// Those of writing.
+/// A write fails.
 pub(super) fn run(build_options: bool) -> Result<Exit> {
     let mut text = format!("pmc version {}\n", env!("CARGO_PKG_VERSION"));
     if build_options {

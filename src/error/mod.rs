@@ -1,9 +1,8 @@
-//! What went wrong, in words that help: every error that reaches the user is an [`Error`].
+//! The crate's error type: every error that reaches the user is an [`Error`].
 //!
-//! Lower layers have their own typed errors and convert into this one where they leave the
-//! layer. An [`Error`] says what was being done to what, what the kernel answered, why
-//! that usually is, and what to try. It carries the exit status; only `main` exits.
-//! [`say`] is the one place that prints it.
+//! Lower layers have their own typed errors, and convert them into this one at the layer's boundary. An
+//! [`Error`] holds the failed operation, the kernel's error, the usual cause and what to try. It carries
+//! the exit status; only `main` exits. Only [`say`] prints it.
 
 pub mod say;
 pub mod warning;
@@ -20,31 +19,31 @@ pub use warning::{RingLimit, Warning};
 /// Shorthand for results whose error is meant for the user.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How the process ends.
+/// Exit status of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// All was done.
+    /// Success: 0.
     Done,
-    /// Anything that failed and has no status of its own: 1.
+    /// Any failure without a status of its own: 1.
     Failure,
-    /// A file that was to be written cannot be made: 1.
+    /// An output file cannot be created: 1.
     NotCreated,
-    /// The command line or an event could not be understood: 2.
+    /// The command line or an event is invalid: 2.
     Usage,
-    /// The profiled command's own status.
+    /// The exit status of the profiled command.
     Command(u8),
-    /// The profiled command was ended by this signal: 128 + signal, as the shell says it.
+    /// The profiled command was killed by this signal: 128 + signal, as in the shell.
     Signal(i32),
-    /// pmc itself was told to end by this signal: it dies by it, so that a shell's loop ends too.
+    /// pmc received this signal. pmc kills itself with it, so that a shell loop ends too.
     Interrupted(i32),
-    /// The command was found but could not be executed: 126, as the shell says it.
+    /// The command was found but could not be executed: 126, as in the shell.
     NotExecutable,
-    /// The command was not found: 127, as the shell says it.
+    /// The command was not found: 127, as in the shell.
     NotFound,
 }
 
 impl Exit {
-    /// The number that the parent process sees.
+    /// Returns the status that the parent process sees.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -64,7 +63,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure with its explanation, ready to be shown.
+/// A failure with its explanation, ready to print.
 ///
 /// ```text
 /// pmc: opening cycles on CPU 3: Permission denied (EACCES)
@@ -73,23 +72,23 @@ impl From<Exit> for ExitCode {
 /// ```
 #[derive(Debug)]
 pub struct Error {
-    /// What was being done, to what; or the whole statement where no system call was involved.
+    /// The operation and its object, or the whole message if no system call failed.
     doing: String,
-    /// What the kernel said.
+    /// The error of the system call.
     kernel: Option<io::Error>,
-    /// Lines printed as they are under the headline: a caret under a word, a list.
+    /// Lines printed verbatim under the headline, such as a caret under a word or a list.
     detail: Option<String>,
-    /// Why that usually is.
+    /// The usual cause.
     why: Option<String>,
-    /// What to try, one remedy an entry.
+    /// Remedies, one per element.
     try_: Vec<String>,
     exit: Exit,
-    /// Ends the program without a word: the reader of our output has gone.
+    /// Exits without a message, because the reader of pmc's output is gone.
     quiet: bool,
 }
 
 impl Error {
-    /// A failure that is not a system call's.
+    /// Creates an error for a failure other than a system call's.
     pub fn new(statement: impl Into<String>) -> Self {
         Self {
             doing: statement.into(),
@@ -102,17 +101,18 @@ impl Error {
         }
     }
 
-    /// Something typed that cannot be understood: exit status 2.
+    /// Creates an error for invalid input (exit status 2).
     pub fn usage(statement: impl Into<String>) -> Self {
         Self::new(statement).exit(Exit::Usage)
     }
 
-    /// A system call failed while `doing` something to something.
+    /// Creates an error for a failed system call; `doing` describes the operation and its object.
     pub fn io(doing: impl Into<String>, kernel: impl Into<io::Error>) -> Self {
         Self { kernel: Some(kernel.into()), ..Self::new(doing) }
     }
 
-    /// A file that is to be written cannot be made; `option` names it on the command line, such as `-o`.
+    /// Creates an error for an output file that cannot be created; `option` selects the file on the
+    /// command line, such as `-o`.
     pub fn create(option: &str, path: &Path, kernel: impl Into<io::Error>) -> Self {
         use io::ErrorKind::{AlreadyExists, IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
         let kernel = kernel.into();
@@ -136,8 +136,8 @@ impl Error {
         })
     }
 
-    /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and
-    /// well.
+    /// Creates an error for a failed write of pmc's output. On a broken pipe the program exits silently
+    /// with status 0.
     pub fn output(what: impl fmt::Display, kernel: io::Error) -> Self {
         if kernel.kind() == io::ErrorKind::BrokenPipe {
             return Self { quiet: true, ..Self::new("").exit(Exit::Done) };
@@ -151,50 +151,50 @@ impl Error {
         if full { error.try_this("free some space, or write elsewhere") } else { error }
     }
 
-    /// Adds lines shown as they are below the headline.
+    /// Adds lines printed verbatim below the headline.
     #[must_use]
     pub fn detail(mut self, lines: impl Into<String>) -> Self {
         self.detail = Some(lines.into());
         self
     }
 
-    /// Adds why this usually happens.
+    /// Adds the usual cause.
     #[must_use]
     pub fn why(mut self, cause: impl Into<String>) -> Self {
         self.why = Some(cause.into());
         self
     }
 
-    /// Adds one thing to try.
+    /// Adds a remedy.
     #[must_use]
     pub fn try_this(mut self, remedy: impl Into<String>) -> Self {
         self.try_.push(remedy.into());
         self
     }
 
-    /// Sets how the process ends.
+    /// Sets the exit status.
     #[must_use]
     pub fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
     }
 
-    /// How the process ends because of this.
+    /// Returns the exit status.
     pub fn exit_status(&self) -> Exit {
         self.exit
     }
 
-    /// Whether there is nothing to print: the reader of our output has gone.
+    /// Whether to print nothing, because the reader of pmc's output is gone.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// What the kernel said, if a system call failed.
+    /// Returns the system call's error, if one failed.
     pub fn kernel(&self) -> Option<&io::Error> {
         self.kernel.as_ref()
     }
 
-    /// The statement without the explanation.
+    /// Returns the message without the explanation.
     pub fn headline(&self) -> String {
         match &self.kernel {
             Some(kernel) => format!("{}: {}", self.doing, kernel_words(kernel)),
@@ -202,7 +202,7 @@ impl Error {
         }
     }
 
-    /// All that is printed, with the advice in these words.
+    /// Returns the full text to print; `words` translates the advice.
     fn text(&self, words: impl Fn(&str) -> String) -> String {
         let mut text = self.headline();
         for line in self.detail.iter().flat_map(|detail| detail.lines()) {
@@ -218,7 +218,7 @@ impl Error {
     }
 }
 
-/// The kernel's words and the name of the number: `Permission denied (EACCES)`.
+/// Returns the system's message with the name of the error number: `Permission denied (EACCES)`.
 pub fn kernel_words(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error").next().unwrap_or(&text).to_owned();

@@ -1,11 +1,10 @@
-//! The one mouth: everything pmc says about itself (errors, warnings, notes) leaves here, on stderr, with one
-//! prefix.
+//! The only writer of pmc's errors, warnings and notes to stderr, all with the same prefix.
 //!
-//! Receives values and finished sentences; decides whether they are printed (`--quiet`) and cleans them of
-//! control characters, since a command name, a path or a comm may be part of them. A terminal gets lines of
-//! its width, broken between words. Keeps out of what others show on the same terminal: a line that tells how
-//! things go is wiped before anything else is said, and what is to be said while a command runs
-//! [waits](hold). Nothing here can fail: a stderr that nobody reads must not end a measurement.
+//! Decides whether to print a message (`--quiet`), and removes control characters, since messages may
+//! contain command names, paths and comms. On a terminal it wraps lines between words. It does not
+//! disturb other output on the terminal: it erases the status line before it prints a message, and
+//! [holds](hold) messages back while a command runs. Nothing here can fail: an unreadable stderr must
+//! not end a measurement.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -18,18 +17,18 @@ use crate::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Advice in other words.
+/// Rewords advice.
 type Translation = fn(&str) -> String;
 
-/// The words in which advice is given, where they are not our own.
+/// Rewords advice for a personality; `None` prints pmc's own wording.
 static ADVICE: Mutex<Option<Translation>> = Mutex::new(None);
-/// What waits for the end of a command.
+/// Messages held back until the command ends.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
-/// Whether the cursor stands behind a [`status`] line.
+/// Whether the cursor is on a [`status`] line.
 static LINE: AtomicBool = AtomicBool::new(false);
 
-/// Has advice of errors and warnings said in other words from now on: where pmc answers to another name, its
-/// options have other letters.
+/// Rewords the advice of all later errors and warnings. Personalities need this, since their options
+/// have other letters.
 pub fn translate(advice: Translation) {
     if let Ok(mut words) = ADVICE.lock() {
         *words = Some(advice);
@@ -46,14 +45,14 @@ pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
-/// Prints why the program fails.
+/// Prints an error, unless it is quiet.
 pub fn error(error: &Error) {
     if !error.is_quiet() {
         print("", &error.text(advice));
     }
 }
 
-/// Prints what makes the result less than what was asked for, or other than might be expected.
+/// Prints a warning: the result is incomplete or differs from the request.
 pub fn warn(warning: &Warning) {
     let text = warning.text(advice);
     match warning.loudness() {
@@ -70,25 +69,25 @@ pub fn warn(warning: &Warning) {
     }
 }
 
-/// Prints how things stand: where a file went, how far a run has come.
+/// Prints a note, such as the output file's name or the progress of a run.
 pub fn note(text: impl AsRef<str>) {
     if !QUIET.load(Ordering::Relaxed) {
         print("", text.as_ref());
     }
 }
 
-/// Until the answer is dropped a command has the terminal for itself: errors, warnings and notes wait.
-/// Elsewhere than on a terminal nothing needs to.
+/// Gives a command the terminal until the returned value is dropped: errors, warnings and notes are held
+/// back. Returns `None` if stderr is not a terminal.
 pub fn hold() -> Option<Hold> {
     Stream::Error.is_terminal().then(Hold::begin)
 }
 
-/// Whether what is said waits.
+/// Whether messages are held back.
 pub fn is_held() -> bool {
     HELD.lock().is_ok_and(|held| held.is_some())
 }
 
-/// What is said waits while this is there.
+/// Holds messages back until it is dropped.
 #[derive(Debug)]
 pub struct Hold(());
 
@@ -108,20 +107,20 @@ impl Drop for Hold {
     }
 }
 
-/// Shows how things go, on the terminal's last line, instead of what stands there.
+/// Shows a status line on the terminal's current line, and replaces its text.
 pub fn status(line: &str) {
     let _ = std::io::stderr().write_all(format!("\r\x1b[K{}", text::clean(line)).as_bytes());
     LINE.store(true, Ordering::Relaxed);
 }
 
-/// Wipes the [`status`] line, if it is there.
+/// Erases the [`status`] line, if there is one.
 pub fn wipe_status() {
     if LINE.swap(false, Ordering::Relaxed) {
         let _ = std::io::stderr().write_all(b"\r\x1b[K");
     }
 }
 
-/// Prints a line without our name in front: for a personality that has its own.
+/// Prints a line without pmc's prefix, for a personality that has its own.
 pub fn plainly(line: impl AsRef<str>) {
     let _ = std::io::stderr().write_all(format!("{}\n", text::clean(line.as_ref())).as_bytes());
 }
@@ -139,8 +138,8 @@ fn print(kind: &str, message: &str) {
     let _ = std::io::stderr().write_all(out.as_bytes());
 }
 
-/// A message as it is printed: clean, and on a terminal of so many columns broken between words, but for what
-/// a caret points at.
+/// Returns the message as printed: without control characters, and wrapped between words to `columns`.
+/// Does not wrap a line with carets, or the line above it.
 fn lines(message: &str, columns: Option<usize>) -> String {
     let is_caret = |line: &&str| line.contains('^') && line.chars().all(|c| matches!(c, ' ' | '^'));
     let mut out = String::with_capacity(message.len() + 16);

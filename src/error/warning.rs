@@ -1,32 +1,32 @@
-//! What makes a result less than what was asked for, or other than might be expected: a variant a hazard,
-//! whose text ends in what to do about it where anything can be done.
+//! Warnings and notes about a result. Each hazard is a variant; its text ends with a remedy if there is
+//! one.
 //!
-//! Receives the facts from whoever met the hazard; [`say`](super::say) prints it, and says once what holds
-//! throughout.
+//! The code that detects a hazard supplies the facts. [`say`](super::say) prints the warning, and prints
+//! a [`Loudness::Once`] note only once.
 
 use std::fmt;
 
-/// What keeps rings from being as large as asked for.
+/// The limit that keeps the ring buffers below the requested size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingLimit {
-    /// The user's allowance of locked memory (EPERM).
+    /// The user's locked-memory limit (EPERM).
     LockedMemory,
     /// Memory or address space (ENOMEM).
     Memory,
 }
 
-/// How loud a [`Warning`] is.
+/// Severity of a [`Warning`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loudness {
-    /// The result may be less than what was asked for.
+    /// The result may be incomplete.
     Warning,
-    /// Good to know.
+    /// Useful to know.
     Note,
-    /// Good to know, and the same for all that follows: said once in the life of the process.
+    /// Useful to know and true for the whole run: printed once per process.
     Once,
 }
 
-/// A hazard.
+/// A hazard to report.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the text of each says what it is")]
 pub enum Warning {
@@ -79,7 +79,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// How loud it is.
+    /// Returns the severity.
     pub fn loudness(&self) -> Loudness {
         match self {
             Self::BackgroundIgnored
@@ -110,7 +110,7 @@ impl Warning {
         }
     }
 
-    /// What happened, without what to do about it.
+    /// Returns the message without the remedy.
     pub fn what(&self) -> String {
         match self {
             Self::BackgroundIgnored => {
@@ -227,7 +227,7 @@ impl Warning {
         }
     }
 
-    /// What to do about it, or what decides it; empty where nothing can be done.
+    /// Returns the remedy or the setting behind the hazard; empty if there is neither.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::UnknownOrder { .. } => {
@@ -270,7 +270,7 @@ impl Warning {
 }
 
 impl Warning {
-    /// What happened, and the advice in these words.
+    /// Returns the full message; `words` rewords the remedy.
     pub(super) fn text(&self, words: impl Fn(&str) -> String) -> String {
         match self.advice() {
             "" => self.what(),

@@ -1,7 +1,6 @@
 //! Leaving the terminal: fork, new session, no standard streams.
 //!
-//! Receives nothing; hands on which side of the fork we are on. What each side does is the command's
-//! decision.
+//! Returns the side of the fork; the command decides what each side does.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,14 +8,14 @@ use std::os::fd::AsRawFd;
 /// Which side of a fork this process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The process that there was before.
+    /// The original process.
     Parent,
-    /// The new one.
+    /// The new process.
     Child,
 }
 
-/// Forks. The child is a full copy that goes on like its parent, so the process must have one thread only:
-/// another's locks would stay locked in the child.
+/// Forks. The child is a full copy and continues like its parent. The process must have only one thread:
+/// locks of other threads would stay locked in the child.
 ///
 /// # Errors
 /// `EAGAIN` at the limit of processes, `ENOMEM`.
@@ -30,19 +29,19 @@ pub fn fork() -> io::Result<Side> {
     }
 }
 
-/// Leaves the session of the terminal and the current directory, which could not be unmounted otherwise.
+/// Leaves the terminal's session, and the current directory so that it can be unmounted.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's.
 pub fn leave_session() -> io::Result<()> {
     rustix::process::setsid()?;
     std::env::set_current_dir("/")
 }
 
-/// Puts standard input, output and error on `/dev/null`, so that nobody waits for the end of ours.
+/// Redirects standard input, output and error to `/dev/null`, so that no reader waits for our end.
 ///
 /// # Errors
-/// What the kernel said: `/dev/null` cannot be opened, or not put in a stream's place.
+/// The kernel's, if `/dev/null` cannot be opened or duplicated.
 pub fn close_standard_streams() -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for stream in 0..=2 {
@@ -54,11 +53,11 @@ pub fn close_standard_streams() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel send SIGHUP to this process when its parent `parent` ends; `false` when it has ended
-/// already.
+/// Makes the kernel send SIGHUP to this process when its parent `parent` ends. Returns `false` if the parent
+/// has already ended.
 ///
 /// # Errors
-/// What the kernel said to `prctl`.
+/// The kernel's answer to `prctl`.
 pub fn hang_up_with(parent: u32) -> io::Result<bool> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::HUP))?;
     let now = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);

@@ -1,11 +1,11 @@
-//! Clocks: monotonic nanoseconds to measure with, and the local date to write into a file.
+//! Clocks: monotonic nanoseconds for measuring, and the local date for files.
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// The number of `CLOCK_MONOTONIC`.
 pub const MONOTONIC: i32 = libc::CLOCK_MONOTONIC;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`.
+/// The time of `CLOCK_MONOTONIC` in nanoseconds.
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -73,7 +73,8 @@ pub fn number(text: &str) -> Option<i32> {
     })
 }
 
-/// What a clock, by its number, shows now, and its resolution; nanoseconds. `None` if there is no such clock.
+/// The current time and the resolution of the clock with this number, in nanoseconds; `None` if it does not
+/// exist.
 pub fn read(number: i32) -> Option<(u64, u64)> {
     let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let (mut now, mut step) = (zero, zero);

@@ -1,4 +1,4 @@
-//! Who we are to the kernel: user, capabilities, seccomp, and the limits that concern profiling.
+//! The credentials of this process: user, capabilities, seccomp, and the limits that concern profiling.
 //!
 //! Receives nothing (the calling process is the subject) or the text of a `/proc/PID/status`; hands on
 //! values. What they allow is decided by `host::settings` and explained by `counter`.
@@ -9,9 +9,9 @@ use std::fs;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LinuxCapability {
-    /// Traces any process: lifts the access check on a target.
+    /// Allows tracing any process, without the access check on the target.
     SysPtrace = 19,
-    /// Everything that `CAP_PERFMON` allows, on kernels before 5.8 the only way.
+    /// Includes `CAP_PERFMON`; the only way before Linux 5.8.
     SysAdmin = 21,
     /// Locks memory beyond `RLIMIT_MEMLOCK` and `perf_event_mlock_kb`.
     IpcLock = 14,
@@ -33,7 +33,7 @@ impl LinuxCapability {
         }
     }
 
-    /// All that pmc cares about.
+    /// All capabilities that pmc checks.
     pub const ALL: [Self; 5] =
         [Self::Perfmon, Self::SysAdmin, Self::SysPtrace, Self::IpcLock, Self::SysResource];
 }
@@ -41,7 +41,7 @@ impl LinuxCapability {
 /// How seccomp restricts the process (`seccomp(2)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Seccomp {
-    /// Not at all.
+    /// No restriction.
     #[default]
     Off,
     /// `read`, `write`, `_exit` and `sigreturn` only.
@@ -50,7 +50,7 @@ pub enum Seccomp {
     Filter,
 }
 
-/// What the kernel knows of the process that counts.
+/// The credentials of the measuring process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Credentials {
     /// Effective user id.
@@ -59,13 +59,13 @@ pub struct Credentials {
     pub capabilities: u64,
     /// Seccomp mode.
     pub seccomp: Seccomp,
-    /// Inside a user namespace of its own: capabilities there do not count for perf, which asks the first
-    /// namespace.
+    /// Whether the process is in another user namespace than the first. perf checks capabilities in the first
+    /// one only.
     pub user_namespace: bool,
 }
 
 impl Credentials {
-    /// Those of the calling process; nobody's, without capabilities, where `/proc` is not mounted.
+    /// Reads the credentials of the calling process. Without `/proc` there are no capabilities.
     pub fn own() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
@@ -74,7 +74,7 @@ impl Credentials {
         own
     }
 
-    /// Reads them from the texts of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
+    /// Parses them from the texts of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
     ///
     /// The first user namespace maps every id to itself: `0 0 4294967295`.
     pub fn from_status(status: &str, uid_map: &str) -> Self {
@@ -99,31 +99,31 @@ impl Credentials {
         self.capabilities >> capability as u8 & 1 == 1
     }
 
-    /// Whether the kernel lifts `perf_event_paranoid` for us: `CAP_PERFMON` or `CAP_SYS_ADMIN` in the first
-    /// user namespace.
+    /// Whether the kernel ignores `perf_event_paranoid` for this process: `CAP_PERFMON` or `CAP_SYS_ADMIN` in
+    /// the first user namespace.
     pub fn perfmon(&self) -> bool {
         !self.user_namespace && (self.has(LinuxCapability::Perfmon) || self.has(LinuxCapability::SysAdmin))
     }
 
-    /// Whether the kernel lets us lock ring memory beyond the allowances.
+    /// Whether the kernel lets this process lock ring memory beyond the limits.
     pub fn ipc_lock(&self) -> bool {
         !self.user_namespace && self.has(LinuxCapability::IpcLock)
     }
 }
 
-/// Resource limits that a profiler meets; `None` is unlimited.
+/// Resource limits that affect a profiler; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Open files, soft.
+    /// Soft limit of open files.
     pub open_files: Option<u64>,
-    /// Open files, up to which the soft limit may be raised.
+    /// Hard limit of open files.
     pub open_files_most: Option<u64>,
-    /// Bytes of locked memory.
+    /// Limit of locked memory, in bytes.
     pub locked_memory: Option<u64>,
 }
 
 impl Limits {
-    /// Those of the calling process.
+    /// Reads the limits of the calling process.
     pub fn own() -> Self {
         use rustix::process::{Resource, getrlimit};
         let files = getrlimit(Resource::Nofile);

@@ -1,5 +1,4 @@
-//! Descriptors that somebody else opened: given by number on the command line, or inherited and perhaps
-//! closed.
+//! Inherited descriptors: given by number on the command line, or standard streams that may be closed.
 
 use std::fs::File;
 use std::io;
@@ -11,60 +10,60 @@ use rustix::io::fcntl_dupfd_cloexec;
 /// `O_NONBLOCK`, for `OpenOptionsExt::custom_flags`.
 pub const NONBLOCK: i32 = libc::O_NONBLOCK;
 
-/// A file of our own for an open descriptor given by its number.
+/// Duplicates an open descriptor, given by its number.
 ///
 /// # Errors
-/// `EBADF` when it is not open.
+/// `EBADF` if it is not open.
 pub fn duplicate(number: i32) -> io::Result<File> {
     if number < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: borrowed for this one call, which fails with EBADF if the number is nobody's.
+    // SAFETY: borrowed for this one call, which fails with EBADF if the number is not open.
     let theirs = unsafe { BorrowedFd::borrow_raw(number) };
     Ok(File::from(fcntl_dupfd_cloexec(theirs, 3)?))
 }
 
-/// How many sockets whoever has started us has handed over, from descriptor 3 on, as sd_listen_fds(3) has it:
-/// `LISTEN_FDS`, if they are meant for this process (`LISTEN_PID`).
+/// Number of sockets that the service manager passed, from descriptor 3 on, as in sd_listen_fds(3):
+/// `LISTEN_FDS`, if `LISTEN_PID` is this process.
 pub fn handed_over() -> u32 {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
     let is_ours = number("LISTEN_PID") == Some(std::process::id());
     number("LISTEN_FDS").filter(|_| is_ours).unwrap_or(0)
 }
 
-/// Makes reads return at once when there is nothing.
+/// Makes reads return immediately if there is no data.
 ///
 /// # Errors
-/// What the kernel said to `fcntl`.
+/// The kernel's answer to `fcntl`.
 pub fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
     let flags = fcntl_getfl(file)?;
     Ok(fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
 }
 
-/// Makes reads and writes wait, as they do where nobody asked for anything else.
+/// Makes reads and writes block, as they do by default.
 ///
 /// # Errors
-/// What the kernel said to `fcntl`.
+/// The kernel's answer to `fcntl`.
 pub fn set_blocking(file: &impl AsFd) -> io::Result<()> {
     let flags = fcntl_getfl(file)?;
     Ok(fcntl_setfl(file, flags - OFlags::NONBLOCK)?)
 }
 
-/// Whether standard output was closed when the process started. The runtime has put `/dev/null` in its place
-/// since then, so that what is written would vanish without an error.
+/// Whether standard output was closed when the process started. Rust's runtime then opens `/dev/null` in its
+/// place, where output would vanish without an error.
 pub fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Where standard output was closed, puts something in its place that takes nothing: every write fails with
-/// `ENOTCONN`, which is no disk's answer. (`EBADF` would be taken for success by the runtime.)
+/// Replaces a closed standard output with a descriptor on which every write fails with `ENOTCONN`, which no
+/// disk returns. (Rust's runtime would take `EBADF` for success.)
 pub fn refuse_closed_stdout() {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
     let refusing = || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     if stdout_was_closed()
         && let Ok(socket) = refusing()
     {
-        // Where that fails, what is written vanishes as before.
+        // If that fails, output vanishes as before.
         let _ = rustix::stdio::dup2_stdout(socket);
     }
 }
@@ -77,7 +76,7 @@ extern "C" fn look_at_stdout() {
     STDOUT_CLOSED.store(closed, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// Run by the loader before `main`, hence before the runtime repairs closed descriptors.
+/// The loader runs this before `main`, before Rust's runtime reopens closed descriptors.
 // SAFETY: the section holds pointers to functions without arguments that we need; this one touches only its
 // own static.
 #[used]

@@ -1,8 +1,8 @@
-//! The page that the kernel shares beside each perf event: whether the event is on a counter now, and how
-//! wide that is.
+//! The page that the kernel shares for each perf event: whether the event is on a counter now, and how wide
+//! that counter is.
 //!
-//! Receives an open event; hands on plain copies of the page's fields. Maps read-only; rings are not its
-//! business, but it can map one to find out whether the kernel would allow it.
+//! Receives an open event; returns plain copies of the page's fields. Maps read-only. Does not read rings,
+//! but can map one to check whether the kernel allows it.
 //!
 //! ```text
 //! offset  0 version    8 lock (odd: the kernel is writing)    12 index (0: not on a counter)
@@ -23,25 +23,25 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use super::page_size;
 use super::perf::EventFd;
 
-/// The page, mapped as long as this lives.
+/// The mapped page.
 #[derive(Debug)]
 pub struct HeaderPage {
     start: NonNull<c_void>,
     bytes: usize,
 }
 
-/// What it said at one moment.
+/// A snapshot of its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header {
     /// The event is on a hardware counter of the CPU it was read on.
     pub on_counter: bool,
     /// User space may read the counter itself.
     pub user_readable: bool,
-    /// Bits of the counter; 0 where the kernel does not say.
+    /// Width of the counter in bits; 0 if unknown.
     pub width: u16,
 }
 
-/// How the CPU's clock and the kernel's relate: see [`HeaderPage::clock_conversion`].
+/// Conversion between the CPU's clock and the kernel's: see [`HeaderPage::clock_conversion`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
 pub struct ClockConversion {
@@ -54,11 +54,11 @@ pub struct ClockConversion {
     pub is_short: bool,
 }
 
-/// Times that a reader tries again while the kernel is writing.
+/// Number of retries while the kernel is writing.
 const PATIENCE: u32 = 1000;
 
 impl HeaderPage {
-    /// Maps the page alone.
+    /// Maps only the page.
     ///
     /// # Errors
     /// The kernel's: events that are inherited on any CPU cannot be mapped (`EINVAL`).
@@ -69,7 +69,7 @@ impl HeaderPage {
     /// Maps the page with a ring of `pages` (a power of two) behind it.
     ///
     /// # Errors
-    /// The kernel's: `EPERM` means that it is more locked memory than is allowed.
+    /// The kernel's: `EPERM` if it exceeds the limit of locked memory.
     pub fn map_with_ring(event: &EventFd, pages: usize) -> io::Result<Self> {
         let bytes = pages
             .checked_add(1)
@@ -83,12 +83,12 @@ impl HeaderPage {
         Ok(Self { start, bytes })
     }
 
-    /// Bytes that are mapped.
+    /// Length of the mapping in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }
 
-    /// What it says of the event's counter.
+    /// Reads the state of the event's counter.
     pub fn read(&self) -> Header {
         self.together(|page| {
             // SAFETY: `together` hands on a page that is mapped.
@@ -103,8 +103,9 @@ impl HeaderPage {
         })
     }
 
-    /// How the CPU's clock and the kernel's relate: `time = zero + (clock * mult >> shift)`, where `clock` is
-    /// a counter of so many bits (`mask`) that stood at `cycles`. `None` where the kernel does not say.
+    /// Returns the conversion from the CPU's clock to the kernel's: `time = zero + (clock * mult >> shift)`,
+    /// where `clock` is a counter with the bits of `mask` that had the value `cycles`. `None` if the kernel
+    /// does not provide it.
     pub fn clock_conversion(&self) -> Option<ClockConversion> {
         let conversion = self.together(|page| {
             // SAFETY: as in `read`.
@@ -124,7 +125,7 @@ impl HeaderPage {
         Some(conversion).filter(|conversion| conversion.has_zero)
     }
 
-    /// Reads fields so that they belong together.
+    /// Reads a consistent set of fields.
     fn together<T: Default>(&self, fields: impl Fn(*const perf_event_mmap_page) -> T) -> T {
         let page = self.start.cast::<perf_event_mmap_page>().as_ptr();
         // SAFETY: the mapping is at least a page, longer than the struct, and lives as long as `self`; the

@@ -1,7 +1,7 @@
 //! Record locks on the first byte of a file: `fcntl(2)` `F_SETLK`, `F_OFD_SETLK` and `F_GETLK`.
 //!
-//! Receives an open file; hands on whether the lock was got, or who stands in the way. Never blocks. Knows
-//! nothing of what the byte means: the reservation protocol is `counter`'s.
+//! Receives an open file; returns whether the lock was acquired, or its holder. Never blocks. The meaning of
+//! the byte, the reservation protocol, belongs to `counter`.
 //!
 //! Two kinds of owner, one table of locks in the kernel:
 //!
@@ -10,36 +10,36 @@
 //! POSIX   the process            its pid           unlock; close of ANY descriptor of that file; death
 //! OFD     the open description   -1 (unknown)      unlock; close of the last copy of that descriptor
 //! ```
-//! A POSIX lock is not inherited by `fork(2)` but kept over `execve(2)` as long as no descriptor of the file
-//! is closed; an OFD lock goes wherever the descriptor goes. Source: `fcntl_locking(2)`.
+//! `fork(2)` does not inherit a POSIX lock; `execve(2)` keeps it as long as no descriptor of the file is
+//! closed. An OFD lock follows the descriptor. Source: `fcntl_locking(2)`.
 
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Who holds a lock that stands in the way, as `F_GETLK` says it.
+/// The holder of a conflicting lock, from `F_GETLK`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// A process, by its id in our pid namespace.
     Process(u32),
-    /// The kernel cannot say: an OFD lock, or a process of another pid namespace.
+    /// Unknown: an OFD lock, or a process in another pid namespace.
     Unknown,
 }
 
 /// The two types of lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Shared: any number at once (`F_RDLCK`).
+    /// Shared (`F_RDLCK`).
     Read,
-    /// Alone (`F_WRLCK`); needs a file opened for writing.
+    /// Exclusive (`F_WRLCK`); requires a file opened for writing.
     Write,
 }
 
 /// Takes a POSIX lock on byte 0, owned by this process.
 ///
 /// # Errors
-/// `EAGAIN` or `EACCES` when another's lock stands in the way; `EBADF` for a write lock on a file
+/// `EAGAIN` or `EACCES` if another process holds a conflicting lock; `EBADF` for a write lock on a file
 /// opened for reading.
 pub fn take(file: &File, kind: Kind) -> io::Result<()> {
     set(file, libc::F_SETLK, raw(kind))
@@ -48,21 +48,21 @@ pub fn take(file: &File, kind: Kind) -> io::Result<()> {
 /// Takes an OFD lock on byte 0, owned by the open file description.
 ///
 /// # Errors
-/// As [`take`]; this process's own POSIX lock may stand in the way too.
+/// As [`take`]; a POSIX lock of this process also conflicts.
 pub fn take_for_description(file: &File, kind: Kind) -> io::Result<()> {
     set(file, libc::F_OFD_SETLK, raw(kind))
 }
 
-/// Gives this process's POSIX lock on byte 0 back; nothing happens when there is none.
+/// Releases this process's POSIX lock on byte 0, if it holds one.
 ///
 /// # Errors
-/// What the kernel said to `fcntl`.
+/// The kernel's answer to `fcntl`.
 pub fn release(file: &File) -> io::Result<()> {
     set(file, libc::F_SETLK, libc::F_UNLCK)
 }
 
-/// Who would keep this process from taking a POSIX lock of this kind on byte 0. Takes nothing; a file opened
-/// for reading is enough for either kind. POSIX locks of this process never count.
+/// Returns the holder of a lock that conflicts with a POSIX lock of this kind on byte 0, without taking a
+/// lock. A file opened for reading is enough for both kinds. POSIX locks of this process never conflict.
 ///
 /// # Errors
 /// The kernel's, such as `ENOLCK` on a network file system without a lock service.

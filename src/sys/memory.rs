@@ -1,9 +1,9 @@
-//! How the C library deals with memory that was given back to it.
+//! Settings of the C library's allocator.
 
-/// Has large blocks (from 1 MiB) returned to the kernel as soon as they are freed, and few separate heaps:
-/// for programs that run for long and must stay small. Smaller ones are used again: what the kernel takes
-/// back it must clear when it gives it out the next time, and a program that draws once a second would have
-/// that done for megabytes each time. Has no effect where the C library is not GNU's.
+/// Returns large blocks (from 1 MiB) to the kernel as soon as they are freed, and limits the number of heaps:
+/// for programs that run long and must stay small. Smaller blocks are reused: the kernel must clear returned
+/// memory before it hands it out again, which a program that draws every second would pay for megabytes each
+/// time. No effect with other C libraries than GNU's.
 pub fn stay_small() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) only sets parameters; it is called before other threads are started.
@@ -14,7 +14,7 @@ pub fn stay_small() {
     }
 }
 
-/// Returns what lies free between what is used, which the kernel does not see as free otherwise.
+/// Returns free memory between used blocks to the kernel.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim(3) touches nothing that is allocated.

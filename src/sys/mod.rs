@@ -1,7 +1,7 @@
 //! The kernel: every `unsafe` block and every libc name of pmc lives below this folder.
 //!
-//! Hands on safe types: [`Attr`] (the request), [`perf`] (open events), process start, locks, signals and
-//! limits. Decides nothing about events or policy.
+//! Provides safe types: [`Attr`] (the request), [`perf`] (open events), process start, locks, signals and
+//! limits. Makes no decisions about events or policy.
 #![allow(unsafe_code)]
 
 pub mod arch;
@@ -42,7 +42,7 @@ pub fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-/// The error numbers that other modules tell apart, by the kernel's names.
+/// The error numbers that other modules distinguish, by the kernel's names.
 pub mod errno {
     pub use libc::{
         E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENODEV,

@@ -1,4 +1,4 @@
-//! Opening files to write, where other users may have put something first.
+//! Opens output files safely in directories where other users can create files first.
 //!
 //! Receives a path that was typed, or the default; hands on what [stands](Standing) there, and files to
 //! write. In a folder that others can write, a name can lead anywhere: a link to a file of root's, a pipe
@@ -25,7 +25,7 @@ use rustix::process::geteuid;
 use super::replacement::Replacement;
 use super::{descriptor, signal};
 
-/// What stands at a path.
+/// The file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing.
@@ -34,12 +34,12 @@ pub enum Standing {
     File {
         /// Bytes in it.
         len: u64,
-        /// Its owner is our user, and it has no other name: we may write into it.
+        /// Whether this user owns it and it has no other name, so that it is safe to write into it.
         is_ours: bool,
     },
     /// A named pipe.
     Fifo,
-    /// A device, a terminal, what `/dev/stdout` leads to: opened as it is.
+    /// A device, a terminal, or the target of `/dev/stdout`: opened in place.
     Special,
     /// A link that another user made, not to be followed.
     OthersLink,
@@ -50,23 +50,23 @@ pub enum Standing {
 pub struct OutputPlace {
     /// The path behind our own links.
     pub path: PathBuf,
-    /// What stands there.
+    /// The file at the end of the path.
     pub standing: Standing,
 }
 
-/// The most links that follow one another, as in the kernel.
+/// Maximum number of links to follow, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// Time between two looks for a reader of a pipe.
+/// Interval at which to check for a reader of a pipe.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The signals that end a command, which a command that measures blocks.
+/// The signals that end a command; measuring commands block them.
 const ENDING: [i32; 4] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT];
 /// `f_type` of procfs, whose links lead to open files rather than to names.
 const PROC: i64 = 0x9fa0;
 
-/// Looks where a path leads.
+/// Resolves a path.
 ///
 /// # Errors
-/// What the kernel says, except that nothing is there.
+/// The kernel's, except `ENOENT`.
 pub fn look(path: &Path) -> io::Result<OutputPlace> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -87,7 +87,7 @@ pub fn look(path: &Path) -> io::Result<OutputPlace> {
         } else if !is_trusted(&meta, &path) {
             Standing::OthersLink
         } else {
-            // Of the link that was looked at, not of one that took its place.
+            // The target of the link that was checked, not of one that replaced it.
             let target = rustix::fs::readlinkat(&there, c"", Vec::new())?;
             path = folder_of(&path).join(OsString::from_vec(target.into_bytes()));
             continue;
@@ -109,7 +109,7 @@ fn is_in_proc(path: &Path) -> bool {
     rustix::fs::statfs(folder_of(path)).is_ok_and(|system| system.f_type == PROC)
 }
 
-/// Whether nobody but us and root can have put a link there.
+/// Whether only this user and root can have created a link there.
 fn is_trusted(link: &fs::Metadata, path: &Path) -> bool {
     let us = [0, geteuid().as_raw()];
     let is_closed = |folder: fs::Metadata| us.contains(&folder.uid()) && folder.mode() & 0o022 == 0;
@@ -144,7 +144,7 @@ pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
     }
 }
 
-/// Puts an empty file into the place of what is there.
+/// Replaces the file with an empty one.
 fn replace(path: &Path, mode: u32) -> io::Result<File> {
     let new = Replacement::new(path);
     let file = new.create(mode)?;
@@ -152,10 +152,10 @@ fn replace(path: &Path, mode: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file of our own that is there, without emptying it.
+/// Opens an existing file of this user without truncating it.
 ///
 /// # Errors
-/// What the kernel says; `EEXIST` when it is no longer ours.
+/// The kernel's; `EEXIST` if it no longer belongs to this user.
 pub fn open_own(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     if is_ours(&file.metadata()?) { Ok(file) } else { Err(rustix::io::Errno::EXIST.into()) }

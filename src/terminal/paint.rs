@@ -1,21 +1,22 @@
-//! Text in the theme's looks, for whoever prints lines: escape sequences around words, none without colours.
+//! Styled text for printed lines: puts the theme's escape sequences around words, or none without
+//! colours.
 
 use std::fmt::Write;
 
 use super::theme::{Colour, Look, Role, Theme};
 
-/// The looks that text has; the usual is none.
+/// Styles of text; the default has no styles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Paint(Option<Theme>);
 
 impl Paint {
-    /// Those of a theme.
+    /// Creates the styles of a theme.
     pub fn new(theme: Theme) -> Self {
         Self(Some(theme))
     }
 
-    /// Words that are harmless, as they look. Blanks at both ends stay plain, so that nothing is underlined
-    /// between columns.
+    /// Returns the words in the style of the role; `words` must be free of control characters. Blanks at
+    /// both ends stay plain, so that nothing is underlined between columns.
     pub fn words(self, role: Role, words: &str) -> String {
         let look = self.0.map(|theme| theme.look(role)).unwrap_or_default();
         let inner = words.trim();
@@ -28,7 +29,7 @@ impl Paint {
     }
 }
 
-/// What ECMA-48's SGR calls a look.
+/// Returns the SGR parameters of a look (ECMA-48).
 fn parameters(look: Look) -> String {
     let mut words: Vec<String> = [(look.bold, 1), (look.dim, 2), (look.underlined, 4), (look.reversed, 7)]
         .iter()

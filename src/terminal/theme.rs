@@ -1,33 +1,34 @@
-//! The theme: which colour and weight everything has that is drawn for a person, on the screen and in text.
+//! The theme: colours and weights of everything drawn on the screen and in text.
 //!
-//! Receives how many colours the terminal has and what its background is; hands on a [`Look`] for each
-//! [`Role`], without saying how a terminal is told. Nothing here is unreadable on black or on white: the test
-//! computes the contrast of every colour, as the Web Content Accessibility Guidelines (WCAG 2.1) define it.
+//! Receives the terminal's colour depth and background. Returns a [`Look`] for each [`Role`]; it does
+//! not generate escape sequences. Everything is readable on black and on white. A test computes the
+//! contrast of every colour as defined by the Web Content Accessibility Guidelines (WCAG 2.1).
 
 use super::Colours;
 
-/// What is behind the text.
+/// The background of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Background {
-    /// Nobody knows: colours that can be read on black and on white.
+    /// Unknown: uses colours that are readable on black and on white.
     #[default]
     Unknown,
-    /// Black, or nearly.
+    /// Black or nearly black.
     Dark,
-    /// White, or nearly.
+    /// White or nearly white.
     Light,
 }
 
-/// A colour, as far as the terminal has it.
+/// A colour, as the terminal supports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// Number of the terminal's palette: below 16 whatever the terminal makes of them, else xterm's.
+    /// Index into the terminal's palette. Below 16 the terminal defines the colours; the rest are
+    /// xterm's.
     Indexed(u8),
     /// Red, green and blue.
     Rgb(u8, u8, u8),
 }
 
-/// How something looks.
+/// Appearance of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "as terminals call them")]
 pub struct Look {
@@ -39,10 +40,10 @@ pub struct Look {
     pub reversed: bool,
 }
 
-/// What something is, for the eye.
+/// The visual role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing special.
+    /// Normal text.
     Plain,
     /// Less important.
     Quiet,
@@ -50,19 +51,19 @@ pub enum Role {
     Strong,
     /// Headings of columns.
     Heading,
-    /// The line of the cursor.
+    /// The line under the cursor.
     Cursor,
-    /// What the search found.
+    /// A match of the search.
     Found,
     /// A marked row.
     Marked,
-    /// Something is wrong or lost: nothing else is red.
+    /// A warning or lost data. Nothing else is red.
     Warning,
     /// Keys in hints and on the help page.
     Key,
-    /// A share that is worth a look: from 5 %, as perf has it.
+    /// A share from 5 %, highlighted as in perf.
     Costly,
-    /// Bars and sparks.
+    /// Bars and sparklines.
     Bar,
     /// Source lines between instructions.
     Source,
@@ -72,7 +73,7 @@ pub enum Role {
     Generated,
 }
 
-/// Whose code a box of the flame graph is: each has a family of hues.
+/// The kind of code in a box of the flame graph. Each has a family of hues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as they are called")]
 pub enum Family {
@@ -83,10 +84,10 @@ pub enum Family {
     Unknown,
 }
 
-/// A colour of text: as it should be, and the nearest of the 16 that every terminal has, if one comes near.
+/// A text colour: the exact one, and the nearest of the 16 basic ones, if one is close enough.
 type Ink = (u32, Option<u8>);
 
-/// The colours of text on one kind of background.
+/// The text colours for one kind of background.
 struct Palette {
     quiet: u32,
     found: Ink,
@@ -133,15 +134,15 @@ const EITHER: Palette = Palette {
     generated: (0x5f_87_00, None),
 };
 
-/// Boxes of the flame graph, on every background: black is legible on each of them.
+/// Flame-graph colours; black text is legible on all of them.
 const PROGRAM: [u32; 5] = [0xe8_71_4a, 0xe0_7f_4d, 0xf0_8c_55, 0xde_70_45, 0xea_9a_66];
 const LIBRARY: [u32; 5] = [0xe3_b3_4c, 0xd9_a4_41, 0xed_c1_63, 0xd4_a8_3e, 0xf0_cc_7a];
 const KERNEL: [u32; 5] = [0x6f_a8_dc, 0x5b_9b_d5, 0x82_b4_e3, 0x6a_a0_c8, 0x94_c0_ea];
 const GENERATED: [u32; 5] = [0x8f_c4_6b, 0x7e_b6_5a, 0xa0_d0_7e, 0x86_b8_68, 0xb0_da_92];
 const UNKNOWN: [u32; 5] = [0xa8_a8_a8, 0xb4_b4_b4, 0x9c_9c_9c, 0xc0_c0_c0, 0xae_ae_ae];
-/// What is written on them.
+/// Text colour on these boxes.
 const INK: u32 = 0x14_14_14;
-/// A box that the search found, and what is written on it.
+/// Colours of a box that matches the search, and of its text.
 const FOUND: (u32, u32) = (0x6a_1b_9a, 0xff_ff_ff);
 
 /// The theme of a terminal.
@@ -152,12 +153,12 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// For a terminal with these colours on this background.
+    /// Creates the theme for these colours and this background.
     pub fn new(colours: Colours, background: Background) -> Self {
         Self { colours, background }
     }
 
-    /// How something looks. Without colours there are weight, underline and reversal.
+    /// Returns the look of a role. Without colours it uses weight, underline and reverse video.
     pub fn look(self, role: Role) -> Look {
         let palette = match self.background {
             Background::Dark => &DARK,
@@ -169,7 +170,7 @@ impl Theme {
         let ink = |ink: Ink| self.ink(ink);
         match role {
             Role::Plain => plain,
-            // Which grey can be read the 16 colours do not say; the terminal knows how to dim.
+            // No grey of the 16 colours is reliably readable; the terminal's own dimming is.
             Role::Quiet => match self.colours {
                 Colours::None | Colours::Sixteen => Look { dim: true, ..plain },
                 _ => Look { text: self.ink((palette.quiet, None)), ..plain },
@@ -188,8 +189,8 @@ impl Theme {
         }
     }
 
-    /// A box of the flame graph: the same name has the same colour in every run. Without colours boxes are
-    /// told apart by their borders.
+    /// Returns the look of a box in the flame graph. The same name has the same colour in every run.
+    /// Without colours, only borders separate boxes.
     pub fn flame(self, name: &str, family: Family) -> Look {
         let (many, few): (&[u32; 5], &[u8]) = match family {
             Family::Program => (&PROGRAM, &[9, 13]),
@@ -211,7 +212,7 @@ impl Theme {
         Look { text, ground, ..Look::default() }
     }
 
-    /// A box of the flame graph that the search found.
+    /// Returns the look of a box that matches the search.
     pub fn flame_found(self) -> Look {
         let bold = Look { bold: true, ..Look::default() };
         match self.colours {
@@ -236,10 +237,10 @@ impl Theme {
     }
 }
 
-/// The steps of red, green and blue in xterm's cube of colours.
+/// Levels of red, green and blue in xterm's colour cube.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
-/// Red, green and blue of a number of xterm's palette, from 16 on: a cube, then greys.
+/// Returns the RGB value of an index in xterm's palette, from 16 on: a cube, then greys.
 fn xterm(number: u8) -> [u8; 3] {
     match usize::from(number).saturating_sub(16) {
         cube @ 0..216 => [STEPS[cube / 36], STEPS[cube / 6 % 6], STEPS[cube % 6]],
@@ -247,19 +248,20 @@ fn xterm(number: u8) -> [u8; 3] {
     }
 }
 
-/// The number of xterm's palette that comes nearest; the first 16 are whatever the terminal makes of them.
+/// Returns the nearest index in xterm's palette, except the first 16, whose colours the terminal
+/// defines.
 fn nearest(rgb: u32) -> u8 {
     let [_, red, green, blue] = rgb.to_be_bytes();
     let distance = |number: &u8| {
         let [r, g, b] = xterm(*number);
         let square = |a: u8, b: u8, weight: u32| weight * u32::from(a.abs_diff(b)).pow(2);
-        // The eye sees green best.
+        // The eye is most sensitive to green.
         square(r, red, 2) + square(g, green, 4) + square(b, blue, 3)
     };
     (16..=255).min_by_key(distance).unwrap_or(15)
 }
 
-/// How bright a colour is to the eye: WCAG's relative luminance, 0 (black) to 1 (white).
+/// Returns the relative luminance of a colour, as defined by WCAG: 0 (black) to 1 (white).
 pub fn luminance([red, green, blue]: [u8; 3]) -> f64 {
     let linear = |part: u8| {
         let part = f64::from(part) / 255.0;
@@ -293,7 +295,7 @@ mod tests {
     const FAMILIES: [Family; 5] =
         [Family::Program, Family::Library, Family::Kernel, Family::Generated, Family::Unknown];
     const DEPTHS: [Colours; 3] = [Colours::Sixteen, Colours::Many, Colours::All];
-    /// xterm's own 16: <https://invisible-island.net/xterm/xterm.faq.html>.
+    /// xterm's default 16 colours: <https://invisible-island.net/xterm/xterm.faq.html>.
     const SIXTEEN: [u32; 16] = [
         0x00_00_00, 0xcd_00_00, 0x00_cd_00, 0xcd_cd_00, 0x00_00_ee, 0xcd_00_cd, 0x00_cd_cd, 0xe5_e5_e5,
         0x7f_7f_7f, 0xff_00_00, 0x00_ff_00, 0xff_ff_00, 0x5c_5c_ff, 0xff_00_ff, 0x00_ff_ff, 0xff_ff_ff,
@@ -310,7 +312,8 @@ mod tests {
         }
     }
 
-    /// WCAG's contrast, 1 to 21: 4.5 is asked of text, 3 of large or bold text.
+    /// Returns the contrast as defined by WCAG, 1 to 21. WCAG requires 4.5 for text and 3 for large or
+    /// bold text.
     fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
         let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
         one.max(other) / one.min(other)
@@ -322,7 +325,7 @@ mod tests {
             for (background, grounds, least) in [
                 (Background::Dark, &[BLACK, [0x1e; 3]][..], 4.5),
                 (Background::Light, &[WHITE, [0xfd, 0xf6, 0xe3]][..], 4.5),
-                // One colour cannot stand out much from both.
+                // A single colour cannot contrast strongly with both.
                 (Background::Unknown, &[BLACK, WHITE][..], 3.5),
             ] {
                 let theme = Theme::new(colours, background);
@@ -331,7 +334,8 @@ mod tests {
                     let Some(text) = look.text else { continue };
                     for ground in grounds {
                         let found = contrast(rgb(text), *ground);
-                        // What the 16 are is the terminal's affair: xterm's must do, roughly.
+                        // The terminal defines the 16 basic colours. xterm's must roughly meet the
+                        // limit.
                         let least = if colours == Colours::Sixteen { least - 0.6 } else { least };
                         assert!(
                             found >= least,

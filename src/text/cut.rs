@@ -1,22 +1,23 @@
-//! Text cut to columns and filled up to columns.
+//! Cuts and pads text to columns.
 
 use unicode_width::UnicodeWidthChar;
 
 use super::{clean, is_plain, width};
 
-/// Combining characters kept on one letter: enough for any script, not enough to climb over the lines above.
+/// Maximum number of combining characters per letter: enough for any script, too few to cover the lines
+/// above.
 const COMBINING: usize = 2;
 
-/// Harmless, and at most `most` columns wide; what is cut off is shown by an ellipsis.
+/// Cleans the text and cuts it to at most `most` columns. An ellipsis marks the cut.
 pub fn cut(text: &str, most: usize) -> String {
-    // Nearly always, in tables of thousands of rows.
+    // The usual case, in tables of thousands of rows.
     if text.len() <= most && is_plain(text) {
         return text.to_owned();
     }
     shifted(text, 0, most)
 }
 
-/// As [`cut`], without the first `skip` columns.
+/// Like [`cut`], but skips the first `skip` columns.
 pub fn shifted(text: &str, skip: usize, most: usize) -> String {
     let text = clean(text);
     let mut out = String::new();
@@ -39,7 +40,7 @@ pub fn shifted(text: &str, skip: usize, most: usize) -> String {
         if used + wide > most || used + wide == most && chars.clone().any(|c| c.width().unwrap_or(0) > 0) {
             return with_ellipsis(out, most);
         }
-        // Half of a wide character that was moved out to the left.
+        // The right half of a wide character that is cut on the left.
         if column - wide < skip {
             out.push(' ');
             used += column - skip;
@@ -55,7 +56,7 @@ fn with_ellipsis(mut out: String, most: usize) -> String {
     if most == 0 {
         return String::new();
     }
-    // One ellipsis says it, where another stood already.
+    // A single ellipsis suffices if the text already ended in one.
     while width(&out) + 1 > most || out.ends_with('…') {
         out.pop();
     }
@@ -63,18 +64,18 @@ fn with_ellipsis(mut out: String, most: usize) -> String {
     out
 }
 
-/// The text with blanks behind it up to `columns`; longer text stays whole.
+/// Pads the text on the right to `columns`; longer text stays unchanged.
 pub fn padded(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{text}{:blanks$}", "")
 }
 
-/// Cut and filled up to exactly `columns`.
+/// Cuts and pads the text to exactly `columns`.
 pub fn left(text: &str, columns: usize) -> String {
     padded(&cut(text, columns), columns)
 }
 
-/// The same with the blanks in front.
+/// Like [`left`], but pads on the left.
 pub fn right(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let blanks = columns.saturating_sub(width(&text));

@@ -1,7 +1,6 @@
-//! Digits of numbers without the detour through `fmt`: `script` prints several numbers on each of millions of
-//! lines.
+//! Formats integers faster than `fmt`: `script` prints several numbers on each of millions of lines.
 
-/// Digits of the largest number in the smallest base, 8.
+/// Digits of the largest number in the smallest base (8).
 const MOST: usize = 22;
 
 const LOWER: &[u8; 16] = b"0123456789abcdef";
@@ -15,24 +14,24 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Digits in base 10.
+    /// Formats in base 10.
     #[inline]
     pub fn decimal(number: u64) -> Self {
         Self::new::<10>(number, LOWER)
     }
 
-    /// Digits in base 16.
+    /// Formats in base 16.
     #[inline]
     pub fn hex(number: u64) -> Self {
         Self::new::<16>(number, LOWER)
     }
 
-    /// Digits in base 16, with capital letters.
+    /// Formats in base 16, with capital letters.
     pub fn upper_hex(number: u64) -> Self {
         Self::new::<16>(number, UPPER)
     }
 
-    /// Digits in base 8.
+    /// Formats in base 8.
     pub fn octal(number: u64) -> Self {
         Self::new::<8>(number, LOWER)
     }
@@ -51,13 +50,13 @@ impl Digits {
         }
     }
 
-    /// The digits as bytes.
+    /// Returns the digits as bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// The digits as text.
+    /// Returns the digits as text.
     #[inline]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(self.as_bytes()).unwrap_or_default()

@@ -1,12 +1,12 @@
-//! Names of functions as people read them: the function itself, what it belongs to, and what it takes, apart;
-//! without what compilers and linkers added.
+//! Function names for people, split into the scope, the function, and its template arguments and
+//! parameters. Additions of compilers and linkers are removed.
 //!
 //! ```text
 //!   bool std::operator< <char, std::char_traits<char> >(std::basic_string<char> const&)
 //!        '-scope -' '- function' '---------------- details ----------------------------'
 //! ```
-//! Receives a demangled name of any language (C++, Rust, Go, Java, generated code); what it cannot take apart
-//! stays whole. Leaves colours to whoever draws; files for programs keep full names.
+//! Receives a demangled name of any language (C++, Rust, Go, Java, generated code). A name that cannot
+//! be parsed stays whole. The caller adds colours. Files for programs keep full names.
 
 use super::names::folded;
 use super::{clean, cut, width};
@@ -14,19 +14,19 @@ use super::{clean, cut, width};
 /// Marks a closure (a lambda) of the function: `λ`.
 const CLOSURE: &str = " λ";
 
-/// A name taken apart. Joined, the parts are what is shown.
+/// A parsed name. The text to show is the concatenation of the parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DisplayName {
-    /// Namespaces, types, packages, with what separates them from the function.
+    /// Namespaces, types and packages, including the separator before the function.
     pub scope: String,
-    /// The function itself.
+    /// The function's own name.
     pub function: String,
-    /// Template arguments, parameters, and whether it is a closure.
+    /// Template arguments, parameters and the closure mark.
     pub details: String,
 }
 
 impl DisplayName {
-    /// Takes a name apart; control characters are made harmless.
+    /// Parses a name, and replaces control characters.
     pub fn new(name: &str) -> Self {
         let name = clean(name);
         of_python(&name)
@@ -34,12 +34,13 @@ impl DisplayName {
             .unwrap_or_else(|| Self { function: name.into_owned(), ..Self::default() })
     }
 
-    /// All of it.
+    /// Returns the whole name.
     pub fn text(&self) -> String {
         [self.scope.as_str(), &self.function, &self.details].concat()
     }
 
-    /// At most so many columns: the details go first, then the scope from the left, the function at last.
+    /// Shortens the name to at most `columns`: first removes the details, then the scope from the left,
+    /// and at last cuts the function.
     pub fn fit(mut self, columns: usize) -> Self {
         let (scope, function) = (width(&self.scope), width(&self.function));
         if scope + function + width(&self.details) <= columns {
@@ -54,7 +55,7 @@ impl DisplayName {
             return self;
         }
         self.details.clear();
-        // The innermost scopes say most.
+        // The innermost scopes are the most informative.
         let after = |(at, _): &(usize, &str)| {
             self.scope[*at..].find(|c: char| !matches!(c, ':' | '.' | '/')).map(|more| at + more)
         };
@@ -70,7 +71,8 @@ impl DisplayName {
     }
 }
 
-/// The last component of a scope, cut to so many columns; no more than a sign where that says nothing.
+/// Returns the last component of a scope, cut to `columns`; only a mark if that would be too short to be
+/// useful.
 fn innermost(scope: &str, columns: usize) -> String {
     let separators = [':', '.', '/'];
     let inner = scope.trim_end_matches(separators);
@@ -83,7 +85,7 @@ fn innermost(scope: &str, columns: usize) -> String {
     }
 }
 
-/// A piece of a name, outside of all brackets.
+/// A piece of a name at the top level, outside of brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece<'a> {
     Word(&'a str),
@@ -91,20 +93,20 @@ enum Piece<'a> {
     Separator,
     /// Blanks.
     Blank,
-    /// What stands in brackets, with them.
+    /// A bracket with its contents.
     Bracket(char, &'a str),
 }
 
-/// Operators that are no brackets though they look like some, the longest first.
+/// Operators that contain bracket characters, the longest first.
 const OPERATORS: [&str; 14] =
     ["->*", "<=>", "<<=", ">>=", "()", "[]", "->", "<<", ">>", "<=", ">=", "<", ">", "\"\""];
 
-/// The operator that a text begins with, if it is one that has brackets in it.
+/// Returns the length of an operator of `OPERATORS` at the start of the text.
 fn operator(text: &str) -> Option<usize> {
     OPERATORS.iter().find(|operator| text.starts_with(**operator)).map(|operator| operator.len())
 }
 
-/// The end of the bracket that a text begins with.
+/// Returns the end of the bracket at the start of the text.
 fn bracket(text: &str) -> Option<usize> {
     let mut open = Vec::new();
     let mut at = 0;
@@ -151,7 +153,7 @@ fn pieces(name: &str) -> Option<Vec<Piece<'_>>> {
             continue;
         }
         if is_operator && c == ' ' && name[at + 1..].starts_with(|c: char| c.is_alphabetic()) {
-            // A conversion, new or delete: up to its parameters.
+            // Conversion operators, new and delete extend to the parameters.
             at += name[at..].find('(').unwrap_or(name.len() - at);
             continue;
         }
@@ -183,7 +185,7 @@ fn pieces(name: &str) -> Option<Vec<Piece<'_>>> {
     Some(pieces)
 }
 
-/// Whether a piece may stand behind parameters.
+/// Whether a piece may follow the parameters.
 fn is_behind_parameters(piece: &Piece<'_>) -> bool {
     match piece {
         Piece::Blank | Piece::Bracket('[', _) => true,
@@ -195,7 +197,7 @@ fn is_behind_parameters(piece: &Piece<'_>) -> bool {
     }
 }
 
-/// What compilers put behind a function's name: `.constprop.0`, `.cold`, `.llvm.123`.
+/// Whether the word is a compiler's suffix to a function name: `.constprop.0`, `.cold`, `.llvm.123`.
 fn is_compiler_suffix(word: &str) -> bool {
     const KNOWN: &[&str] =
         &["constprop", "isra", "part", "cold", "llvm", "lto_priv", "localalias", "clone", "plt", "resolver"];
@@ -210,12 +212,13 @@ fn is_closure(piece: &Piece<'_>) -> bool {
         if ["{closure", "{{closure", "{lambda", "{async", "{{async"].iter().any(|begin| text.starts_with(begin)))
 }
 
-/// A hash that Rust's compiler put behind a name: `h` and 16 digits.
+/// Whether the word is the hash that rustc appends to a name: `h` and 16 digits.
 fn is_hash(word: &str) -> bool {
     word.len() == 17 && word.starts_with('h') && word[1..].bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Python's `py::QUALIFIED.NAME:FILE`, in which `<module>` and `<locals>` are names, not template arguments.
+/// Parses Python's `py::QUALIFIED.NAME:FILE`, in which `<module>` and `<locals>` are names, not template
+/// arguments.
 fn of_python(name: &str) -> Option<DisplayName> {
     let (qualified, file) = name.strip_prefix("py::")?.split_once(':')?;
     let (scope, function) = qualified.split_at(qualified.rfind('.').map_or(0, |dot| dot + 1));
@@ -230,14 +233,14 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     if name.starts_with('[') || name.contains("+0x") {
         return None;
     }
-    // What a linker says of versions is no part of it.
+    // A linker's version suffix is not part of the name.
     let version = name.find('@').filter(|at| {
         *at > 0 && name[*at..].trim_start_matches('@').starts_with(|c: char| c.is_ascii_uppercase())
     });
     let name = version.map_or(name, |at| &name[..at]);
     let mut pieces = pieces(name)?;
     let mut details = String::new();
-    // Parameters are the last round brackets, if they do not begin a component.
+    // The last round brackets are the parameters, unless they start a component.
     let last = pieces.iter().rposition(|piece| !is_behind_parameters(piece))?;
     if last > 0
         && let Piece::Bracket('(', text) = pieces[last]
@@ -253,7 +256,7 @@ fn take_apart(name: &str) -> Option<DisplayName> {
                 details.push_str(word);
             }
         }
-        // What it returns.
+        // Removes the return type.
         let blank = pieces.iter().enumerate().rposition(|(at, piece)| {
             *piece == Piece::Blank && !matches!(pieces.get(at + 1), Some(Piece::Bracket('<', _)) | None)
         });
@@ -280,7 +283,7 @@ fn take_apart(name: &str) -> Option<DisplayName> {
         part.iter().for_each(|piece| show(piece, &mut scope));
         scope.push_str("::");
     }
-    // Generated code says its file behind a blank.
+    // Generated code has its file name after a blank.
     let is_space =
         |at: &usize| own[*at] == Piece::Blank && !matches!(own.get(at + 1), Some(Piece::Bracket('<', _)));
     let end = (1..own.len()).find(is_space).unwrap_or(own.len());
@@ -314,13 +317,13 @@ fn take_apart(name: &str) -> Option<DisplayName> {
     Some(DisplayName { scope, function: function.to_owned(), details: behind + &details + closure })
 }
 
-/// `operator()`, which is all that a lambda has.
+/// Whether the part is `operator()`, the only name that a lambda has.
 fn is_call(part: &[Piece<'_>]) -> bool {
     matches!(part, [Piece::Word("operator()"), ..])
 }
 
-/// A function of a package or a class (`runtime.mallocgc`): what is before the last dot, the rest, and what a
-/// compiler or linker put behind it.
+/// Splits a function of a package or a class (`runtime.mallocgc`): the part up to the last dot, the
+/// rest, and the suffix of a compiler or linker.
 fn dotted(word: &str, has_package: bool) -> (&str, &str, &str) {
     let cold = word.match_indices('.').map(|(at, _)| at).find(|at| is_compiler_suffix(&word[*at..]));
     let end = cold.or(word.rfind("@plt")).filter(|at| *at > 0).unwrap_or(word.len());
@@ -331,7 +334,7 @@ fn dotted(word: &str, has_package: bool) -> (&str, &str, &str) {
     (package, function, suffix)
 }
 
-/// The function that `main.run.func1.2` is a closure of.
+/// Returns the function that contains the closure `main.run.func1.2`.
 fn go_closure(word: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (outer, last) = word.rsplit_once('.')?;
@@ -343,13 +346,13 @@ fn go_closure(word: &str) -> Option<&str> {
     (is_number(last) && named(before)).then(|| go_closure(outer))?
 }
 
-/// A piece as it is shown: arguments are left out.
+/// Appends a piece to the shown text, without arguments.
 fn show(piece: &Piece<'_>, out: &mut String) {
     match *piece {
         Piece::Word(word) => out.push_str(word),
         Piece::Separator => out.push_str("::"),
         Piece::Blank => out.push(' '),
-        // `<T as Trait>` names a type; what follows a name are its arguments.
+        // `<T as Trait>` is a type. Brackets after a name are its arguments.
         Piece::Bracket('<', text) if out.is_empty() => out.push_str(&folded(text, 0)),
         Piece::Bracket('<', text) if text.starts_with("<impl ") => out.push_str(&folded(text, 0)),
         Piece::Bracket('<', _) => {

@@ -1,5 +1,5 @@
-//! The only JSON writer for output that a person or a program may read: serde's, with untrusted text made
-//! harmless and nothing lost.
+//! The only JSON writer for output that a person may read. It uses serde and escapes untrusted text
+//! without loss.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -10,8 +10,8 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use super::hostile;
 
-/// A value that prints as JSON on one line, with `{:#}` indented. Characters that a terminal would act on are
-/// written as `\uXXXX`, so that a parser still reads the original string.
+/// Returns a value that prints as JSON on one line, or indented with `{:#}`. Escapes characters that a
+/// terminal would interpret as `\uXXXX`, so that a parser still reads the original string.
 pub fn as_json<T: Serialize + ?Sized>(value: &T) -> Json<'_, T> {
     Json(value)
 }
@@ -32,7 +32,7 @@ impl<T: Serialize + ?Sized> Display for Json<'_, T> {
     }
 }
 
-/// Passes serde's bytes to a formatter; serde writes whole characters only.
+/// Passes serde's bytes to a formatter; serde writes only complete characters.
 struct TextWriter<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl Write for TextWriter<'_, '_> {
@@ -47,7 +47,8 @@ impl Write for TextWriter<'_, '_> {
     }
 }
 
-/// A layout of serde's that also escapes hostile characters. JSON itself requires that below U+0020 only.
+/// A serde formatter that also escapes characters that a terminal would interpret. JSON requires this
+/// only below U+0020.
 struct Harmless<F>(F);
 
 macro_rules! forward {

@@ -1,8 +1,7 @@
-//! Words: making untrusted strings harmless, measuring, cutting and wrapping them, and guessing what was
-//! meant.
+//! Text utilities: cleans untrusted strings; measures, cuts and wraps text; suggests similar names.
 //!
-//! Receives strings from files, processes and users; hands back strings that are safe to print and to align.
-//! Leaves the printing to others.
+//! Receives strings from files, processes and users. Returns strings that are safe to print and to
+//! align. Prints nothing.
 
 mod cut;
 mod digits;
@@ -23,8 +22,8 @@ pub use json::{Json, as_json};
 pub use names::nearest;
 pub use wrap::{wrap, wrap_remark};
 
-/// The text without anything that a terminal would act on: control characters (C0, DEL, C1) and the
-/// characters that reorder a line (bidirectional overrides) become `?`, so columns stay in place.
+/// Replaces characters that a terminal would interpret with `?`: control characters (C0, DEL, C1) and
+/// characters that reorder a line (bidirectional overrides). Columns stay aligned.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !is_plain(text) && text.contains(hostile) {
         Cow::Owned(text.chars().map(|c| if hostile(c) { '?' } else { c }).collect())
@@ -33,8 +32,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether the text is printable ASCII only. Nearly all texts are, and there are many of them: looking at all
-/// bytes is faster than stopping at the first that is not.
+/// Whether the text is printable ASCII only, as nearly all texts are. Testing all bytes is faster than
+/// stopping at the first other one.
 fn is_plain(text: &str) -> bool {
     text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
 }
@@ -44,12 +43,12 @@ fn hostile(c: char) -> bool {
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Columns that `text` takes on a terminal.
+/// Returns the number of columns that `text` takes on a terminal.
 pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
-/// Bytes in base 16, two digits each, with `between` between them.
+/// Formats bytes in base 16, two digits each, separated by `between`.
 pub fn hex(bytes: &[u8], between: &str) -> String {
     let mut out = String::with_capacity(bytes.len() * (2 + between.len()));
     for (at, byte) in bytes.iter().enumerate() {

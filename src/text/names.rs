@@ -1,4 +1,4 @@
-//! Names: long ones made short, and mistyped ones guessed.
+//! Names: shortens long ones, and suggests corrections for mistyped ones.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ pub(super) fn folded(name: &str, most: usize) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     let mut out = String::new();
-    // How deep in brackets that are left out, and which of the open ones are kept.
+    // Depth within the omitted brackets, and the number of open brackets that are kept.
     let (mut deep, mut kept) = (0usize, 0usize);
     let mut rest = name;
     while let Some(c) = rest.chars().next() {
@@ -55,14 +55,14 @@ pub(super) fn folded(name: &str, most: usize) -> Cow<'_, str> {
         }
         rest = &rest[c.len_utf8()..];
     }
-    // Brackets that do not fit together are no arguments: better the whole name than half of it.
+    // Unbalanced brackets are not arguments, so keep the whole name.
     if deep > 0 || kept > 0 { Cow::Borrowed(name) } else { Cow::Owned(out) }
 }
 
-/// The names nearest to `wanted`, best first, at most `most`: for "did you mean".
+/// Returns up to `most` names nearest to `wanted`, best first, for "did you mean".
 ///
-/// Case is ignored; a candidate that contains or extends the word counts as near; nothing is
-/// returned when nothing is close enough to be a slip of the finger.
+/// Ignores case. A candidate that contains or extends the word also counts as near. Returns nothing if
+/// no candidate is close enough to be a typo.
 pub fn nearest<'a, I>(wanted: &str, candidates: I, most: usize) -> Vec<&'a str>
 where
     I: IntoIterator<Item = &'a str>,
@@ -74,7 +74,7 @@ where
         .into_iter()
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
-            // Each slip makes a name longer or shorter by one character at most.
+            // Each typo changes the length by at most one character.
             let may_be_near = lower.chars().count().abs_diff(length) <= allowed;
             let slips = may_be_near.then(|| strsim::damerau_levenshtein(&wanted, &lower));
             if let Some(slips) = slips.filter(|slips| *slips <= allowed) {

@@ -1,10 +1,10 @@
-//! Text over as many lines as it takes.
+//! Wraps text into lines.
 
 use super::{clean, width};
 
-/// `text`, cleaned, in lines of at most `columns`: the first begins with `first`, the others with `rest`. No
-/// line ends in a blank. A word that is wider than a line stays whole; several blanks in a row are kept where
-/// they stand inside a line, so that columns are.
+/// Cleans `text` and wraps it into lines of at most `columns`. The first line begins with `first`, the
+/// others with `rest`. Lines do not end in a blank. A word that is wider than a line stays whole. Keeps
+/// several blanks in a row within a line, so that columns stay aligned.
 pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> {
     let text = clean(text);
     let mut lines = Vec::new();
@@ -23,10 +23,10 @@ pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> 
     lines
 }
 
-/// A remark that begins with spaces or a label, or with both (`  try: …`), in lines of at most `columns`:
-/// they go on below what stands behind the label, where that is near.
+/// Wraps a remark that begins with spaces or a label, or with both (`  try: …`), into lines of at most
+/// `columns`. Further lines are indented to the text after the label, unless the label is long.
 pub fn wrap_remark(remark: &str, columns: usize) -> Vec<String> {
-    /// Lines go on here at most.
+    /// Maximum indentation of further lines.
     const DEEPEST: usize = 16;
     let text = remark.trim_start();
     let indent = remark.len() - text.len();

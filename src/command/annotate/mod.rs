@@ -1,4 +1,4 @@
-//! `pmc annotate`: opens a recording, has the code of the functions that samples hit looked for, and hands it
+//! `pmc annotate`: opens a recording, lists the code of the functions that have samples, and passes it
 //! to a view.
 
 mod plan;
@@ -16,10 +16,10 @@ use crate::view;
 use crate::view::annotate::Facts;
 pub(super) use plan::Plan;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When the recording cannot be read, no function of that name has samples, or the output cannot be written.
+/// The recording cannot be read, no function of that name has samples, or the output cannot be written.
 pub(super) fn run(plan: Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {

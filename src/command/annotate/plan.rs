@@ -1,4 +1,4 @@
-//! `pmc annotate`: what was typed, turned into what it means, without clap's types.
+//! `pmc annotate`: turns the parsed options into a plan without clap's types.
 
 use std::path::PathBuf;
 
@@ -17,14 +17,14 @@ use crate::terminal::Stream;
 use crate::terminal::theme::Background;
 use crate::view::annotate::{Form, Layout};
 
-/// How many functions are shown where nobody says so: clap's default.
+/// Default number of functions shown.
 const FUNCTIONS: usize = 3;
 
-/// What `pmc annotate` does.
+/// Settings of `pmc annotate`.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
-    /// Nothing was typed that asks for text: a terminal shows the screen.
+    /// Whether to show the screen on a terminal: no typed option requires text.
     pub(super) browses: bool,
     pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
@@ -34,7 +34,7 @@ pub(in crate::command) struct Plan {
 
 impl Plan {
     /// # Errors
-    /// When something typed means nothing here.
+    /// An option is invalid.
     pub(in crate::command) fn new(typed: &Annotate) -> Result<Self> {
         let function = typed.function.clone().or_else(|| typed.symbol.clone());
         let of_text = typed.stdio
@@ -101,7 +101,8 @@ impl Plan {
         })
     }
 
-    /// The same, for a screen: it begins with the code, and shows all that a report's does.
+    /// Converts to a plan for the screen, which starts with the code and has everything that a report's
+    /// screen has.
     pub(super) fn screen(self) -> ScreenPlan {
         let request = AnalysisRequest {
             usual_keys: true,

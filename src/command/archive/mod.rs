@@ -1,6 +1,6 @@
-//! `pmc archive`: what a recording's names come from, packed up for another machine in perf's form.
+//! `pmc archive`: packs the symbol files of a recording for another machine, in perf's format.
 //!
-//! Wires the reader, the cache by build-id and the system's tar, as perf's script of that name does.
+//! Connects the reader, the build-id cache and the system's tar, like perf's script of the same name.
 
 mod plan;
 
@@ -20,15 +20,15 @@ use crate::symbol::{BuildId, BuildIdCache, Module, Options};
 use crate::sys::replacement::Replacement;
 use crate::sys::{clock, output_file};
 
-/// The files' archive within that of `--all`.
+/// Name of the archive of symbol files within the archive of `--all`.
 const SYMBOLS: &str = "perf.symbols.tar.bz2";
-/// How the archives of `--all` begin.
+/// Name prefix of the archives of `--all`.
 const ALL: &str = "perf.all";
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// A recording that cannot be read or has no build-ids, no cache, and what tar says.
+/// The recording cannot be read or has no build IDs, there is no cache, or tar fails.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("there is no build-id cache")
@@ -70,7 +70,8 @@ fn pack(recording: &Path, all: bool, excluded: &HashSet<String>, cache: &BuildId
     std::io::stdout().write_all(said.as_bytes()).map_err(|error| Error::output("how to unpack it", error))
 }
 
-/// What goes into the archive, below the cache. What is not kept yet is kept first, if it is still there.
+/// Returns the paths to archive, relative to the cache. First adds missing files to the cache, if they
+/// still exist.
 fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) -> Result<Vec<PathBuf>> {
     let rows = header::build_ids(&Reader::open(recording)?, true)?;
     if rows.is_empty() {
@@ -115,8 +116,8 @@ fn unpack(archive: &Path, cache: &BuildIdCache) -> Result<()> {
     unpacked
 }
 
-/// Makes an archive that only its owner reads: the kernel's addresses may be in it. It is there whole or not
-/// at all.
+/// Creates an archive that only its owner can read, since it may contain kernel addresses. A failure
+/// leaves no partial archive.
 fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     let failed = |error| Error::io(format!("creating {}", archive.display()), error);
     let new = Replacement::new(&output_file::look(archive).map_err(failed)?.path);
@@ -126,9 +127,9 @@ fn pack_into(archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
     new.put().map_err(failed)
 }
 
-/// The system's tar on an archive that is there.
+/// Runs the system's tar on an existing archive.
 fn tar(what: &str, archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
-    // A name such as host:file would be another machine's to tar.
+    // tar would interpret a name such as host:file as a file on another machine.
     let mut command = Command::new("tar");
     run_tar(command.arg("--force-local").arg(what).arg(archive).args(words), archive, input)
 }
@@ -137,10 +138,10 @@ fn run_tar(command: &mut Command, archive: &Path, input: &[u8]) -> Result<()> {
     let run = || -> std::io::Result<bool> {
         let mut tar = command.stdin(Stdio::piped()).spawn()?;
         if let Some(mut pipe) = tar.stdin.take() {
-            // If it has gone, its status says so.
+            // If tar has exited, its status tells.
             let _ = pipe.write_all(input);
         }
-        // 1 warns of a file that changed. A kept file's status changes with each new hard link to it.
+        // Status 1 warns of a changed file. Each new hard link to a cached file changes its metadata.
         tar.wait().map(|status| matches!(status.code(), Some(0 | 1)))
     };
     let error = match { run }() {

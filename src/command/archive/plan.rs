@@ -1,4 +1,4 @@
-//! What was typed for `pmc archive`, and what it means.
+//! Options of `pmc archive`, as a plan.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -6,25 +6,25 @@ use std::path::PathBuf;
 use crate::cli::archive::Archive;
 use crate::error::{Error, Result};
 
-/// What `pmc archive` does.
+/// Actions of `pmc archive`.
 pub(in crate::command) enum Plan {
-    /// Packs up what a recording's names come from.
+    /// Pack the symbol files of a recording.
     Pack {
         recording: PathBuf,
-        /// The recording, too.
+        /// Whether to include the recording.
         all: bool,
-        /// Build-ids that are left out.
+        /// Build IDs to exclude.
         excluded: HashSet<String>,
     },
-    /// Unpacks such an archive.
+    /// Unpack an archive.
     Unpack { archive: PathBuf },
 }
 
 impl Plan {
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     ///
     /// # Errors
-    /// No archive, or several, where none is named; a list that cannot be read.
+    /// No archive is named, and the directory has none or several; or the list cannot be read.
     pub(in crate::command) fn new(typed: Archive) -> Result<Self> {
         if typed.unpack {
             return Ok(Self::Unpack { archive: typed.file.map_or_else(only_archive, Ok)? });
@@ -42,7 +42,7 @@ impl Plan {
     }
 }
 
-/// The archive of this folder.
+/// Returns the only archive in this directory.
 fn only_archive() -> Result<PathBuf> {
     let entries = std::fs::read_dir(".").map_err(|error| Error::io("reading this folder", error))?;
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,7 +1,7 @@
-//! `pmc buildid-cache`: files of recordings, kept by build-id where perf keeps them.
+//! `pmc buildid-cache`: caches files of recordings by build ID in perf's cache directory.
 //!
-//! Wires the cache, the reader of recordings and the view. One file that cannot be had does not keep the
-//! others from being done; it is said, and the status tells.
+//! Connects the cache, the reader of recordings and the view. A file that fails is reported and does not
+//! stop the others; the exit status then shows the failure.
 
 mod plan;
 
@@ -17,10 +17,10 @@ use crate::perfdata::Reader;
 use crate::symbol::{BuildId, BuildIdCache, CacheEntry, Image, Module, elf};
 use crate::view;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// No place for a cache, a recording that cannot be read, and those of writing.
+/// There is no place for a cache, a recording cannot be read, or a write fails.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let cache = BuildIdCache::usual().ok_or_else(|| {
         Error::new("there is no build-id cache")
@@ -42,7 +42,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Does one thing; hands on what was done, a line for each file.
+/// Performs one step; returns one line per file.
 fn done(step: &Step, plan: &Plan, cache: &BuildIdCache) -> Result<Vec<String>> {
     let line = |what: &str, id: BuildId, path: &Path| vec![format!("{what} {id} {}", path.display())];
     match step {
@@ -101,7 +101,7 @@ fn nothing_kept(path: &Path) -> Error {
     Error::new(format!("the cache has no entry for {}", path.display())).try_this("pmc buildid-cache -l")
 }
 
-/// A file as its process sees it, or as we do.
+/// Opens a file, in the process's root directory if one is selected.
 fn module(path: &Path, plan: &Plan) -> Result<(Module, BuildId)> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let root = plan.pid.map(|pid| Path::new("/proc").join(pid.to_string()).join("root"));

@@ -1,4 +1,4 @@
-//! What was typed for `pmc buildid-cache`, and what it means.
+//! Options of `pmc buildid-cache`, as a plan.
 
 use std::path::PathBuf;
 
@@ -7,34 +7,34 @@ use crate::command::plan;
 use crate::error::{Error, Result};
 use crate::symbol::Options;
 
-/// What is done with one file, or with all.
+/// An action on one file or on all files.
 #[derive(Debug)]
 pub(super) enum Step {
     Add(PathBuf),
     Remove(PathBuf),
     Purge(PathBuf),
     PurgeAll,
-    /// List what a recording needs and is not kept.
+    /// List the files that a recording needs and the cache lacks.
     Missing(PathBuf),
     Update(PathBuf),
     List,
 }
 
-/// What `pmc buildid-cache` does, in this order.
+/// Settings of `pmc buildid-cache`; the steps run in order.
 pub(in crate::command) struct Plan {
     pub(super) steps: Vec<Step>,
-    /// Whose eyes files are seen with.
+    /// The process whose view of the file system is used.
     pub(super) pid: Option<u32>,
     pub(super) symbols: Options,
-    /// Each step is said.
+    /// Whether to print each step.
     pub(super) says: bool,
 }
 
 impl Plan {
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     ///
     /// # Errors
-    /// Options of perf's that pmc has not.
+    /// An option of perf that pmc does not support.
     pub(in crate::command) fn new(typed: BuildidCache) -> Result<Self> {
         let asks_nothing = typed.add.is_empty() && typed.remove.is_empty() && typed.update.is_empty();
         if asks_nothing
@@ -51,7 +51,7 @@ impl Plan {
             .chain(typed.missing.map(Step::Missing))
             .chain(all(typed.update, Step::Update))
             .chain(typed.list.then_some(Step::List));
-        // Only who says so asks them.
+        // Servers are asked only on request.
         let servers = match &typed.debuginfod {
             Some(urls) => plan::debuginfod(Some(urls))?,
             None => None,

@@ -1,6 +1,6 @@
-//! `pmc buildid-list`: which files a recording means, as their build-ids tell.
+//! `pmc buildid-list`: lists the build IDs of a recording's files.
 //!
-//! Wires the reader, what a recording says of itself, and the view.
+//! Connects the reader, the recording's header and the view.
 
 mod plan;
 
@@ -16,10 +16,10 @@ use crate::symbol::{Image, elf, kernel};
 use crate::text::hex;
 use crate::view;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// A file that cannot be read, or has no build-id; and those of writing.
+/// A file cannot be read or has no build ID, or a write fails.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let mut out = Output::new();
     let rows = match plan {
@@ -53,7 +53,7 @@ fn written(result: std::io::Result<()>) -> Result<Exit> {
     result.map(|()| Exit::Done).map_err(|error| Error::output("the list of build-ids", error))
 }
 
-/// The build-id of an ELF file; `None` where the file is none.
+/// Returns the build ID of an ELF file; `None` if the file is not ELF.
 fn of_program(path: &Path) -> Option<Result<String>> {
     let image = Image::open(path).ok()?;
     let file = image.elf().ok()?;

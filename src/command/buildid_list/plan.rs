@@ -1,26 +1,26 @@
-//! What was typed for `pmc buildid-list`, and what it means.
+//! Options of `pmc buildid-list`, as a plan.
 
 use std::path::PathBuf;
 
 use crate::cli::buildid_list::BuildidList;
 use crate::command::plan::input;
 
-/// Whose build-ids are listed.
+/// The source of the build IDs.
 pub(in crate::command) enum Plan {
-    /// The running kernel's.
+    /// The running kernel.
     Kernel,
-    /// Those of the running kernel and its modules, with their places.
+    /// The running kernel and its modules, with their addresses.
     KernelMaps,
-    /// Those of a recording's files, or that of a program.
+    /// The files of a recording, or a program.
     File {
         path: PathBuf,
-        /// Only of files that samples lie in.
+        /// Lists only files that samples hit.
         with_hits: bool,
     },
 }
 
 impl Plan {
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     pub(in crate::command) fn new(typed: &BuildidList) -> Self {
         if typed.kernel {
             return Self::Kernel;

@@ -1,6 +1,6 @@
-//! `pmc config`: perf's settings, shown and changed.
+//! `pmc config`: shows and changes perf's settings.
 //!
-//! Wires the settings' files and standard output.
+//! Connects the settings files and standard output.
 
 pub(super) mod plan;
 
@@ -14,10 +14,10 @@ use crate::config::{self, Config};
 use crate::error::{Error, Exit, Result, say};
 use crate::text::clean;
 
-/// Runs it: done if every key that was asked for is set.
+/// Runs the command. Succeeds if every requested key is set.
 ///
 /// # Errors
-/// No file that could be written, and what the kernel says of it and of writing.
+/// There is no file to write, or reading or writing fails.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let config = Config::load(plan.place);
     let line = |key: &str, value: &str| format!("{}={}\n", clean(key), clean(value));

@@ -1,7 +1,7 @@
-//! What was typed for `pmc config`, and what it means; and what the settings mean for the other commands.
+//! Options of `pmc config`, and the effect of settings on the other commands.
 //!
-//! Each setting stands for an option that was not typed: [`heed`] fills it in before a command makes its
-//! plan, which cannot tell the two apart.
+//! Each setting replaces an option that was not typed. [`heed`] fills it in before a command makes its
+//! plan, so the plan cannot tell the two apart.
 
 use std::path::PathBuf;
 
@@ -16,24 +16,24 @@ use crate::config::{Config, Place};
 use crate::error::{Error, Result};
 use crate::symbol::options;
 
-/// What is done with a key.
+/// An action on a key.
 pub(in crate::command) enum Step {
     List,
     Show(String),
     Set(String, String),
 }
 
-/// What `pmc config` does.
+/// Settings of `pmc config`.
 pub(in crate::command) struct Plan {
     pub(super) place: Place,
     pub(super) steps: Vec<Step>,
 }
 
 impl Plan {
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     ///
     /// # Errors
-    /// A key without section, or with no value behind its equals sign.
+    /// A key has no section, or no value after its equals sign.
     pub(in crate::command) fn new(typed: &cli::Config) -> Result<Self> {
         let step = |text: &String| {
             let (key, value) =
@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// The keys that mean something here.
+/// The keys that pmc supports.
 pub(super) const HEEDED: &[&str] = &[
     "annotate.disassembler_style",
     "annotate.hide_src_code",
@@ -89,26 +89,26 @@ pub(super) const HEEDED: &[&str] = &[
     "top.children",
 ];
 
-/// Whether this key means something here.
+/// Whether pmc supports this key.
 pub(super) fn is_heeded(key: &str) -> bool {
     let pages =
         |section: &str| section.strip_prefix("pager.").is_some_and(|name| Command::NAMES.contains(&name));
     HEEDED.contains(&key) || pages(key)
 }
 
-/// Whether text is paged: as typed, else as `pager.COMMAND` says.
+/// Whether to page text: as typed, or else as `pager.COMMAND` says.
 ///
 /// # Errors
-/// A value that is neither on nor off.
+/// The value is neither on nor off.
 pub(in crate::command) fn pages(config: &Config, cli: &Cli, matches: &ArgMatches) -> Result<bool> {
     let key = format!("pager.{}", matches.subcommand_name().unwrap_or_default());
     Ok(!cli.no_pager && (cli.paginate || config.is(&key)?.unwrap_or(true)))
 }
 
-/// Puts the settings where nothing was typed.
+/// Applies the settings to options that were not typed.
 ///
 /// # Errors
-/// A value that its key cannot have.
+/// A setting has an invalid value.
 pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
     let typed = |id: &str| {
         let of = matches.subcommand().map(|(_, of)| of);
@@ -120,7 +120,7 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
         Command::Top(top) => {
             top.no_children |= config.is("top.children")? == Some(false) && !top.children;
             if top.stacks && top.call_graph.is_none() {
-                // top unwinds no copies of stacks.
+                // top does not unwind stack copies.
                 top.call_graph = stacks(config, "top.call-graph").filter(|mode| !mode.starts_with("dwarf"));
             }
         }
@@ -159,10 +159,10 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
     Ok(())
 }
 
-/// The same, for what records.
+/// Like [`heed`], for the options of a recording.
 ///
 /// # Errors
-/// A value that its key cannot have.
+/// A setting has an invalid value.
 pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -> Result<()> {
     if record.stacks && record.call_graph.is_none() {
         record.call_graph = stacks(config, "record.call-graph");
@@ -181,10 +181,10 @@ pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -
     Ok(())
 }
 
-/// The same, for what shows a recording.
+/// Like [`heed`], for the options of a report.
 ///
 /// # Errors
-/// A value that its key cannot have.
+/// A setting has an invalid value.
 pub(in crate::command) fn heed_reporting(
     config: &Config,
     report: &mut Report,
@@ -216,7 +216,7 @@ fn heed_counts(config: &Config, shown: &mut Shown) -> Result<()> {
     Ok(())
 }
 
-/// One of several words.
+/// Reads a setting that must be one of these words.
 fn word<'a>(config: &Config, key: &str, words: &'a [&'a str]) -> Result<Option<&'a str>> {
     config.read(key, &words.join(", "), |value| words.iter().find(|word| **word == value).copied())
 }
@@ -230,7 +230,7 @@ fn percentage(config: &Config) -> Result<Option<&'static str>> {
     word(config, "hist.percentage", &["absolute", "relative"])
 }
 
-/// How stacks are taken, once -g asks for them; `own` is the command's key.
+/// Returns the call-chain mode for `-g`; `own` is the command's key.
 fn stacks(config: &Config, own: &str) -> Option<String> {
     let mode = config.get(own).or_else(|| config.get("call-graph.record-mode"))?.to_owned();
     match config.get("call-graph.dump-size") {
@@ -239,7 +239,7 @@ fn stacks(config: &Config, own: &str) -> Option<String> {
     }
 }
 
-/// The cache by build-id that the settings name.
+/// Returns the build-id cache directory from the settings.
 fn set_folder(config: &Config) -> Option<PathBuf> {
     let folder = config.get("buildid.dir")?;
     let home = folder.strip_prefix("~/").and_then(|rest| Some((std::env::home_dir()?, rest)));

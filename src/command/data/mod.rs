@@ -1,5 +1,5 @@
-//! `pmc data convert`: opens a recording, has its samples named and put in order, and has them written as
-//! one document.
+//! `pmc data convert`: opens a recording, symbolizes and sorts its samples, and writes them as one
+//! document.
 
 mod plan;
 
@@ -15,10 +15,10 @@ use crate::perfdata::Reader;
 use crate::session::Session;
 use crate::view::script::perf_json;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When the recording cannot be read, or the document not be written.
+/// The recording cannot be read, or the document cannot be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
     let shift = if plan.time_of_day { plan::time_of_day(&session.reader)? } else { 0 };

@@ -1,4 +1,4 @@
-//! What was typed for `pmc data convert`, and what it means.
+//! Options of `pmc data convert`, as a plan.
 
 use std::path::PathBuf;
 
@@ -12,23 +12,23 @@ use crate::perfdata::Reader;
 use crate::perfdata::feature::ClockData;
 use crate::symbol::Options;
 
-/// What `pmc data convert` does.
+/// Settings of `pmc data convert`.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
-    /// Where the document goes; `-` is standard output.
+    /// The output file; `-` is standard output.
     pub(super) output: PathBuf,
-    /// A file that is there is left alone.
+    /// Whether to keep an existing file.
     keeps: bool,
     pub(super) time_of_day: bool,
     pub(super) request: ScriptRequest,
 }
 
 impl Plan {
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     ///
     /// # Errors
-    /// When another format is asked for, or none.
+    /// No format or an unsupported one is requested.
     pub(in crate::command) fn new(typed: &Data) -> Result<Self> {
         let DataCommand::Convert(typed) = &typed.command;
         if typed.to_ctf.is_some() {
@@ -74,16 +74,16 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Where the document goes.
+    /// Returns the document's destination.
     pub(super) fn destination(&self) -> Destination<'_> {
         Destination { path: &self.output, option: "--to-json", keeps: self.keeps }
     }
 }
 
-/// Nanoseconds from the recording's clock to the time of day.
+/// Returns the offset from the recording's clock to the time of day, in nanoseconds.
 ///
 /// # Errors
-/// When the recording does not say.
+/// The recording does not contain it.
 pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
     let clock = reader.features().clock_data.as_ref();
     let shift = clock.map(ClockData::to_wall_ns);

@@ -1,4 +1,4 @@
-//! `pmc diff`: has recordings compared, and hands the result to a view.
+//! `pmc diff`: compares recordings, and passes the result to a view.
 
 mod plan;
 
@@ -10,10 +10,10 @@ use crate::error::{Error, Exit, Result, Warning, say};
 use crate::view;
 pub(super) use plan::Plan;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When a recording cannot be read, no event is in two of them, or the output cannot be written.
+/// A recording cannot be read, no event is in two recordings, or the output cannot be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let sides = DiffSides::load(&plan.request, &Bars).map_err(|error| match plan.names_both {
         true => error,

@@ -1,4 +1,4 @@
-//! `pmc diff`: what was typed, turned into what it means, without clap's types.
+//! `pmc diff`: turns the parsed options into a plan without clap's types.
 
 use crate::analysis::AnalysisRequest;
 use crate::analysis::diff::DiffRequest;
@@ -12,23 +12,23 @@ use crate::profile::sampled::{Filter, Query, SortKey};
 use crate::terminal::{self, Stream};
 use crate::view::diff::{Form, Layout};
 
-/// Rows of the text, unless more are asked for.
+/// Default number of rows in text output.
 const ROWS: usize = 20;
-/// Call chains of each recording that are compared, unless more are asked for.
+/// Default number of call chains of each recording to compare.
 const STREAMS: usize = 10;
 
-/// What `pmc diff` does.
+/// Settings of `pmc diff`.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) request: DiffRequest,
-    /// Both recordings were named.
+    /// Whether both recordings were named.
     pub(super) names_both: bool,
     pub(super) layout: Layout,
 }
 
 impl Plan {
     /// # Errors
-    /// When something typed means nothing here.
+    /// An option is invalid.
     pub(in crate::command) fn new(typed: &Diff) -> Result<Self> {
         let files = match typed.files.as_slice() {
             [] => vec!["perf.data.old".into(), "perf.data".into()],
@@ -108,7 +108,7 @@ impl Plan {
                 streams: typed.stream.then(|| plan::rows(typed.max_rows, true, STREAMS)),
                 compute: match (&typed.compute, &layout.form) {
                     (Some(how), _) => Some(compute(how)?),
-                    // Programs read shares, as they always did.
+                    // Programs read shares; the output format for them must not change.
                     (None, Form::Text) if !typed.stream => None,
                     (None, _) => Some(Compute::default()),
                 },

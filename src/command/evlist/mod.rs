@@ -1,6 +1,6 @@
-//! `pmc evlist`: the events of a recording, as its header has them.
+//! `pmc evlist`: prints the events in a recording's header.
 //!
-//! Wires the reader, what a recording says of itself, and the view.
+//! Connects the reader, the header and the view.
 
 mod plan;
 
@@ -12,10 +12,10 @@ use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::view;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// A file that cannot be read, and those of writing.
+/// The file cannot be read, or a write fails.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.file)?;
     let recording = header::of(&reader);

@@ -1,4 +1,4 @@
-//! What was typed for `pmc evlist`, and what it means.
+//! Options of `pmc evlist`, as a plan.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use crate::cli::evlist::Evlist;
 use crate::command::plan::input;
 use crate::view::header::EventForm;
 
-/// What `pmc evlist` does.
+/// Settings of `pmc evlist`.
 pub(in crate::command) struct Plan {
     pub(super) file: PathBuf,
     pub(super) form: EventForm,
 }
 
 impl Plan {
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     pub(in crate::command) fn new(typed: &Evlist) -> Self {
         Self {
             file: input(typed.file.as_ref().or(typed.input.as_ref())),

@@ -1,5 +1,5 @@
-//! `pmc export` and `pmc flamegraph`: opens a recording, has it added up and named, and hands stacks or the
-//! answer of a report to a view.
+//! `pmc export` and `pmc flamegraph`: opens a recording, aggregates and symbolizes its samples, and
+//! passes stacks or a report's profile to a view.
 
 mod plan;
 
@@ -23,10 +23,10 @@ use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::{self, Circumstances, Contents, folded};
 pub(super) use plan::Plan;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When a recording cannot be read, or the file not be written.
+/// A recording cannot be read, or the file cannot be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();
@@ -67,7 +67,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     Ok(quality::warn(analysis.session()))
 }
 
-/// Writes files for gprof, and says which is of which program.
+/// Writes one file per program for gprof, and prints which file belongs to which program.
 fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
     let files = named.with_stacks(query, |stacks| gmon::files(stacks, &Linked(analysis)));
     if files.is_empty() {
@@ -84,7 +84,7 @@ fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query)
             .mode(0o700)
             .create(&folder)
             .map_err(|error| Error::create("-o", &folder, error))?;
-        // Programs of the same name in different places.
+        // Numbers the files of programs with the same name in different directories.
         let numbered = |number: usize| match number {
             0 => folder.join(format!("{name}.gmon")),
             _ => folder.join(format!("{name}.{number}.gmon")),
@@ -103,7 +103,7 @@ fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query)
     Ok(quality::warn(analysis.session()))
 }
 
-/// The files of an analysis that has named its locations.
+/// Link-time addresses from an analysis that has resolved its locations.
 struct Linked<'a>(&'a Analysis);
 
 impl LinkAddresses for Linked<'_> {
@@ -116,7 +116,7 @@ impl LinkAddresses for Linked<'_> {
     }
 }
 
-/// What the recording says of itself, and when it was made: its clocks say it, else its file does.
+/// Returns the recording's metadata and its date: from its clocks, or else from the file.
 fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();
@@ -130,7 +130,7 @@ fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
     Circumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
 }
 
-/// A recording, ready to be asked.
+/// A recording, ready for queries.
 struct Loaded {
     analysis: Analysis,
     named: NamedSamples,
@@ -142,7 +142,7 @@ impl Loaded {
         let session = Arc::new(Session::open(Reader::open(path)?)?);
         let mut request = plan.request.clone();
         request.settle(&session.reader)?;
-        // Without times all would seem to be at once.
+        // Without times all samples would seem simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
         let query = Query { event: plan.event(&session.reader)?, ..question };
@@ -153,15 +153,15 @@ impl Loaded {
     }
 }
 
-/// The event that is meant where a format has room for one.
+/// Returns the event for formats that hold only one.
 fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
     query.event.unwrap_or(stacks.first_event())
 }
 
-/// Stacks, and what each has of the event.
+/// Stacks with their counts of the event.
 type FoldedStacks = Vec<(String, u64)>;
 
-/// The folded stacks of a recording that another one is compared with, and its failures to read names.
+/// Returns the folded stacks of the recording to compare with, and the errors from reading symbol files.
 fn before(plan: &Plan, path: &Path) -> Result<(FoldedStacks, Vec<String>)> {
     let Loaded { analysis, named, query } = Loaded::new(plan, path)?;
     let stacks = named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks)));

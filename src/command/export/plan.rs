@@ -1,4 +1,4 @@
-//! `pmc export` and `pmc flamegraph`: what was typed, turned into what it means, without clap's types.
+//! `pmc export` and `pmc flamegraph`: turns the parsed options into a plan without clap's types.
 
 use std::path::{Path, PathBuf};
 
@@ -19,42 +19,42 @@ use crate::text::{clean, nearest};
 use crate::view::export::{Detail, Format};
 use crate::view::report::Layout;
 
-/// Most functions whose code is shown, …
+/// Maximum number of functions whose code is shown.
 const MOST_CODE: usize = 12;
-/// … and the least that each costs, in percent.
+/// Minimum cost of a function whose code is shown, in percent.
 const LEAST_CODE: f64 = 1.0;
 
-/// What `pmc export` does.
+/// Settings of `pmc export`.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
-    /// `-` is standard output.
+    /// The output file; `-` is standard output.
     pub(super) output: PathBuf,
     pub(super) format: Format,
-    /// What the recording is called in what is written.
+    /// The recording's title in the output.
     pub(super) title: String,
-    /// The recording that this one is compared with.
+    /// The recording to compare with.
     pub(super) before: Option<PathBuf>,
     pub(super) request: AnalysisRequest,
-    /// The question, but for the event: [`Plan::event`].
+    /// The query, except for the event; see [`Plan::event`].
     pub(super) query: Query,
-    /// How deep names go, where that was said.
+    /// Depth of names, if specified.
     pub(super) depth: Option<Depth>,
-    /// How tables are shown.
+    /// Layout of tables.
     pub(super) layout: Layout,
-    /// Which functions' code is shown.
+    /// The functions whose code is shown.
     pub(super) code: AnnotationRequest,
-    /// What is not an error is not said.
+    /// Whether to print errors only.
     pub(super) is_quiet: bool,
-    /// The name of the only event.
+    /// The name of the selected event.
     event: Option<String>,
 }
 
 impl Plan {
-    /// `pmc export`.
+    /// Converts the options of `pmc export`.
     ///
     /// # Errors
-    /// When something typed means nothing here.
+    /// An option is invalid.
     pub(in crate::command) fn new(typed: &ExportSource, format: Option<&str>) -> Result<Self> {
         let input = input(typed);
         let format = match (format, &typed.output) {
@@ -75,10 +75,10 @@ impl Plan {
         Self::of(typed, input, output, format)
     }
 
-    /// `pmc flamegraph`.
+    /// Converts the options of `pmc flamegraph`.
     ///
     /// # Errors
-    /// When something typed means nothing here.
+    /// An option is invalid.
     pub(in crate::command) fn flame_graph(typed: &ExportSource) -> Result<Self> {
         let output = typed.output.clone().unwrap_or_else(|| "flamegraph.svg".into());
         let format = if is_standard(&output) { Format::Svg } else { Format::of_file(&output)? };
@@ -104,7 +104,7 @@ impl Plan {
         let request = AnalysisRequest {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
             usual_keys: true,
-            // Tables are those of a report; stacks are of samples.
+            // Tables match those of a report, which may count branches. Stacks are of samples.
             measure: if format.is_table() { Measure::BranchesIfRecorded } else { Measure::Period },
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
@@ -153,19 +153,19 @@ impl Plan {
         })
     }
 
-    /// Where it is written.
+    /// Returns the output's destination.
     pub(super) fn destination(&self) -> Destination<'_> {
         to(&self.output)
     }
 
-    /// The index of the only event that is wanted, if one was named.
+    /// Returns the index of the selected event, or `None` if no event is selected.
     ///
     /// # Errors
-    /// When the recording has none of that name.
+    /// The recording has no event of this name.
     pub(super) fn event(&self, reader: &Reader) -> Result<Option<usize>> {
         let Some(wanted) = self.event.as_deref().map(str::trim) else { return Ok(None) };
         let names: Vec<String> = reader.events().iter().map(|event| event.name()).collect();
-        // Modifiers need not be typed.
+        // The name also matches without its modifiers.
         let plain = |name: &str| name.rsplit_once(':').map(|(plain, _)| plain == wanted).unwrap_or(false);
         let found = names.iter().position(|name| name == wanted);
         match found.or_else(|| names.iter().position(|name| plain(name))) {
@@ -180,7 +180,7 @@ impl Plan {
     }
 }
 
-/// What rows are told apart by, besides what the facets of a request are.
+/// Returns the attributes that separate rows, in addition to those of the request's facets.
 fn apart(detail: Detail) -> Vec<SampleAttribute> {
     let all = [
         (Detail::Threads, SampleAttribute::Pid),

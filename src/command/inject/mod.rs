@@ -1,4 +1,4 @@
-//! `pmc inject`: has a recording written anew.
+//! `pmc inject`: rewrites a recording.
 
 mod plan;
 
@@ -10,10 +10,10 @@ use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::terminal::Stream;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When the recording cannot be read or carried over, or the new one not be written.
+/// The recording cannot be read or converted, or the new one cannot be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     if plan.request.output.as_os_str() == "-" && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")

@@ -1,4 +1,4 @@
-//! What was typed for `pmc inject`, and what it means.
+//! Options of `pmc inject`, as a plan.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::symbol::{BuildId, Options};
 use crate::sys::file_map::open_regular;
 
-/// What `pmc inject` does.
+/// Settings of `pmc inject`.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
@@ -18,10 +18,10 @@ pub(in crate::command) struct Plan {
 }
 
 impl Plan {
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     ///
     /// # Errors
-    /// When the list of build-ids is none.
+    /// The list of build IDs is invalid.
     pub(in crate::command) fn new(typed: Inject) -> Result<Self> {
         let files = |all, hit| match (all, hit) {
             (true, _) => Some(Files::All),
@@ -44,7 +44,7 @@ impl Plan {
     }
 }
 
-/// `ID PATH,ID PATH`, or a file with such a pair a line.
+/// Parses `ID PATH,ID PATH`, or a file with one such pair per line.
 fn known(text: &str) -> Result<Vec<(Vec<u8>, BuildId)>> {
     let read = |path: &str| {
         let mut text = String::new();

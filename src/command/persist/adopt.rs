@@ -1,5 +1,5 @@
-//! `pmc persist adopt`: asks a running recorder to hand its events over to the holder, and waits until they
-//! are there.
+//! `pmc persist adopt`: asks a running recorder to hand its events over to the holder, and waits for the
+//! handover.
 
 use std::fs;
 use std::thread::sleep;
@@ -15,10 +15,10 @@ use crate::persistent::message::Request;
 use crate::recording::handover;
 use crate::sys::signal;
 
-/// How long a recorder may take to hand its events over.
+/// Maximum time for the handover.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Has a recorder hand its events over, and calls them so.
+/// Makes a recorder hand its events over, and renames them to `name`.
 pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     check_name(name)?;
     let refused = |why: &str| Error::new(format!("process {pid} has no events to hand over")).why(why);
@@ -26,7 +26,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
         return Err(Error::usage(format!("a persistent event named {name} already exists"))
             .try_this(format!("use another name, or first: pmc persist rm {name}")));
     }
-    // The number stands for the same process from here on.
+    // The pidfd refers to the same process from here on.
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let Some(process) = process.filter(|_| hears(host, pid)) else {
@@ -38,7 +38,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     sent.map_err(|error| Error::io(format!("asking process {pid}"), error))?;
     let (given, begun) = (handover::names(pid), Instant::now());
     let (directory, entry) = loop {
-        // In this order: one that has ended has published what it was going to.
+        // Check the process first: one that has ended has already published its events.
         let is_there = hears(host, pid);
         if let Some(found) = given.iter().find_map(|given| find(given, host).ok()) {
             break found;
@@ -50,7 +50,7 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
         }
         sleep(Duration::from_millis(10));
     };
-    // By its first name: of two that adopt the same events, one gives them their name.
+    // Renames from the first name. If two commands adopt the same events, only one of them renames them.
     let given = entry.definition.name.clone();
     let renamed = ask(&directory, &Request::Rename { entry: given.clone(), name: name.to_owned() });
     if let Err(error) = renamed {
@@ -63,8 +63,8 @@ pub(super) fn adopt(name: &str, pid: u32, host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// Whether the recorder hands its events to the holder that we look at. Asked before it is signalled: then
-/// nothing has happened to it.
+/// Checks that the recorder uses the same holder as this process. Runs before the signal, so that a
+/// refusal leaves the recorder unaffected.
 fn serves_us(pid: u32, host: &Host) -> Result<()> {
     let (theirs, ours) = (host.run_directory_of(pid), host.own_run_directory());
     let same_user = host.owner(pid) == Some(rustix::process::geteuid().as_raw());
@@ -91,7 +91,8 @@ fn serves_us(pid: u32, host: &Host) -> Result<()> {
     })
 }
 
-/// Whether a process waits for SIGUSR1 as `pmc record` and `pmc stat` do: others would be killed by it.
+/// Whether a process handles SIGUSR1 like `pmc record` and `pmc stat`; the signal would kill other
+/// processes.
 fn hears(host: &Host, pid: u32) -> bool {
     let is_perf = |file: fs::DirEntry| {
         fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:[perf_event]")

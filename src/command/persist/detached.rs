@@ -1,7 +1,8 @@
-//! `pmc start` and `pmc stop`: counters on all CPUs with nobody looking, as entries of the holder.
+//! `pmc start` and `pmc stop`: unattended counters on all CPUs, as entries of the holder.
 //!
-//! Receives what was typed; hands on a table with a row a counter and a column a CPU, and with `--profile` a
-//! recording. The entries' names are fixed, so that whoever stops need not know what was started.
+//! Receives the typed options. Prints a table with a row per counter and a column per CPU; with
+//! `--profile` it also writes a recording. The entries have fixed names, so `pmc stop` needs no
+//! arguments.
 
 use std::path::Path;
 
@@ -21,15 +22,15 @@ use crate::recording::file::snapshot;
 use crate::sort;
 use crate::view;
 
-/// The entry that samples.
+/// Name of the sampling entry.
 const PROFILE: &str = "profile";
-/// The entries that count: with a number behind it.
+/// Name prefix of the counting entries; a number follows.
 const COUNTER: &str = "counter";
 
-/// Starts the counters.
+/// Starts the counters, all or none.
 ///
 /// # Errors
-/// Counters that run already; event texts that mean nothing; what the holder refuses. Then none is started.
+/// Counters are already running, an event is invalid, or the holder refuses.
 pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Result<()> {
     let directory = own(host)?;
     if let Some(entry) = started(&directory).first() {
@@ -67,10 +68,10 @@ pub(super) fn start(typed: &[String], profile: Option<&str>, host: &Host) -> Res
     Ok(())
 }
 
-/// Shows what they counted, and ends them.
+/// Shows the counts and stops the counters.
 ///
 /// # Errors
-/// Nothing was started; what the holder or the file's system say.
+/// No counters are running, the holder refuses, or the recording cannot be written.
 pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     let directory = own(host)?;
     let entries = started(&directory);
@@ -92,7 +93,7 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     end(&directory, &entries)
 }
 
-/// What was started and has not been stopped, in its order.
+/// Returns the running entries, in the order of their start.
 fn started(directory: &RunDirectory) -> Vec<Entry> {
     let number = |entry: &Entry| {
         let name = &entry.definition.name;

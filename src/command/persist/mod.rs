@@ -1,8 +1,8 @@
-//! `pmc persist`: events that are kept open by a holder.
+//! `pmc persist`: events that a holder keeps open.
 //!
-//! Wires the run directories ([`persistent`](crate::persistent)), the holder, what is made of its snapshots,
-//! and the view. Which holder is meant: a new entry goes to this user's own; what is there is looked for in
-//! the own run directory, then in root's.
+//! Connects the run directories ([`persistent`](crate::persistent)), the holder, the evaluation of its
+//! snapshots, and the view. New entries go to the user's own holder. Existing entries are searched for
+//! in the user's run directory, then in root's.
 
 mod adopt;
 mod detached;
@@ -29,10 +29,10 @@ use crate::sys::page_size;
 use crate::units;
 use crate::view;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// No holder, or no such entry; what the holder refuses; those of writing.
+/// There is no holder or entry of this name, the holder refuses, or a write fails.
 pub(super) fn run(plan: Plan) -> Result<Exit> {
     let host = Host::live();
     match plan {
@@ -62,7 +62,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
         }
         Plan::Remove(names) => {
             for word in names {
-                // A holder forgets what was lost.
+                // A holder does not know lost entries.
                 let directory = find(&word, &host).map(|(directory, _)| directory);
                 let directory = directory.or_else(|error| {
                     let is_lost =
@@ -77,7 +77,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// This user's run directory.
+/// Returns the user's run directory.
 fn own(host: &Host) -> Result<RunDirectory> {
     host.own_run_directory().map(RunDirectory::at).ok_or_else(|| {
         Error::new("this user has no run directory")
@@ -87,7 +87,7 @@ fn own(host: &Host) -> Result<RunDirectory> {
 }
 
 fn add(definition: Definition, as_json: bool, host: &Host) -> Result<()> {
-    // What is wrong with the event's text is shown here, with a caret under it.
+    // Reports errors in the event text here, with a caret under the word.
     Parser::new(host).parse(&definition.event)?;
     let asked = definition.pages;
     let (answer, _) = ask_or_start(&own(host)?, &Request::Add(definition))?;
@@ -149,7 +149,7 @@ fn list(host: &Host, as_json: bool) -> Result<()> {
     print(as_json.then(document), |out| view::persist::list(out, &entries, &lost))
 }
 
-/// Prints a document, or what `text` writes.
+/// Prints the document, or else the output of `text`.
 fn print(document: Option<Value>, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut out = Output::new();
     let written = match document {

@@ -1,4 +1,4 @@
-//! What was typed for `pmc persist`, and what it means.
+//! Options of `pmc persist`, as a plan.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::persistent::directory::check_name;
 use crate::persistent::{Definition, RingMode, Share};
 
-/// What `pmc persist` does.
+/// Actions of `pmc persist`.
 #[derive(Debug)]
 pub(in crate::command) enum Plan {
     Add { definition: Definition, json: bool },
@@ -27,20 +27,20 @@ pub(in crate::command) enum Plan {
 }
 
 impl Plan {
-    /// Of `pmc start`.
+    /// Converts the options of `pmc start`.
     pub(in crate::command) fn start(typed: Start) -> Self {
         Self::Start { events: typed.events, profile: typed.profile }
     }
 
-    /// Of `pmc stop`.
+    /// Converts the options of `pmc stop`.
     pub(in crate::command) fn stop(typed: Stop) -> Self {
         Self::Stop { output: typed.output, json: typed.json }
     }
 
-    /// What was typed, as what it means.
+    /// Converts the parsed options.
     ///
     /// # Errors
-    /// A name that no entry can have; no such process.
+    /// An entry name is invalid, or a process does not exist.
     pub(in crate::command) fn new(typed: Holding, host: &Host) -> Result<Self> {
         Ok(match typed {
             Holding::Add(typed) => {

@@ -1,22 +1,21 @@
-//! Advice in pmcstat's letters.
+//! Translates advice to pmcstat's options.
 //!
-//! What records and reads for pmcstat are pmc's own commands, and what they advise names pmc's options, of
-//! which pmcstat has other letters, or none. Receives their advice on its way to the user; hands it on in
-//! words that are true here.
+//! pmcstat records and reads with pmc's own commands. Their advice names pmc's options, which have other
+//! letters in pmcstat or do not exist there. This module rewords the advice before it is printed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::say;
 
-/// The letters of options that pmcstat has by another name; `-o` is the step's own.
+/// Options with different letters in pmcstat; the letter for `-o` depends on the step.
 const LETTERS: [(&str, char); 3] = [("-c", 'n'), ("-i", 'R'), ("-p", 't')];
-/// Programs whose command lines are among the advice.
+/// Programs whose command lines appear in advice.
 const PROGRAMS: [&str; 11] =
     ["pmc", "perf", "mkdir", "mount", "pgrep", "ps", "sh", "sudo", "sysctl", "taskset", "ulimit"];
-/// The letter for `-o`.
+/// pmcstat's letter for `-o` in the current step.
 static WRITTEN_BY: AtomicU32 = AtomicU32::new('o' as u32);
 
-/// From now on advice is given so; `written_by`: the letter that pmc's `-o` is here.
+/// Translates all later advice; `written_by` is pmcstat's letter for pmc's `-o`.
 pub(super) fn speak(written_by: char) {
     WRITTEN_BY.store(written_by.into(), Ordering::Relaxed);
     say::translate(|advice| {
@@ -27,7 +26,7 @@ pub(super) fn speak(written_by: char) {
 fn translated(advice: &str, written_by: char) -> String {
     let mut text = String::new();
     let mut is_known = true;
-    // What stands behind the name of a program, up to a comma, are options of its own.
+    // After a program's name, the words up to a comma are its own options.
     let mut is_program_s = false;
     for word in advice.split_inclusive(' ') {
         let start = word.find(|c: char| c.is_alphanumeric() || c == '-').unwrap_or(word.len());

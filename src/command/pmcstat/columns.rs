@@ -1,10 +1,10 @@
-//! `pmcstat`'s table: a column a counter, a line an interval.
+//! `pmcstat`'s table: a column per counter, a line per interval.
 //!
 //! ```text
 //! #             p/instructions               p/branches
 //!                      1234567                    12345
 //! ```
-//! A column is as wide as its name, or as the largest number of 64 bits.
+//! A column is as wide as its name, or as the largest 64-bit number.
 
 use std::fs::File;
 use std::io::{Write, stderr};
@@ -25,9 +25,9 @@ use crate::sys::output_file;
 use crate::sys::process::Streams;
 use crate::terminal;
 
-/// Digits of the largest number of 64 bits, by pmcstat's own rule.
+/// Digits of the largest 64-bit number, by pmcstat's own formula.
 const WIDTH: usize = (64.0 / std::f64::consts::LOG2_10) as usize + 1;
-/// Lines below a header, but on a terminal that has fewer or more.
+/// Lines per header, unless the terminal's height is known.
 const SCREEN: usize = 23;
 
 /// Counts until the end.
@@ -57,7 +57,7 @@ pub(in crate::command) fn beside(
     record((counted, &mut table))
 }
 
-/// What is counted, and the table that shows it.
+/// Returns the plan of the counters, and the table that shows them.
 fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a>)> {
     let is_system = plan.counters.iter().all(|counter| counter.system);
     let mut scope = match (is_system, plan.pids.is_empty()) {
@@ -85,7 +85,7 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
     let counted = CountPlan {
         groups,
         scope,
-        // Each event says whose children it counts.
+        // Each event has its own setting for child processes.
         inherit: false,
         levels: Levels::AsWritten,
         interval_ns: Some(plan.interval_ns),
@@ -107,16 +107,16 @@ fn prepare<'a>(plan: &'a Columns, host: &'a Host) -> Result<(CountPlan, Table<'a
 struct Table<'a> {
     host: &'a Host,
     plan: &'a Columns,
-    /// The counter that each event belongs to.
+    /// The counter of each event.
     of_counter: Vec<usize>,
     out: File,
-    /// Counter and, for whole CPUs, the CPU.
+    /// The counter and, for system-wide counters, the CPU of each column.
     columns: Vec<(usize, Option<u32>)>,
-    /// Of each event, what one of its counts is worth, and whether it takes a counter of the hardware.
+    /// For each event, the value of one count, and whether it uses a hardware counter.
     scales: Vec<(f64, bool)>,
-    /// What each column showed the last time, in all.
+    /// Last total of each column.
     before: Vec<u64>,
-    /// Lines since the header, once there is one.
+    /// Lines since the header, if there has been one.
     lines: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ impl Observer for Table<'_> {
             let why = refusal.clone().isolate().explain(&Facts::own(self.host));
             return Err(why.into_error(doing(of)).exit(Exit::Command(OS_ERROR)));
         }
-        // Its 0 would not be a count.
+        // A 0 from an event that cannot see the kernel would be misleading.
         let seen = set.specs().zip(set.sees_kernel()).zip(set.user_only()).zip(&self.of_counter);
         let mut unseen = seen.filter(|(((spec, sees), _), _)| !sees && spec.is_of_kernel());
         match unseen.next() {
@@ -177,7 +177,7 @@ impl Observer for Table<'_> {
             };
             *before = total.unwrap_or(*before);
             let width = name(&self.plan.counters, column).len().max(WIDTH);
-            // What was not counted is no 0.
+            // Shows `-`, not 0, if nothing was counted.
             let shown = shown.map_or_else(|| "-".to_owned(), |shown| shown.to_string());
             line.push_str(&format!(" {shown:>width$}"));
         }
@@ -198,8 +198,8 @@ fn name(counters: &[Column], (counter, cpu): (usize, Option<u32>)) -> String {
     cpu.map_or_else(|| format!("p/{spec}"), |cpu| format!("s/{cpu:02}/{spec}"))
 }
 
-/// What these have counted, in the unit of their event: whole ticks of a clock. Events that took turns on the
-/// hardware's counters are scaled; `None` where none of it was counted.
+/// Returns the sum of the readings in the event's unit: whole ticks for a clock. Scales multiplexed
+/// events. Returns `None` if none of the readings was counted.
 fn total<'a>(scales: &[(f64, bool)], readings: impl Iterator<Item = &'a Reading>) -> Option<u64> {
     let counted = readings.filter_map(|reading| {
         let (scale, takes_counter) = scales[reading.event];
@@ -207,16 +207,16 @@ fn total<'a>(scales: &[(f64, bool)], readings: impl Iterator<Item = &'a Reading>
         let value = if takes_counter { count.scaled()? } else { count.value as f64 };
         Some(value * scale)
     });
-    // A float holds 2^53 events exactly.
+    // A float represents counts up to 2^53 exactly.
     counted.reduce(|a, b| a + b).map(|value| (value + 1e-6).floor() as u64)
 }
 
-/// Which column a reading belongs to.
+/// Returns the column of a reading.
 fn place(of_counter: &[usize], reading: &Reading) -> (usize, Option<u32>) {
     (of_counter[reading.event], reading.slot.cpu.filter(|_| reading.slot.tid.is_none()))
 }
 
-/// Counter by counter, CPU by CPU.
+/// Returns the columns, ordered by counter, then by CPU.
 fn columns(of_counter: &[usize], readings: &[Reading]) -> Vec<(usize, Option<u32>)> {
     let mut columns: Vec<_> = readings.iter().map(|reading| place(of_counter, reading)).collect();
     columns.sort_unstable();

@@ -1,6 +1,6 @@
-//! The `pmcstat` personality: pmc called by that name takes FreeBSD's options, by [`plan`]. What samples,
-//! reads recordings or lists is one of pmc's own commands in other words, whose advice [`advice`] gives back
-//! in pmcstat's; counters in [`columns`] are its own.
+//! The `pmcstat` personality: under that name, pmc takes FreeBSD's options ([`plan`]). Sampling, reading
+//! recordings and listing are pmc's own commands, whose advice [`advice`] rewords for pmcstat. Only the
+//! counters in [`columns`] are implemented here.
 
 mod advice;
 mod columns;
@@ -21,15 +21,15 @@ use crate::view::pmcstat::Form;
 
 const NAME: &str = "pmcstat";
 
-/// What is left to do.
+/// Remaining work of the personality.
 pub(super) enum Personality {
-    /// Nothing.
+    /// None.
     Done(Exit),
-    /// Commands of pmc's; beside the one that records, counters.
+    /// Commands of pmc to run, and counters to print during the recording.
     Steps(Vec<Step>, Option<Columns>),
 }
 
-/// Behaves as `pmcstat` if that is the name by which this process was started; `None` otherwise.
+/// Runs `pmcstat` if this process was started under that name; returns `None` otherwise.
 pub(super) fn if_named() -> Option<Personality> {
     let mut words = std::env::args_os();
     let program = words.next()?;
@@ -55,15 +55,15 @@ fn failed(error: &Error) -> Exit {
     status(error.exit_status())
 }
 
-/// Carries out the steps until one fails; returns how the last of them ended. `command` carries out a command
-/// of pmc's, `print` prints a log in one of pmcstat's forms.
+/// Runs the steps until one fails; returns the exit status of the last one. `command` runs a pmc
+/// command, `print` prints a log in one of pmcstat's formats.
 pub(super) fn carry_out(
     steps: Vec<Step>,
     mut command: impl FnMut(Vec<OsString>) -> Exit,
     print: impl Fn(Vec<OsString>, Form, &mut dyn Write) -> Result<Exit>,
 ) -> Exit {
     let mut exit = Exit::Done;
-    // A file that several steps write to has the output of all of them.
+    // A file that several steps share gets the output of all of them.
     let mut begun = Vec::new();
     for Step { words, output, written_by, form, log: _log } in steps {
         advice::speak(written_by);
@@ -91,7 +91,7 @@ pub(super) fn carry_out(
     exit
 }
 
-/// Puts a file or a connection in the place of standard output.
+/// Redirects standard output to a file or a connection.
 fn send_output(output: &Output, begun: &mut Vec<String>) -> Result<()> {
     let cannot = |what: &str, error| {
         Error::io(format!("ERROR: Cannot open \"{what}\" for writing"), error).exit(Exit::NotCreated)
@@ -118,7 +118,7 @@ const NO_TARGETS: u8 = 65;
 const UNAVAILABLE: u8 = 69;
 const OS_ERROR: u8 = 71;
 
-/// How pmcstat ends where pmc ends so: by sysexits(3), and without the command's own status.
+/// Converts an exit status to pmcstat's: from sysexits(3), and without the command's own status.
 pub(super) fn status(exit: Exit) -> Exit {
     match exit {
         Exit::Usage => Exit::Command(USAGE),

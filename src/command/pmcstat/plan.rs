@@ -1,8 +1,8 @@
-//! `pmcstat`: from FreeBSD's options to what pmc does.
+//! `pmcstat`: converts FreeBSD's options to pmc commands.
 //!
-//! Receives the words; finds the processes of `-t`; hands on commands of pmc's in words, each with the place
-//! of its output, or the counters of a table in columns. Says what Linux or pmc does not have: nothing that
-//! was typed is passed over in silence.
+//! Receives the command line and finds the processes of `-t`. Returns command lines for pmc with their
+//! output files, or the counters of a table in columns. Reports every option that Linux or pmc does not
+//! support.
 
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
@@ -20,33 +20,33 @@ use crate::sort;
 use crate::units::S;
 use crate::view::pmcstat::{DEPTH, Form, LeafName};
 
-/// What is done.
+/// The work that the options request.
 pub(super) enum Answer {
-    /// One command after the other; beside the one that records, counters.
+    /// Commands to run in turn, and counters to print during the recording.
     Steps(Vec<Step>, Option<Columns>),
     Columns(Columns),
 }
 
-/// A command of pmc's.
+/// A pmc command.
 pub(in crate::command) struct Step {
-    /// Without the program's name.
+    /// The command line, without the program's name.
     pub(super) words: Vec<OsString>,
     pub(super) output: Output,
-    /// The letter that pmcstat has for `-o`.
+    /// pmcstat's letter for `-o`.
     pub(super) written_by: char,
-    /// The words are those of `pmc script`, and what it reads is printed in this form of pmcstat's.
+    /// The pmcstat format for a log; `words` are then those of `pmc script`.
     pub(super) form: Option<Form>,
-    /// What is removed behind it.
+    /// A temporary log to remove after the step.
     pub(super) log: Option<TemporaryLog>,
 }
 
-/// A log that nobody has named, in a folder of its own, until it has been printed.
+/// A log without a user-supplied name, in its own folder, removed after it is printed.
 pub(in crate::command) struct TemporaryLog(PathBuf);
 
 impl TemporaryLog {
     fn new() -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("pmcstat-{}", std::process::id()));
-        // Skips a folder that an earlier process of this number left or another user made.
+        // Fails on a folder that an earlier process of the same pid left or that another user created.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
         made.map_err(|error| {
             let doing = format!("ERROR: Cannot open \"{}\" for writing", folder.display());
@@ -64,12 +64,12 @@ impl TemporaryLog {
 
 impl Drop for TemporaryLog {
     fn drop(&mut self) {
-        // A folder that cannot be removed does no harm.
+        // A folder that cannot be removed is harmless.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// In the place of standard output.
+/// The target of standard output.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::command) enum Output {
     Standard,
@@ -78,7 +78,7 @@ pub(in crate::command) enum Output {
     Socket(String),
 }
 
-/// Counters that are printed in columns.
+/// Counters printed in columns.
 pub(in crate::command) struct Columns {
     pub(super) counters: Vec<Column>,
     pub(super) pids: Vec<u32>,
@@ -88,22 +88,22 @@ pub(in crate::command) struct Columns {
     pub(super) file: Option<String>,
 }
 
-/// One of them.
+/// A counter of the table.
 pub(super) struct Column {
-    /// As typed.
+    /// The typed text.
     pub(super) spec: String,
-    /// The event as pmc has it.
+    /// The event in pmc's syntax.
     pub(super) event: String,
-    /// Of whole CPUs.
+    /// Whether it counts system-wide.
     pub(super) system: bool,
-    /// Totals are shown, not what came since the line before.
+    /// Whether to show totals instead of the difference to the previous line.
     pub(super) cumulative: bool,
 }
 
-/// Decides it from the words behind the program's name.
+/// Converts the command line, without the program's name.
 ///
 /// # Errors
-/// Options that break the rules or are not to be had (64); no process of `-t` (65).
+/// Options break the rules or are not available (status 64), or `-t` matches no process (65).
 pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Result<Answer> {
     let typed = Pmcstat::parse(words).map_err(|why| {
         let error = Error::usage(format!("ERROR: {why}"));
@@ -143,8 +143,8 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
         return Err(Error::usage("ERROR: -T shows processes or CPUs")
             .try_this("-O FILE in place of -T; or pmcstat -T -S …"));
     }
-    // What is logged has a table of its own at the end, which takes no second counter. Without a log, -o is
-    // for its text.
+    // Logged counters get their own table at the end, which requires no second counter. Without a log,
+    // -o is the file for this text.
     let has_columns = counted.iter().any(|one| !logs(one))
         || typed.interval.is_some()
         || typed.has('o') && typed.has('O')
@@ -170,7 +170,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             let log = TemporaryLog::new()?;
             let path = log.path();
             let mut recording = record(typed, &recorded, &pids, samples, Some(&path))?;
-            // The text says it all.
+            // The text has all the information of the summary.
             recording.words.splice(1..1, ["-q".into()]);
             if !samples {
                 recording.words.swap(1, 2);
@@ -183,15 +183,15 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
     })
 }
 
-/// Checks the texts of the counters as they were typed, before anything is put behind them, and finds the
-/// rate of those that have none: FreeBSD's is its tables', else 65536. A clock is sampled at each tick.
+/// Checks the typed counters before anything is appended to them. Adds the default rate: FreeBSD takes
+/// it from its tables, or else uses 65536. A clock is sampled at each tick.
 fn check(typed: &mut Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
     let scope = if pids.is_empty() { Scope::Command } else { Scope::Processes(pids.to_vec()) };
     let mut parser = Parser::new(host).measuring(launch::subject(&scope, &typed.command));
     for counter in &mut typed.counters {
         let letter = counter.letter();
         let groups = parser.parse_single(&counter.spec, &format!("-{letter} once for each event"));
-        // pmc_allocate(3) refuses it there.
+        // pmc_allocate(3) rejects it on FreeBSD.
         let groups = groups.map_err(|error| Error::from(error).exit(Exit::Command(OS_ERROR)))?;
         let spec = groups.iter().flat_map(|group| &group.events).next();
         let of_event = spec.and_then(|spec| spec.tick_ns.map(|_| 1).or(spec.recommended_period));
@@ -214,7 +214,7 @@ fn check(typed: &mut Pmcstat, pids: &[u32], host: &Host) -> Result<()> {
 fn column(counter: &Counter) -> Column {
     Column {
         spec: counter.spec.clone(),
-        // The log has counters of its own.
+        // The log opens its own counters.
         event: text(&Counter { log_exit: false, log_cswitch: false, ..counter.clone() }),
         system: counter.system,
         cumulative: counter.cumulative,
@@ -225,7 +225,7 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * S as f64) as u64
 }
 
-/// `-R`: the commands that read recordings, one for each output.
+/// Converts `-R`: returns the commands that read recordings, one per output.
 fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
     let refused = [
         ('C', "a log has no counters that are shown in columns", "pmcstat -C -p …"),
@@ -245,7 +245,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
             .why("it maps gprof's files to programs")
             .try_this("-g -M FILE"));
     }
-    // `-` is where -o says.
+    // `-` means the file of -o.
     let text = typed.value('o').unwrap_or("-");
     let to = |path: &str| match (path, text) {
         ("-", "-") => Output::Standard,
@@ -274,7 +274,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
     if typed.has('g') {
         let words = ["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")];
         let mut step = Step::new(words, typed.value('M').map_or(Output::Standard, to), 'D');
-        // Which file is of which program, is said where -M wants it.
+        // With -M, prints which file belongs to which program.
         step.words.extend(typed.value('M').is_none().then(|| "-q".into()));
         steps.push(step);
     }
@@ -305,7 +305,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
         }
         step.words.extend(typed.cpus.iter().flat_map(|cpus| ["--cpu".into(), cpus.into()]));
     }
-    // Standard output is given away to files, and does not come back.
+    // Redirecting standard output to a file is permanent, so steps for the real one go first.
     sort::by_key(&mut steps, |step| step.output != Output::Standard);
     Ok(steps)
 }
@@ -317,7 +317,7 @@ impl Step {
     }
 }
 
-/// A log in one of pmcstat's forms.
+/// Returns the step that prints a log in one of pmcstat's formats.
 fn printed(form: Form, file: &str, output: Output, written_by: char) -> Step {
     let fields = match form {
         Form::Lines => "comm,tid,time,event,ip,sym,srcline",
@@ -328,7 +328,7 @@ fn printed(form: Form, file: &str, output: Output, written_by: char) -> Step {
     Step { form: Some(form), ..Step::new(words, output, written_by) }
 }
 
-/// `-f`, as the tables have it.
+/// Converts `-f` to the option of the tables.
 fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
     let mut words = Vec::new();
     for setting in typed.value('f').iter().flat_map(|all| all.split(',')) {
@@ -342,7 +342,7 @@ fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// Sampling, and logs of counts: a recording, or top.
+/// Returns the step for sampling or for logs of counts: a recording, or top.
 fn record(
     typed: &Pmcstat,
     counters: &[&Counter],
@@ -393,7 +393,7 @@ fn record(
     Ok(step)
 }
 
-/// The event with all that was set for it, as one of pmc's.
+/// Returns the event with all its settings in pmc's syntax.
 fn text(counter: &Counter) -> String {
     let mut text = counter.spec.clone();
     let mut add = |is_said: bool, qualifier: &str| {
@@ -406,18 +406,18 @@ fn text(counter: &Counter) -> String {
         add(counter.log_exit, "log-exit");
         add(counter.log_cswitch, "log-cswitch");
     }
-    // Beside what is of processes; where all is of CPUs, -a says it too.
+    // Needed if other counters are per process; otherwise -a already selects all CPUs.
     add(counter.system, "system");
     add(counter.samples, &format!("period={}", counter.rate.unwrap_or(65536)));
     add(counter.samples, if counter.chains { "callchain" } else { "callchain=0" });
-    // -c is of whole CPUs: what counts processes after it goes with them.
+    // -c applies to system-wide counters; later per-process counters ignore it.
     if let Some(cpus) = counter.cpus.as_ref().filter(|_| counter.system) {
         add(true, &format!("cpu={cpus}"));
     }
     text
 }
 
-/// The processes of `-t`.
+/// Returns the processes of `-t`.
 fn targets(typed: &Pmcstat, host: &Host) -> Result<Vec<u32>> {
     let mut pids = Vec::new();
     for target in &typed.targets {

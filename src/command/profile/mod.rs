@@ -1,6 +1,6 @@
-//! `pmc profile`: one step from a program to its answer.
+//! `pmc profile`: records and shows the result in one step.
 //!
-//! [`plan`] makes of it a `pmc record`, and a `pmc report` or `pmc export`, which the dispatcher runs one
+//! [`plan`] converts it into a `pmc record` and a `pmc report` or `pmc export`. The dispatcher runs one
 //! after the other.
 
 mod plan;

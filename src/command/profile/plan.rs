@@ -1,8 +1,7 @@
-//! `pmc profile`: from what was typed to the two commands that it stands for.
+//! `pmc profile`: turns its options into those of two commands.
 //!
-//! Receives the parsed options; hands on what would have been typed for `pmc record`, and for `pmc report` or
-//! `pmc export`. Knows one thing that they do not: which runtimes to ask for the names of the code that they
-//! generate.
+//! Receives the parsed options. Returns the options of `pmc record` and of `pmc report` or `pmc export`.
+//! The only logic of its own selects the runtimes to ask for the names of generated code.
 
 use std::ffi::{OsStr, OsString};
 
@@ -18,14 +17,14 @@ use crate::error::{Error, Result, Warning, say};
 use crate::recording::runtime::{self, Found, Lack};
 use crate::terminal::Stream;
 
-/// What `pmc profile` shall do, one after the other.
+/// The two commands that `pmc profile` runs in turn.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(in crate::command) record: Record,
     pub(in crate::command) answer: Answer,
 }
 
-/// What shows the recording.
+/// The command that shows the recording.
 #[derive(Debug)]
 pub(in crate::command) enum Answer {
     Report(Box<Report>),
@@ -34,7 +33,7 @@ pub(in crate::command) enum Answer {
 
 impl Plan {
     /// # Errors
-    /// When nothing was named that could be profiled.
+    /// No target to profile is given.
     pub(in crate::command) fn new(asked: Profile) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU given")
@@ -64,7 +63,7 @@ impl Plan {
             ])?;
             return Ok(Self { record, answer: Answer::Export(Box::new(export)) });
         }
-        // As text it is a page: what cost most by itself. Callers are the screen's, and pmc report's.
+        // Text output is one page of self costs. The screen and pmc report show callers.
         let is_page = asked.stdio || !screen::is_there();
         let mut report: Report = typed([
             option("input", Some(&asked.output)),
@@ -75,29 +74,30 @@ impl Plan {
             flag("quiet", asked.quiet),
         ])?;
         report.is_page = is_page;
-        // In a pipe or a file, what the command prints must stay as it is.
+        // In a pipe or a file, the command's own output must stay unchanged.
         report.to_stderr = !record.command.is_empty() && !Stream::Output.is_terminal();
         Ok(Self { record, answer: Answer::Report(Box::new(report)) })
     }
 }
 
-/// `--name=value`.
+/// Returns `--name=value`.
 fn option(name: &str, value: Option<impl AsRef<OsStr>>) -> Option<OsString> {
     value.map(|value| [OsStr::new("--"), name.as_ref(), "=".as_ref(), value.as_ref()].into_iter().collect())
 }
 
-/// `--name`.
+/// Returns `--name`.
 fn flag(name: &str, is_set: bool) -> Option<OsString> {
     is_set.then(|| format!("--{name}").into())
 }
 
-/// What these words would mean to a command.
+/// Parses these words as options of a command.
 fn typed<A: Args>(words: impl IntoIterator<Item = Option<OsString>>) -> Result<A> {
     cli::typed(words.into_iter().flatten())
         .map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))
 }
 
-/// The variables that ask the command's runtime for names. Says what is asked, and what cannot be.
+/// Returns the environment variables that make the command's runtime write names. Prints a note about
+/// the variables that it sets and about names that it cannot get.
 fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
     match runtime::of(command) {
         Some(Found::Writes(runtime)) => {

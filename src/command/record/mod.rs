@@ -1,10 +1,10 @@
-//! `pmc record`: samples while something runs, into a file that pmc and perf read.
+//! `pmc record`: samples into a file that pmc and perf can read.
 //!
 //! ```text
 //! plan ── recording: rings ──► one file, or one after the other ──► one line of truth
 //! ```
-//! [`plan`] turns what was typed into what it means; [`recording`](crate::recording) does it; [`status`] says
-//! how it goes.
+//! [`plan`] interprets the options, [`recording`](crate::recording) records, and [`status`] shows the
+//! progress.
 
 pub(in crate::command) mod plan;
 mod status;
@@ -35,7 +35,8 @@ use crate::terminal::Stream;
 use crate::text::as_json;
 use crate::units;
 
-/// Runs the command; with what is counted beside the recording, and who is shown the counts.
+/// Runs the command. `counted` holds the events to count during the recording, and the observer of the
+/// counts.
 pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     if plan.file.is_stream() && Stream::Output.is_terminal() {
@@ -51,7 +52,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     let mut groups = if attached.is_some() { Vec::new() } else { open::groups(&plan.sample, &host)? };
     trace::settle(&mut plan.sample, &mut groups, &host)?;
     if plan.sample.trace.is_some() && plan.file.build_ids == BuildIdChoice::Hit {
-        // Which files a trace goes through, only its decoder knows.
+        // Only the decoder knows which files a trace passes through.
         plan.file.build_ids = BuildIdChoice::All;
     }
     sources::settle(&mut plan.sample, &groups, &host)?;
@@ -59,7 +60,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = launch::signals(&[signal::USR1, signal::USR2])?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
-    // The stream is ours alone: what the command prints would be taken for records.
+    // Only pmc may write to the stream: the command's output would be read as records.
     let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = launch::hold_for(&plan.sample.course, streams)?;
     let (sources, threads) = match &mut attached {
@@ -78,7 +79,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         features::at_the_start(&host, plan.sample.options.clock, &sources.groups(), &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, sources.owners())?;
-    // The command, its gate passed, and the thread that unwinds run as they would.
+    // The command and the unwinding thread keep their normal priority.
     open::run_in_real_time(plan.realtime)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
@@ -95,7 +96,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
         control: control.as_mut(),
         watcher: prepared.watcher.as_mut(),
         status: &mut status,
-        // Taken apart, since what observes lives longer than this.
+        // Rebuilds the option, since the observer outlives this value.
         counted: match counted {
             Some((counted, observer)) => Some((counted, observer)),
             None => None,
@@ -107,7 +108,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     report(&plan, &sampled, run?)
 }
 
-/// The line of truth, and how the process ends.
+/// Prints the summary line; returns the exit status.
 fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.is_full {
         say::warn(&Warning::SizeReached);
@@ -151,7 +152,7 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.totals.truncated > 0 {
         say::warn(&Warning::TraceCutOff);
     }
-    // The recording is whole by now, whatever becomes of this.
+    // The recording is complete, even if caching its files fails.
     if run.failed.is_none() && !run.identified.is_empty() {
         let kept = features::keep(&run.identified);
         kept.unwrap_or_else(|error| say::warn(&Warning::FilesNotKept { why: error.headline() }));

@@ -1,7 +1,6 @@
-//! `pmc record`: from what was typed to what it means.
+//! `pmc record`: turns the parsed options into a [`Plan`] without clap's types.
 //!
-//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap.
-//! Opens nothing; everything refused here is a usage error (status 2).
+//! Checks what clap cannot. Opens nothing. Every error here is a usage error (status 2).
 
 use crate::abi::attr::LARGEST_AUX_SAMPLE;
 use crate::abi::{branch_sample_type, sample_type};
@@ -26,27 +25,28 @@ use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
 use crate::sys::clock;
 use crate::units::{MS, parse_duration};
 
-/// What `pmc record` shall do.
+/// Settings of `pmc record`.
 pub(in crate::command) struct Plan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
     /// Warnings about the options, printed before recording begins.
     pub(super) warnings: Vec<Warning>,
     pub(super) control: Option<String>,
-    /// The real-time priority of the thread that empties the rings.
+    /// The real-time priority of the thread that empties the ring buffers.
     pub(super) realtime: Option<i32>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
-    /// Off a terminal, perf's lines about the files are printed too, for scripts that look for them.
+    /// Whether to print perf's lines about the files even if stderr is not a terminal, for scripts that
+    /// search for them.
     pub(in crate::command) prints_perf_summary: bool,
-    /// What it came to is printed as JSON.
+    /// Whether to print a JSON summary.
     pub(super) json: bool,
-    /// The events are those of an entry that is held.
+    /// The held entry that supplies the events.
     pub(super) attached: Option<(RunDirectory, Entry)>,
 }
 
 impl Plan {
-    /// Makes the plan.
+    /// Converts the parsed options.
     pub(in crate::command) fn new(mut typed: Record, host: &Host) -> Result<Self> {
         typed.events.extend(pfm_events(&typed.pfm_events));
         let whom = Whom {
@@ -59,7 +59,7 @@ impl Plan {
         let overridden = overridden(whom);
         let mut scope = scope(whom, host)?;
         if let (true, true, Scope::Command) = (are_held(&typed.events), typed.command.is_empty(), &scope) {
-            // Whom they are open on was said when they were added.
+            // The targets were chosen when the events were added.
             scope = Scope::Cpus(host.online_cpus());
         }
         let mut warnings: Vec<Warning> = overridden.into_iter().collect();
@@ -77,8 +77,8 @@ impl Plan {
         }
         let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.recording.control.is_some())?;
         let backward = typed.overwrite || typed.recording.snapshot.is_some();
-        // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always
-        // pays.
+        // With one ring buffer per CPU, samples need the CPU only if CPUs are recorded. The time is
+        // always useful.
         let inherit = !typed.no_inherit && !typed.per_thread && !matches!(scope, Scope::Threads(_));
         let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
         let mut branches = filters.into_iter().reduce(|all, one| all | one);
@@ -103,7 +103,7 @@ impl Plan {
             user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
             clock: match typed.clockid.as_deref() {
                 Some(text) => Some(clock_of(text)?),
-                // Gaps are dated by pmc, which cannot read the kernel's own clock.
+                // pmc records the times of gaps, and cannot read the kernel's own clock.
                 None => (typed.reserve == "yield").then_some(clock::MONOTONIC),
             },
             build_ids: true,
@@ -129,7 +129,7 @@ impl Plan {
             Some(Err(ring)) => (Some(ring), None),
             Some(Ok((ring, area))) => (Some(ring), Some(area)),
         };
-        // perf's `e`, at the end too, is always so.
+        // perf's `e` (snapshot at the end too) is always on.
         let kept = typed.recording.snapshot.as_deref().map(|text| text.trim_start_matches('e'));
         let kept = kept.filter(|text| !text.is_empty()).map(|text| size("-S", text)).transpose()?;
         let area = area.filter(|text| !text.is_empty()).map(ring_pages).transpose()?;
@@ -155,7 +155,8 @@ impl Plan {
             strict_freq: typed.strict_freq,
             strict: typed.strict,
             with_id: typed.sample_identifier,
-            // What a flight recorder kept may be older than what is known of its processes.
+            // Samples of an overwritten ring buffer may be older than the known mappings of their
+            // processes.
             unwinds: recording.unwind != "deferred" && !backward,
             joins: !recording.no_join,
             per_thread: typed.per_thread,
@@ -189,7 +190,8 @@ impl Plan {
         })
     }
 
-    /// Of `pmc persist attach`: everything but what was said when the events were opened.
+    /// Converts the options of `pmc persist attach`, which lacks those that apply when events are
+    /// opened.
     pub(in crate::command) fn attaching(typed: Attach, host: &Host) -> Result<Self> {
         let Attach { name, recording, command } = typed;
         if let Some(size) = recording.snapshot.as_deref().filter(|size| !size.is_empty()) {
@@ -223,7 +225,7 @@ impl Plan {
     }
 }
 
-/// Where the records go. `carries_ids`: mappings have build-ids with them.
+/// Returns the plan for the output files. `carries_ids` tells that mmap records carry build IDs.
 fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
     let is_stream = typed.output.as_os_str() == "-";
     let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
@@ -257,7 +259,7 @@ fn file(typed: &RecordingOptions, carries_ids: bool) -> Result<FilePlan> {
     })
 }
 
-/// `--aux-sample`: bytes.
+/// Parses `--aux-sample`, in bytes.
 fn aux_sample(text: &str) -> Result<u32> {
     const USUAL: u32 = 4 << 10;
     if text.is_empty() {
@@ -270,7 +272,7 @@ fn aux_sample(text: &str) -> Result<u32> {
     })
 }
 
-/// `--switch-output`. A bare number is bytes, as perf has it.
+/// Parses `--switch-output`. A number without a unit is in bytes, as in perf.
 fn rotation(text: &str) -> Result<Rotation> {
     if text == "signal" {
         return Ok(Rotation::Signal);
@@ -284,7 +286,7 @@ fn rotation(text: &str) -> Result<Rotation> {
     }
 }
 
-/// `--synth`. Without tasks perf tells of no mappings either.
+/// Parses `--synth`. As in perf, mappings are synthesized only together with tasks.
 fn synthesis(words: &[String]) -> Synthesis {
     let has = |what: &[&str]| words.iter().any(|word| what.contains(&word.as_str()));
     Synthesis {
@@ -294,7 +296,7 @@ fn synthesis(words: &[String]) -> Synthesis {
     }
 }
 
-/// The fields of samples that single options ask for.
+/// Returns the sample fields that individual options request.
 fn fields(typed: &Record) -> u64 {
     let chosen = [
         (typed.data, sample_type::ADDR | sample_type::DATA_SRC),

@@ -1,7 +1,7 @@
-//! The line that is shown while recording, and the line of truth at the end.
+//! The status line during a recording, and the summary line at the end.
 //!
-//! Receives totals; decides whether there is a terminal to show them on. A command that is run has our
-//! stderr, and may draw on the terminal or ask there: beside one there is no line.
+//! Receives the totals, and shows them only on a terminal. A command that pmc runs shares its stderr and
+//! may use the terminal, so there is no status line then.
 
 use serde_json::{Value as Json, json};
 
@@ -14,20 +14,20 @@ use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::terminal::Stream;
 use crate::units;
 
-/// Nanoseconds between two lines.
+/// Interval between updates, in nanoseconds.
 const BEAT: u64 = 500_000_000;
 
-/// The line while recording.
+/// The status line.
 pub(super) struct Status {
     is_on: bool,
     start: u64,
     last: u64,
-    /// Samples at the last line.
+    /// Number of samples at the last update.
     samples: u64,
 }
 
 impl Status {
-    /// A line that is shown if it `may_show`, and standard error is a screen.
+    /// Creates a status line. It appears only if `may_show` is set and stderr is a screen.
     pub(super) fn new(may_show: bool) -> Self {
         let now = monotonic_ns();
         let is_on = may_show && Stream::Error.is_screen();
@@ -56,10 +56,10 @@ impl StatusLine for Status {
     }
 }
 
-/// The form of [`document`]; grows when a field changes its meaning.
+/// Version of [`document`]; incremented when a field changes its meaning.
 const VERSION: u32 = 1;
 
-/// What a recording came to, for programs. docs/record.md explains the fields.
+/// Returns the JSON summary of a recording. docs/record.md explains the fields.
 pub(super) fn document(
     run: &Run,
     events: &[RecordedEvent],
@@ -96,7 +96,7 @@ pub(super) fn document(
     })
 }
 
-/// perf's lines about a recording, with the real names of its files.
+/// Returns perf's lines about a recording, with the real names of its files.
 pub(super) fn perf_summary(run: &Run, is_stream: bool) -> Vec<String> {
     let totals = &run.totals;
     let names: Vec<String> = run.files.iter().map(|file| file.display().to_string()).collect();
@@ -117,8 +117,8 @@ pub(super) fn perf_summary(run: &Run, is_stream: bool) -> Vec<String> {
     dumped.chain(ended).collect()
 }
 
-/// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a
-/// sample`.
+/// Returns the summary line of a recording: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of
+/// CPU a sample`.
 pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading]) -> String {
     let missing = lost(totals, readings);
     let losses = match missing {

@@ -1,4 +1,4 @@
-//! The screen's engine for a recording: answers the question from the newest stage.
+//! The screen's engine for a recording: answers queries from the newest stage.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +12,11 @@ use crate::tui::{Engine, ExportForm, LiveCommand};
 use crate::view::export::Format;
 use crate::view::report::Layout;
 
-/// The engine.
 pub(super) struct RecordingEngine {
     newest: Newest,
     query: Option<Query>,
     answer: Option<Arc<Answer>>,
-    /// To the thread that keeps the symbolizer.
+    /// Channel to the thread that owns the symbolizer.
     code: Sender<FunctionRef>,
     layout: Layout,
     title: String,
@@ -57,7 +56,7 @@ impl Engine for RecordingEngine {
         let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {
             return Err(Error::new("there is nothing to write yet"));
         };
-        // Everything: what is too small for the screen is not too small for a file.
+        // Writes all rows, including those too small for the screen.
         let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
         let answer = if format.is_table() { stage.answer(&query).profile } else { stage.quality() };
         stage.with_stacks(&query, |stacks| {

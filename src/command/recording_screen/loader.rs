@@ -1,9 +1,8 @@
-//! The thread that has the recording read: samples first, then names, then inlined functions, then the code
+//! The thread that loads the recording: first samples, then names, then inlined functions, then the code
 //! of functions.
 //!
-//! Hands on each stage as soon as it is whole, and tells the board how far work has come. Keeps the
-//! symbolizer (it is in the
-//! [`Analysis`]), and therefore also has the code of functions fetched.
+//! Publishes each stage as soon as it is complete, and reports progress to the board. The thread owns
+//! the symbolizer (part of the [`Analysis`]), so it also fetches the code of functions.
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,10 +24,10 @@ use crate::tui::Board;
 use crate::tui::board::{Job, latest};
 use crate::tui::engine::Progress;
 
-/// The shortest time between two reports of progress.
+/// Minimum interval between progress reports.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// The newest stage, for whoever answers.
+/// The newest stage, shared with the thread that answers queries.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Newest(Arc<Mutex<Option<Arc<NamedSamples>>>>);
 
@@ -42,7 +41,7 @@ impl Newest {
     }
 }
 
-/// What the thread needs.
+/// Inputs of the loader thread.
 pub(super) struct Loader {
     pub(super) plan: ScreenPlan,
     pub(super) newest: Newest,
@@ -51,7 +50,7 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    /// Reads everything, then waits for functions whose code is wanted.
+    /// Loads everything, then fetches the code of requested functions.
     pub(super) fn run(self, reader: Reader, functions: &Receiver<FunctionRef>) {
         if let Err(error) = self.load(reader, functions) {
             self.board.fail(error);
@@ -69,12 +68,12 @@ impl Loader {
             status.lost = quality::lost(&session);
             status.notes = quality::notes(&session);
         });
-        // Nobody waits for a download: servers are asked when there is something to look at.
+        // Avoids waiting for downloads: asks the servers only after there is something to see.
         let mut request = request.clone();
         let servers = request.symbols.debuginfod.take();
         let mut analysis = Analysis::load(session, &request, &progress)?;
-        // What the sort keys show may need lines and inlined functions at once; else they come when names
-        // have.
+        // Sort keys may need lines and inlined functions right away. Otherwise these follow after the
+        // names.
         let first = if request.needs_deep_names() { *depth } else { Depth::Names };
         self.stage(&mut analysis, first);
         let open = |analysis: &mut Analysis| -> Result<()> {
@@ -109,7 +108,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Names everything so deep, and has the question answered again.
+    /// Resolves names to this depth, and has the query answered again.
     fn stage(&self, analysis: &mut Analysis, depth: Depth) {
         let mut named = analysis.name(depth, StringTable::default(), &BoardProgress(&self.board));
         analysis.assess(&mut named, depth == Depth::Inlines);
@@ -118,7 +117,7 @@ impl Loader {
     }
 }
 
-/// The code that the screen begins with, or why there is none.
+/// Returns the code to show first, or the reason why there is none.
 fn first_listing(
     analysis: &mut Analysis,
     opening: &AnnotationRequest,
@@ -131,7 +130,7 @@ fn first_listing(
     })
 }
 
-/// Tells the board how far work has come, but not too often.
+/// Reports progress to the board at a limited rate.
 struct BoardProgress<'a>(&'a Board);
 
 struct BoardMeter<'a> {

@@ -1,5 +1,4 @@
-//! The screen of a recording, for whichever command shows one: `report` its tables, `annotate` the code of a
-//! function.
+//! The screen of a recording. `report` shows its tables with it, and `annotate` the code of a function.
 //!
 //! ```text
 //!   loader thread     file ─> samples ─> names ─stage─> inlines ─stage─> then the code of functions
@@ -8,9 +7,9 @@
 //!                                                                  │
 //!   screen            ask … <──────────── what is new ─────────────'
 //! ```
-//! The screen opens at once. With each stage of [`NamedSamples`] whole questions can be answered, each stage
-//! knowing more than the one before; the job thread answers from the newest. What a stage is made of is left
-//! to `analysis`.
+//! The screen opens immediately. Each stage of [`NamedSamples`] can answer any query, with more detail
+//! than the previous stage. The job thread answers from the newest stage. `analysis` defines the
+//! contents of the stages.
 //!
 //! [`NamedSamples`]: crate::analysis::NamedSamples
 
@@ -34,28 +33,28 @@ use crate::view::report::Layout;
 use engine::RecordingEngine;
 use loader::{Loader, Newest};
 
-/// The smallest branch of the tree on the screen: a part of the event's periods.
+/// Size of the smallest branch in the tree on the screen, as a fraction of the event's total period.
 const BRANCH: f64 = 0.0002;
 
-/// What the screen begins with.
+/// Initial state of the screen.
 #[derive(Debug)]
 pub(super) struct ScreenPlan {
     pub(super) title: String,
     pub(super) request: AnalysisRequest,
-    /// The first question, whose keys are the request's.
+    /// The first query. Its keys are the request's.
     pub(super) query: Query,
-    /// How deep names go in the end.
+    /// Final depth of names.
     pub(super) depth: Depth,
-    /// How what is written to a file is shown.
+    /// Layout of exported files.
     pub(super) layout: Layout,
-    /// The terminal's background, where somebody said what it is.
+    /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
-    /// The code of a function comes first.
+    /// The function whose code to show first, if any.
     pub(super) opening: Option<AnnotationRequest>,
 }
 
 impl ScreenPlan {
-    /// As the screen is by default.
+    /// Returns the default plan.
     pub(super) fn new(input: &Path, request: AnalysisRequest) -> Self {
         let name = input.file_name().unwrap_or(input.as_os_str());
         Self {
@@ -69,10 +68,10 @@ impl ScreenPlan {
         }
     }
 
-    /// The question that the screen asks first, of a recording that the request was settled with.
+    /// Returns the first query for a recording that has settled the request.
     fn first(&self, reader: &Reader) -> Query {
         let question = self.request.question(&self.query, reader);
-        // Its order; the screen asks for a tree when it shows one.
+        // Takes the tree's order; the screen requests a tree when it shows one.
         let tree = self.query.tree.filter(|_| !self.request.counts_branches());
         let row_limit = self.layout.row_limit / 100.0;
         Query { event: Some(0), limit: BRANCH, row_limit, tree, ..question }
@@ -82,8 +81,7 @@ impl ScreenPlan {
 /// Shows a recording on the terminal.
 ///
 /// # Errors
-/// When the recording cannot be read, has no branches though they were asked for, or no function to begin
-/// with.
+/// The recording cannot be read, lacks the requested branches, or has no function to start with.
 pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     plan.request.facets = true;
     plan.request.settle(&reader)?;
@@ -91,7 +89,7 @@ pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
     let board = Board::new(inbox.waker(), Status { title: plan.title.clone(), ..Status::default() });
-    // What the screen calls the function until it is found.
+    // The function's name on the screen until it is found.
     board.put(|poll| poll.opens = plan.opening.as_ref().map(function_of));
     let (handle, jobs) = EngineHandle::new(board.clone());
     let newest = Newest::default();

@@ -1,4 +1,5 @@
-//! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
+//! `pmc report`: opens a recording, aggregates and symbolizes its samples, and passes the profile to a
+//! view.
 
 mod plan;
 
@@ -18,10 +19,10 @@ use crate::view;
 pub(super) use plan::Plan;
 use plan::{HeaderChoice, ListKind};
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When the recording cannot be read, or the output not be written.
+/// The recording cannot be read, or the output cannot be written.
 pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {
@@ -79,7 +80,7 @@ fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()>
     .map_err(written)
 }
 
-/// The answer, and the failures to read files that names come from.
+/// Returns the profile, and the errors from reading symbol files.
 fn profile(plan: &mut Plan, session: Arc<Session>) -> Result<(Profile, Vec<String>)> {
     plan.request.settle(&session.reader)?;
     let query = plan.request.question(&plan.query, &session.reader);

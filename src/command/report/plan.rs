@@ -1,4 +1,4 @@
-//! `pmc report`: what was typed, turned into what it means, without clap's types.
+//! `pmc report`: turns the parsed options into a plan without clap's types.
 
 use std::path::PathBuf;
 
@@ -19,20 +19,20 @@ use crate::terminal::{self, Paint, Stream};
 use crate::units::MS;
 use crate::view::report::{ChainPlace, Column, Form, Grouping, Layout, Shape, Unit};
 
-/// What `pmc report` does.
+/// Settings of `pmc report`.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
-    /// Where text goes.
+    /// The output stream for text.
     pub(super) stream: Stream,
     pub(super) header: HeaderChoice,
-    /// This is shown, and no profile.
+    /// The list to show instead of a profile.
     pub(super) listing: Option<ListKind>,
-    /// What threads' counters said at their end is shown too.
+    /// Whether to also show the threads' final counts.
     pub(super) thread_counts: bool,
-    /// Nothing was typed that asks for text: a terminal shows the screen.
+    /// Whether to show the screen on a terminal: no typed option requires text.
     pub(super) browses: bool,
-    /// The terminal's background, where somebody said what it is.
+    /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
     pub(super) query: Query,
@@ -40,7 +40,7 @@ pub(in crate::command) struct Plan {
     pub(super) layout: Layout,
 }
 
-/// Whether the header is shown.
+/// Whether to show the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeaderChoice {
     No,
@@ -48,20 +48,20 @@ pub(super) enum HeaderChoice {
     Only,
 }
 
-/// What is listed instead of a profile.
+/// A list to show instead of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListKind {
-    /// The number of records of each kind.
+    /// The number of records of each type.
     Records,
-    /// The records, byte by byte, then their number.
+    /// A hex dump of the records, then their number.
     Dump,
-    /// Tasks, with their mappings or without.
+    /// Tasks, with or without their mappings.
     Tasks { maps: bool },
 }
 
 impl Plan {
     /// # Errors
-    /// When something typed means nothing here.
+    /// An option is invalid.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
         let Rows { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
@@ -92,7 +92,7 @@ impl Plan {
             Form::Csv | Form::Json => false,
         };
         let under_rows = under_rows && !typed.tree && !typed.hierarchy && !typed.is_page;
-        // perf's orders where nothing was typed. A tree has the caller at its top.
+        // perf's default order. A tree has the caller at its top.
         let order = match order {
             ChainOrder::Typed(order) => Some(order),
             ChainOrder::Usual if under_rows && !children => Some(Order::Callee),
@@ -161,7 +161,7 @@ impl Plan {
                 _ => Measure::BranchesIfRecorded,
             },
             latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
-            // The page of `pmc profile` shows no callers, and says how many stacks are whole.
+            // The page of `pmc profile` shows no callers, but shows how many stacks are complete.
             callers: order.is_some() || children || stack_changes.changes_any() || typed.is_page,
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
@@ -193,9 +193,9 @@ impl Plan {
             }),
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
-            // For people; rows in a pipe are perf's.
+            // Only for people; rows in a pipe match perf's.
             language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
-            // What has no name is no part of the report, as with perf.
+            // The report excludes samples without names, as in perf.
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
             filter: Filter { only: Only { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
             ..Query::default()
@@ -238,15 +238,15 @@ impl Plan {
         })
     }
 
-    /// How deep names go.
+    /// Returns the depth of names.
     pub(super) fn depth(&self, reader: &Reader) -> Depth {
         self.depth.unwrap_or(self.request.depth(reader))
     }
 
-    /// The same, for a screen.
+    /// Converts to a plan for the screen.
     pub(super) fn screen(self) -> ScreenPlan {
         let Self { input, background, request, query, depth, layout, .. } = self;
-        // What it exports is no page of this terminal, and it shows a tree.
+        // Exports are independent of this terminal's width, and the screen shows a tree.
         let tree = query.tree.or(query.chains.map(|chains| chains.order));
         let query = Query { tree, chains: None, ..query };
         let chains = ChainPlace::Below;
@@ -256,15 +256,16 @@ impl Plan {
     }
 }
 
-/// What the word without an option names.
+/// Meaning of the positional argument.
 enum Positional<'a> {
-    /// The recording; `None`: the usual one.
+    /// The recording; `None` is the default file.
     Input(Option<&'a PathBuf>),
-    /// Part of functions' names, as with perf.
+    /// A part of function names, as in perf.
     Symbol(String),
 }
 
-/// perf takes the word for a part of functions' names; pmc too, where it cannot be the recording.
+/// Interprets the positional argument: a part of function names, as in perf, unless it can be the
+/// recording.
 fn positional(typed: &Report) -> Positional<'_> {
     let Some(word) = &typed.file else { return Positional::Input(typed.input.as_ref()) };
     let is_file = word.as_os_str() == "-" || word.components().count() > 1 || word.exists();
@@ -275,7 +276,7 @@ fn positional(typed: &Report) -> Positional<'_> {
     }
 }
 
-/// Sort keys for which a filter names one value.
+/// Returns the sort keys that a filter restricts to one value.
 fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
     let filters = [
         (SortKey::Comm, &typed.filter.comms),
@@ -291,26 +292,26 @@ fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
         .collect()
 }
 
-/// Whether the rows name functions before all else, as perf asks it: `-s sym` and what begins so.
+/// Whether the rows start with function names, as perf tests it: `-s sym` and keys with this prefix.
 fn names_functions_first(typed: &Report) -> bool {
     typed.fields.is_empty() && typed.sort.first().is_some_and(|key| key.starts_with("sym"))
 }
 
-/// Which end of the stacks comes first.
+/// Order of the call chains.
 enum ChainOrder {
     Typed(Order),
     Usual,
     NoChains,
 }
 
-/// `-g` and `-G`.
+/// Options of `-g` and `-G`.
 struct Graph {
     order: ChainOrder,
-    /// The smallest branch, in percent.
+    /// Size of the smallest branch, in percent.
     limit: Option<f64>,
     shape: Shape,
     unit: Unit,
-    /// The most branches below each other.
+    /// Maximum number of lines in the tree.
     lines: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! `--per-event-dump`: each event's lines in a file of its own.
+//! `--per-event-dump`: writes the lines of each event into a separate file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::text::clean;
 use crate::units::{bytes, thousands};
 use crate::view::script::{Layout, Writer};
 
-/// A file of events of one name.
+/// The output file of all events with the same name.
 struct Dump<'a> {
     path: PathBuf,
     file: File,
@@ -53,16 +53,16 @@ impl<'a> Dump<'a> {
     }
 }
 
-/// Writes them, and says which there are. Other records go where their event's samples go; events of one name
-/// share a file.
+/// Writes the files and prints their names. Other records go into the file of their event's samples.
+/// Events with the same name share a file.
 ///
 /// # Errors
-/// When a file cannot be written, or the recording not be read.
+/// A file cannot be written, or the recording cannot be read.
 pub(super) fn write(script: &Transcript<'_>, layout: &Layout, input: &Path) -> Result<()> {
     let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
     let path = |event: usize| {
         let mut path = recording.as_os_str().to_owned();
-        // A name is no way to another folder.
+        // An event name must not lead to another directory.
         path.push(format!(".{}.dump", clean(&layout.events[event]).replace('/', "_")));
         PathBuf::from(path)
     };

@@ -1,4 +1,4 @@
-//! `pmc script`: opens a recording, has its records named and put in order, and has each printed.
+//! `pmc script`: opens a recording, symbolizes and sorts its records, and prints each.
 
 mod dump;
 mod plan;
@@ -23,10 +23,10 @@ use crate::view::script::Writer;
 use crate::view::script::counts::CountLine;
 pub(super) use plan::Plan;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When the recording cannot be read, or the output not be written.
+/// The recording cannot be read, or the output cannot be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     let mut out = Output::new();
@@ -64,10 +64,10 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     Ok(script.warn())
 }
 
-/// Prints a recording in one of pmcstat's forms.
+/// Prints a recording in one of pmcstat's formats.
 ///
 /// # Errors
-/// When the recording cannot be read, or the output not be written.
+/// The recording cannot be read, or the output cannot be written.
 pub(super) fn print_for_pmcstat(
     mut plan: Plan,
     form: view::pmcstat::Form,
@@ -110,7 +110,7 @@ pub(super) fn print_for_pmcstat(
     Ok(())
 }
 
-/// The counts of `stat record`, round by round.
+/// Prints the counts of `stat record`, round by round.
 fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
     counts::check_rounds(session)?;
     let recorded = Recorded::load(session)?;
@@ -120,7 +120,8 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
     }
     let print = if is_json { view::script::counts::json } else { view::script::counts::line };
     let mut line = |tid, at_ns, event: usize, cpu, count| {
-        // A file may count what only tells of tasks, too: no such event is among these.
+        // A file may also count events that only supply task records; these are not in
+        // `recorded.events`.
         let Some(CountedEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
     };

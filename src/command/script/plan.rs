@@ -1,4 +1,4 @@
-//! `pmc script`: what was typed, turned into what it means, without clap's types.
+//! `pmc script`: turns the parsed options into a plan without clap's types.
 
 use std::path::PathBuf;
 
@@ -13,24 +13,24 @@ use crate::symbol::Options;
 use crate::terminal::Stream;
 use crate::view::script::{Clock, Layout};
 
-/// What `pmc script` does.
+/// Settings of `pmc script`.
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
-    /// What the recording says of itself is shown …
+    /// Whether to print the recording's header.
     pub(super) header: bool,
-    /// … and nothing else.
+    /// Whether to print only the header.
     pub(super) header_only: bool,
-    /// Each event has a file of its own.
+    /// Whether each event gets its own file.
     pub(super) per_event: bool,
     pub(super) request: ScriptRequest,
-    /// But for what hangs on the recording: [`Plan::layout`].
+    /// The layout, except for the part that depends on the recording; see [`Plan::layout`].
     layout: Layout,
 }
 
 impl Plan {
     /// # Errors
-    /// When something typed means nothing here.
+    /// An option is invalid.
     pub(in crate::command) fn new(typed: &Script) -> Result<Self> {
         let request = ScriptRequest {
             selection: plan::selection(&typed.filter)?,
@@ -55,7 +55,7 @@ impl Plan {
                 (_, true) => Some(DumpOrder::Time),
                 _ => None,
             },
-            // Text that perf's scripts read: what perf does not name has no name.
+            // perf's scripts parse this text, so names that perf does not show are omitted.
             symbols: Options { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
         };
         let layout = Layout {
@@ -68,7 +68,7 @@ impl Plan {
             full_paths: typed.full_source_path,
             stop_at: typed.stop_bt.clone(),
             json: typed.json,
-            // Programs that read perf's text count its lines.
+            // Programs that parse perf's text count its lines.
             joins_unknown: Stream::Output.is_terminal() && !typed.per_event_dump,
             ..Layout::default()
         };
@@ -88,12 +88,12 @@ impl Plan {
         })
     }
 
-    /// One JSON object a line.
+    /// Whether to print one JSON object per line.
     pub(super) fn is_json(&self) -> bool {
         self.layout.json
     }
 
-    /// How a recording is printed.
+    /// Returns the layout for a recording.
     pub(super) fn layout(&self, script: &Transcript<'_>, reader: &Reader) -> Layout {
         let clock = reader.features().clock_data.as_ref();
         Layout {
@@ -107,7 +107,7 @@ impl Plan {
     }
 }
 
-/// The kinds of records besides samples.
+/// Returns the record types to print in addition to samples.
 fn records(typed: &Script) -> Vec<u32> {
     let choices: [(bool, &[u32]); 9] = [
         (typed.show_task_events, &[kind::COMM, kind::FORK, kind::EXIT]),

@@ -1,7 +1,7 @@
-//! From counters to the table: which events are shown, and which counters each of them joins.
+//! Builds tables from counters: selects the events to show and assigns counters to them.
 //!
-//! Receives the opened set and its readings; hands on [`Counts`]. The adding up is `profile::tally`'s; this
-//! knows only what belongs to what.
+//! Receives the opened set and its readings; returns [`Counts`]. `profile::tally` adds the counts up;
+//! this module only decides which counts belong together.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -26,15 +26,16 @@ use crate::profile::{
 };
 use crate::units::Count;
 
-/// The machine, read only as far as a result needs it.
+/// Facts about the machine, read on demand.
 pub(super) struct Machine<'a> {
     pub(super) host: &'a Host,
     facts: OnceCell<Facts>,
     topology: OnceCell<Topology>,
     first_cpu: OnceCell<Option<u32>>,
-    /// Level and number of the cache of each CPU, where rows are caches.
+    /// Level and index of each CPU's cache, for rows per cache.
     caches: OnceCell<BTreeMap<u32, (u32, u32)>>,
-    /// It is that of a recording: what holds here and now explains nothing.
+    /// Whether this is the machine of a recording. The current state of this machine then explains
+    /// nothing.
     is_elsewhere: bool,
 }
 
@@ -50,7 +51,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The machine of a recording, as far as that describes it.
+    /// Creates a recording's machine, as far as the recording describes it.
     pub(super) fn recorded(host: &'a Host, topology: Topology, first_cpu: Option<u32>) -> Self {
         let (topology, first_cpu) = (topology.into(), first_cpu.into());
         Self { topology, first_cpu, is_elsewhere: true, ..Self::new(host) }
@@ -70,7 +71,7 @@ impl<'a> Machine<'a> {
         *self.first_cpu.get_or_init(|| self.host.online_cpus().first())
     }
 
-    /// The cache of this level that a CPU uses. There is one level that a command asks for.
+    /// Returns a CPU's cache of this level. A command requests only one level.
     fn cache(&self, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
         let all = || {
             let caches = |cpu| Some((cpu, cpu::cache(self.host, cpu, level)?));
@@ -84,57 +85,57 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The events of a table and where their numbers come from.
+/// The events of a table, and the sources of their counts.
 pub(super) struct Shown {
     events: Vec<Event>,
-    /// For each event of the set: its column, and how it joins others there.
+    /// Column of each event of the set, and how its counts join others in the column.
     columns: Vec<(usize, Join)>,
-    /// For each event of the set: why the kernel would not have it.
+    /// Reason why the kernel refused each event of the set, if it did.
     refused: Vec<Option<Reason>>,
-    /// For each event of the set: its counter stays at 0, whatever happens.
+    /// Whether the counter of each event of the set always stays at 0.
     blind: Vec<bool>,
-    /// For each event of the set: it may wait for a counter of the hardware, so that its count is scaled.
+    /// Whether each event of the set may wait for a hardware counter, so that its count is scaled.
     waits: Vec<bool>,
-    /// For each column: the event, to find out why it never ran.
+    /// The event of each column, to find out why it never ran.
     specs: Vec<EventSpec>,
-    /// What pmc itself measures: event, column and what.
+    /// Values that pmc measures itself: event, column and kind.
     tools: Vec<(usize, usize, Tool)>,
     aggregation: Aggregation,
-    /// For each event of the set: the part that it counts, where parts are told apart.
+    /// The part that each event of the set counts, if rows are parts.
     parts: Vec<Option<Part>>,
-    /// Counts that shared a counter are scaled to the whole time.
+    /// Whether to scale counts of multiplexed events to the whole time.
     scale: bool,
 }
 
-/// What a table covers.
+/// The period that a table covers.
 pub(super) struct Span<'a> {
     pub(super) threads: &'a [Thread],
-    /// The end of the interval; `None` for a whole run.
+    /// End of the interval; `None` for a whole run.
     pub(super) timestamp_ns: Option<u64>,
     pub(super) elapsed_ns: u64,
     pub(super) cpu_time: Option<CpuTime>,
-    /// Nanoseconds in which the hardware was left to somebody's reservation.
+    /// Time during which the hardware was yielded to another process's reservation, in nanoseconds.
     pub(super) yielded_ns: u64,
-    /// Counting was off all the time.
+    /// Whether counting was off all the time.
     pub(super) off: bool,
 }
 
-/// One event of a table to be, counted here or in a recording.
+/// One event of a future table, counted here or in a recording.
 pub(super) struct Column<'a> {
     pub(super) spec: Cow<'a, EventSpec>,
     /// Events with the same number were counted over exactly the same time.
     pub(super) group: usize,
     pub(super) cgroup: Option<&'a str>,
-    /// Why the kernel would not have it.
+    /// The reason why the kernel refused the event, if it did.
     pub(super) refused: Option<Reason>,
-    /// The kernel's part had to be left out.
+    /// Whether the kernel part was excluded.
     pub(super) user_only: bool,
-    /// What happens in the kernel is counted.
+    /// Whether it counts what happens in the kernel.
     pub(super) sees_kernel: bool,
 }
 
 impl Column<'_> {
-    /// perf's name for it, which tells whether it had to do without the kernel.
+    /// Returns perf's name for the event, which shows whether the kernel is excluded.
     pub(super) fn name(&self) -> String {
         let name = &self.spec.name;
         match self.user_only {
@@ -144,13 +145,13 @@ impl Column<'_> {
         }
     }
 
-    /// The factor from its count to a unit, and that unit.
+    /// Returns the factor from the count to its unit, and the unit.
     pub(super) fn quantity(&self) -> (f64, &str) {
         quantity(&self.spec)
     }
 }
 
-/// The factor from an event's count to the unit that it is shown in, and that unit.
+/// Returns the factor from an event's count to the unit shown, and the unit.
 pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
     match (spec.unit.as_str(), role(spec).shown_in()) {
         ("", Some(clock)) => clock,
@@ -158,7 +159,7 @@ pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
     }
 }
 
-/// The events of an opened set, in order. `cgroups` names the cgroup of each.
+/// Returns the events of an opened set, in order. `cgroups` names the cgroup of each.
 pub(super) fn columns<'a>(
     set: &'a CounterSet,
     cgroups: &'a [Option<String>],
@@ -181,7 +182,7 @@ pub(super) fn columns<'a>(
 }
 
 impl Shown {
-    /// Arranges the events.
+    /// Assigns the events to columns.
     pub(super) fn new(events: &[Column<'_>], aggregation: Aggregation, no_merge: bool, scale: bool) -> Self {
         let mut shown = Self {
             events: Vec::new(),
@@ -233,7 +234,7 @@ impl Shown {
         shown
     }
 
-    /// The table of these readings.
+    /// Returns the table of these readings.
     pub(super) fn counts(&self, readings: &[Reading], span: &Span<'_>, machine: &Machine<'_>) -> Counts {
         let mut tally = Tally::new(self.events.len());
         for reading in readings {
@@ -244,7 +245,7 @@ impl Shown {
                 continue;
             }
             let seen = reading.count.filter(|_| !self.blind[reading.event]);
-            // A process that waited for its children has counted nothing, and that is known.
+            // A process that only waited for its children has a known count of zero.
             let has_parts = self.aggregation == Aggregation::Children && !span.off && span.yielded_ns == 0;
             let seen = seen.map(|count| match count.enabled_ns {
                 0 if has_parts => Count { enabled_ns: 1, running_ns: 1, ..count },
@@ -261,11 +262,11 @@ impl Shown {
             tally.row(self.place(0, self.tool_slot(machine), span, machine));
         }
         for (event, column, value) in self.measured(span) {
-            // What another recorder measured is among the readings.
+            // The readings already contain values that another recorder measured.
             if readings.iter().any(|reading| reading.event == event) {
                 continue;
             }
-            // A clock was running for as long as it shows; a time of 0 is a count too.
+            // A clock ran for exactly the time that it shows. A time of 0 is a count too.
             let count =
                 value.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
             let slot = self.tool_slot(machine);
@@ -287,7 +288,7 @@ impl Shown {
         }
     }
 
-    /// What pmc itself measures: event, column, and the value where there is one.
+    /// Returns the values that pmc measures itself: event, column and the value, if there is one.
     pub(super) fn measured(&self, span: &Span<'_>) -> impl Iterator<Item = (usize, usize, Option<u64>)> {
         self.tools.iter().map(|&(event, column, tool)| {
             let value = match tool {
@@ -299,14 +300,14 @@ impl Shown {
         })
     }
 
-    /// The shares of a place that the aggregation tells apart.
+    /// Returns the row of a reading, by the selected aggregation.
     fn place(&self, event: usize, slot: TargetSlot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
         let none = PlaceLabel::default();
         if self.aggregation.is_parted() {
             return PlaceLabel { part: self.parts[event], ..none };
         }
         if self.aggregation == Aggregation::Thread {
-            // What is not counted thread by thread is shown with the first.
+            // Shows values that are not per thread with the first thread.
             let Some(tid) = slot.tid.or(span.threads.first().map(|t| t.tid)) else { return none };
             let comm = span.threads.iter().find(|t| t.tid == tid).map(|t| t.comm.clone()).unwrap_or_default();
             return PlaceLabel { thread: Some((comm, tid)), ..none };
@@ -339,7 +340,7 @@ impl Shown {
         }
     }
 
-    /// Where a number that belongs to no place is shown: in the first row, which it adds no CPU to.
+    /// Returns the slot for values without a place: the first row, without counting as a CPU there.
     fn tool_slot(&self, machine: &Machine<'_>) -> TargetSlot {
         let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
         TargetSlot { tid: None, cpu }
@@ -385,13 +386,13 @@ fn reason(why: Explanation) -> Reason {
     Reason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
 }
 
-/// Which of these events may wait for a counter of the hardware: not software events among themselves. When
-/// those were off (a cgroup that did not run), there was nothing for them to count.
+/// Whether each of these events may wait for a hardware counter. Groups of only software events do not
+/// wait: while they were off (a cgroup that did not run), there was nothing to count.
 fn wait_for_counters(events: &[Column<'_>]) -> Vec<bool> {
     let is_software = |spec: &EventSpec| match &spec.source {
         Source::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
         Source::Tool(_) => true,
-        // Its holder knows, and says that what does not wait was counted all the time.
+        // The holder knows, and reports events that do not wait as counted all the time.
         Source::Held(_) => false,
     };
     let waits = |event: &Column<'_>| {
@@ -401,7 +402,7 @@ fn wait_for_counters(events: &[Column<'_>]) -> Vec<bool> {
     events.iter().map(waits).collect()
 }
 
-/// The levels counted, as letters; empty for all.
+/// Returns the letters of the counted privilege levels; empty for all.
 fn level(spec: &EventSpec, user_only: bool) -> String {
     let Some(attr) = spec.attr() else { return String::new() };
     let excluded = [Flag::ExcludeUser, Flag::ExcludeKernel].map(|flag| attr.get(flag));
@@ -413,7 +414,7 @@ fn level(spec: &EventSpec, user_only: bool) -> String {
     }
 }
 
-/// What the event means to metrics: decided by the request, not by the name it was given.
+/// Returns the event's role in metrics. The encoding decides, not the name.
 fn role(spec: &EventSpec) -> Role {
     let attr = match &spec.source {
         Source::Tool(Tool::DurationTime) => return Role::DurationTime,
@@ -465,7 +466,7 @@ fn spot_number(slot: TargetSlot) -> u64 {
     u64::from(slot.tid.unwrap_or_default()) << 32 | u64::from(slot.cpu.map_or(0, |cpu| cpu + 1))
 }
 
-/// What came since the earlier readings of the same counters, some of which may be new.
+/// Returns the difference to earlier readings of the same counters. Some counters may be new.
 pub(super) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
     let before: HashMap<_, _> = earlier.iter().map(|e| ((e.event, e.slot), e.count)).collect();
     let since = |reading: &Reading| {

@@ -1,7 +1,7 @@
-//! Which events `pmc stat` counts: those that were asked for, those that metrics need, or the default set of
-//! the machine.
+//! Selects the events that `pmc stat` counts: the requested events, those of metrics, or the machine's
+//! default set.
 //!
-//! Receives the plan's texts; hands on parsed groups bound to their cgroups, and the metrics to derive.
+//! Receives the plan's texts. Returns parsed groups bound to their cgroups, and the metrics to derive.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -24,19 +24,18 @@ use crate::profile::metrics::formula::{Formula, Operand};
 use crate::recording::plan::Scope;
 use crate::recording::{filters, launch};
 
-/// What will be counted.
+/// The events and metrics to count.
 pub(super) struct Wanted {
     pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     pub(super) metrics: Metrics,
-    /// What was asked for and is left out.
+    /// Requested items that are skipped.
     pub(super) left_out: Vec<Warning>,
-    /// The hardware events of the default set cannot be counted, since the machine has no counters: how
-    /// cycles were refused.
+    /// The refusal of cycles, if the machine has no counters for the hardware events of the default set.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
 impl Wanted {
-    /// The cgroup's name for each event, in order.
+    /// Returns the cgroup name of each event, in order.
     pub(super) fn cgroup_names(&self) -> Vec<Option<String>> {
         let names = self.groups.iter().flat_map(|(group, cgroup)| {
             let name = cgroup.as_ref().map(|c| c.name().to_owned());
@@ -46,10 +45,10 @@ impl Wanted {
     }
 }
 
-/// Finds out what to count.
+/// Determines the events to count.
 ///
 /// # Errors
-/// Event texts that cannot be understood, unknown metrics, cgroups that cannot be opened.
+/// An event is invalid, a metric is unknown, or a cgroup cannot be opened.
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     let What { events, detailed, null, metrics, .. } = &plan.what;
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
@@ -70,10 +69,10 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     if events.is_empty() && plan.what.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
-        // A person is told once that there is no hardware; a program finds its rows, as with perf.
+        // Text output has one note about missing hardware. Data output has the rows, as in perf.
         let hardware = no_hardware.is_none() || plan.output.is_data();
         let set = default_set(*detailed, whole_cpus, hardware, host).into_iter();
-        // Clocks have no levels.
+        // Clocks do not distinguish privilege levels.
         for text in set.skip(usize::from(plan.aggregation == Aggregation::Levels)) {
             chosen.extend(parser.parse(text)?);
         }
@@ -90,12 +89,12 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     let found = add(&mut chosen, &metrics.formulas, &plan.what, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
-        // A metric that needs no event (`#num_cpus`) needs a row to stand in: perf's is this one's.
+        // A metric without events (`#num_cpus`) needs a row. This one is perf's.
         if !metrics.formulas.is_empty() {
             chosen.extend(parser.parse("duration_time")?);
         }
     }
-    // What the formulas of --perfevent-conf need is there.
+    // The events of the formulas from --perfevent-conf are already present.
     metrics.lacking = sums.iter().map(|_| None).chain(found).collect();
     metrics.formulas.splice(..0, sums);
     if let Some(set) = metrics.shares {
@@ -106,10 +105,10 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     Ok(Wanted { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
 
-/// What a configuration of PCP's agent comes to on this machine.
+/// Reads a configuration of PCP's agent for this machine.
 ///
 /// # Errors
-/// A file that cannot be read or understood, or that has nothing to count here.
+/// The file cannot be read or parsed, or has nothing to count here.
 fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<PerfeventConf> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::io(format!("--perfevent-conf: reading {}", path.display()), error))?;
@@ -128,7 +127,8 @@ fn perfevent_conf(path: &Path, host: &Host, parser: &mut Parser<'_>) -> Result<P
     .try_this("a section `[perf]` with events that `pmc list` shows"))
 }
 
-/// A derived event as a metric. Metrics go by the values that are shown, its factors by occurrences.
+/// Converts a derived event into a metric. Metrics use the shown values, but the derived event's factors
+/// apply to raw counts.
 fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
     let quantity =
         |name: &str| of_groups(chosen).find(|event| event.name == name).map_or((1.0, ""), quantity);
@@ -141,10 +141,10 @@ fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
     Formula::sum(&sum.name, unit, terms)
 }
 
-/// Leaves out the cores and PMUs that were not asked for.
+/// Removes the cores and PMUs that are not selected.
 ///
 /// # Errors
-/// When nothing is left.
+/// Nothing is left.
 fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> {
     let What { core_kind, pmu, .. } = what;
     if let Some(kind) = core_kind
@@ -164,7 +164,7 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> 
         group.events.retain(|spec| {
             let own = spec.pmu.as_deref();
             let is_core = |kind: &String| own.is_some_and(|own| own == kind || own == format!("cpu_{kind}"));
-            // Events of one PMU alone, or of none, were asked for as such.
+            // Events of a single PMU, or of none, were requested explicitly.
             let fits_core = spec.core_cpus.is_none() || core_kind.as_ref().is_none_or(is_core);
             let fits_pmu =
                 spec.merge.is_none() || spec.core_cpus.is_some() || pmu.is_none() || own == pmu.as_deref();
@@ -186,8 +186,8 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> 
     Ok(())
 }
 
-/// Adds those of the formulas' events that are not there yet. Hands on, for each formula, why it has no value
-/// on this machine.
+/// Adds the missing events of the formulas. Returns for each formula the reason why it has no value on
+/// this machine.
 fn add(
     groups: &mut Vec<EventGroup>,
     formulas: &[Formula],
@@ -201,7 +201,7 @@ fn add(
     let wanted = |formula| {
         let more =
             if what.metrics.thresholds { names(Formula::threshold_operands(formula)) } else { Vec::new() };
-        // The tree's shares are worth more than the mark at one of them.
+        // With top-down analysis, the shares matter more than the threshold marks.
         let (threshold, optional) =
             if what.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
         metric_events::Wanted { value: names(Formula::operands(formula)), threshold, optional }
@@ -220,7 +220,7 @@ fn of_groups(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
     groups.iter().flat_map(|group| &group.events)
 }
 
-/// Refuses metrics of which none can be computed, and nothing else is to be counted.
+/// Refuses metrics if none can be computed and there is nothing else to count.
 fn lacks_all(formulas: &[Formula], lacking: &[Option<Reason>]) -> Result<()> {
     let Some(reason) = lacking.iter().flatten().next().filter(|_| lacking.iter().all(Option::is_some)) else {
         return Ok(());
@@ -234,7 +234,7 @@ fn lacks_all(formulas: &[Formula], lacking: &[Option<Reason>]) -> Result<()> {
         .try_this("pmc list metric shows those of this machine; pmc info, which table is used"))
 }
 
-/// What `-d`, `-dd` and `-ddd` add, as perf has it.
+/// Events that `-d`, `-dd` and `-ddd` add, as in perf.
 const DETAILED: [&str; 3] = [
     "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
     "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
@@ -258,7 +258,7 @@ fn default_set(detailed: u8, whole_cpus: bool, hardware: bool, host: &Host) -> V
     set
 }
 
-/// Binds groups to cgroups: in their order, or each to all.
+/// Binds groups to cgroups: one by one in order, or each group to every cgroup.
 fn bind(
     groups: Vec<EventGroup>,
     cgroups: &Cgroups,
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(pmus(Some("cpu_atom")), [named("cpu_atom"), None]);
         let error = left("cycles", Some("gold"), None).unwrap_err().to_string();
         assert!(error.contains("--cputype gold"), "{error}");
-        // What has no other PMU of its kind is not touched.
+        // Keeps events that have no other PMU of their kind.
         assert_eq!(left("cycles", None, Some("x")).unwrap().len(), 2);
     }
 }

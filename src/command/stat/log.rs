@@ -1,8 +1,8 @@
-//! `pmc stat --log-exit` and `--log-cswitch`: counts of each thread by itself, in a recording.
+//! `pmc stat --log-exit` and `--log-cswitch`: records the counts of each thread.
 //!
-//! Receives the plan and its events; wires them to the recorder ([`Recording`]), which has the rings that the
-//! kernel tells of threads in, and prints the sums of the same counters. [`report`](super::report) shows the
-//! log.
+//! Connects the plan and its events to the recorder ([`Recording`]), whose ring buffers receive the
+//! kernel's records about threads. Prints the sums of the same counters. [`report`](super::report) shows
+//! the log.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -34,10 +34,10 @@ use crate::recording::{launch, time_slices};
 use crate::sys::process::Streams;
 use crate::units;
 
-/// Puts the options into the events. Whether any event is logged.
+/// Applies the options to the events. Returns whether any event is logged.
 ///
 /// # Errors
-/// A log of what has none, or beside what it does not go with.
+/// The log conflicts with another option.
 pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let is_logged = plan.logs.contains(&true) || events().any(|event| event.qualifiers.logs());
@@ -66,7 +66,7 @@ pub(super) fn settle(plan: &Plan, wanted: &mut Wanted) -> Result<bool> {
     Ok(true)
 }
 
-/// Counts, and records what threads say.
+/// Counts, and records the counts of threads.
 pub(super) fn run(
     plan: &Plan,
     wanted: Wanted,
@@ -134,7 +134,7 @@ pub(super) fn run(
         control: control.as_mut(),
         watcher: watcher.as_mut(),
         status: &mut (),
-        // Taken apart, since what observes lives longer than this.
+        // Rebuilds the option, since the observer outlives this value.
         counted: match counted {
             Some((counted, observer)) => Some((counted, observer)),
             None => None,
@@ -175,7 +175,7 @@ pub(super) fn run(
     })
 }
 
-/// What the kernel counts, and what pmc itself measures.
+/// Separates the events that the kernel counts from those that pmc measures itself.
 fn apart(groups: impl Iterator<Item = EventGroup>) -> (Vec<EventGroup>, Vec<EventSpec>) {
     let mut tools = Vec::new();
     let mut kernel = Vec::new();
@@ -188,7 +188,7 @@ fn apart(groups: impl Iterator<Item = EventGroup>) -> (Vec<EventGroup>, Vec<Even
     (kernel, tools)
 }
 
-/// The events of the rings in order, then those that pmc measures.
+/// Returns the events of the ring buffers in order, then those that pmc measures.
 fn columns(rings: &Rings, tools: Vec<EventSpec>) -> Vec<Column<'static>> {
     let column = |spec: EventSpec, group, user_only, sees_kernel| Column {
         spec: Cow::Owned(spec),

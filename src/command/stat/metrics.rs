@@ -1,8 +1,8 @@
-//! Which metrics `pmc stat` shows: those that were asked for by name or group, the user's own, the levels of
-//! the top-down analysis.
+//! Selects the metrics that `pmc stat` shows: metrics and groups by name, the user's own expressions,
+//! and levels of the top-down analysis.
 //!
-//! Receives what was asked for; hands on formulas for this machine and what there is to say about the tree
-//! that they make. What they are computed from is `profile`'s, what counts their events `counter`'s.
+//! Receives the request. Returns formulas for this machine and a description of their tree. `profile`
+//! evaluates the formulas; `counter` counts their events.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -24,33 +24,34 @@ use crate::recording::plan::Scope;
 use crate::text;
 use crate::view::stat::Tree;
 
-/// What the counts are of.
+/// The source of the counts.
 pub(super) enum Counted<'a> {
-    /// This machine, as it runs.
+    /// This machine, now.
     Here(&'a Scope),
-    /// A recording, and what its header calls the CPU, where it does.
+    /// A recording, and the CPU id in its header, if there is one.
     Recorded { counts: &'a Recorded, cpuid: Option<&'a str> },
 }
 
-/// Metrics of a table of counts.
+/// The metrics of a table of counts.
 #[derive(Default)]
 pub(super) struct Metrics {
     pub(super) formulas: Vec<Formula>,
-    /// For each formula, as far as events were looked for: why it has no value on this machine.
+    /// For each formula, the reason why it has no value on this machine. Empty until its events are
+    /// looked up.
     pub(super) lacking: Vec<Option<Reason>>,
-    /// The top-down analysis by the kernel's events, where there are no formulas for it: its events.
+    /// The kernel's events for the top-down analysis, if there are no formulas for it.
     pub(super) shares: Option<&'static [&'static str]>,
-    /// The top-down analysis was asked for.
+    /// The tree of the top-down analysis, if requested.
     pub(super) tree: Option<Tree>,
-    /// Metrics of the tables, which may be imported, that cannot be understood: others were asked for too.
+    /// Invalid metrics of the tables, which may be imported, if other metrics are requested too.
     pub(super) left_out: Vec<Warning>,
 }
 
 impl Metrics {
-    /// Finds out what was asked for.
+    /// Determines the requested metrics.
     ///
     /// # Errors
-    /// Names of no metric or group, expressions that cannot be understood, levels that there are not.
+    /// A metric, group or level does not exist, or an expression is invalid.
     pub(super) fn new(asked: &Asked, of: &Counted<'_>, host: &Host) -> Result<Self> {
         if asked.is_empty() {
             return Ok(Self::default());
@@ -81,7 +82,7 @@ impl Metrics {
                     let levels = (1..=level).map(|level| format!("TopdownL{level}"));
                     levels.for_each(|group| chosen.extend(library.of_group(&group)));
                 }
-                // Which of them a recording holds is seen when they are looked for.
+                // A lookup in the recording shows later which of them it has.
                 None if matches!(of, Counted::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
                     let shares = topdown::events(|name| Parser::new(host).parse(name).is_ok());
@@ -108,7 +109,7 @@ impl Metrics {
             },
             source_count: &|text| match of {
                 Counted::Here(_) => specs(text),
-                // How many PMUs there were, the recording does not say.
+                // The recording does not contain the number of PMUs.
                 Counted::Recorded { .. } => None,
             },
             retire_latency: &|event| vendor.retire_latency(event),
@@ -133,7 +134,7 @@ impl Metrics {
         }
     }
 
-    /// Computes them for a table.
+    /// Computes the metrics of a table.
     pub(super) fn derive(&self, counts: &mut Counts) {
         counts.derived = metrics::derive(counts, &self.formulas);
         for row in &mut counts.derived {
@@ -150,7 +151,7 @@ impl Metrics {
     }
 }
 
-/// A vendor's metric, for the library.
+/// Converts a vendor's metric for the library.
 fn definition(metric: Metric<'_>) -> Definition<'_> {
     let Metric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
     let help = text.unwrap_or_default();
@@ -170,10 +171,10 @@ fn definition(metric: Metric<'_>) -> Definition<'_> {
     }
 }
 
-/// What there is to say about the tree to this level.
+/// Returns the description of the tree to this level.
 ///
 /// # Errors
-/// A level that the tables do not have.
+/// The tables do not have this level.
 fn tree(level: u8, library: &Library<'_>) -> Result<Tree> {
     let levels =
         library.groups().into_iter().filter_map(|group| group.strip_prefix("TopdownL")?.parse::<u8>().ok());
@@ -202,8 +203,8 @@ fn no_shares() -> Error {
 }
 
 impl Counted<'_> {
-    /// What the machine, and whom is measured, make of `#literals`. A recording says where its CPUs sit; the
-    /// rest is known where it is read on a machine of its kind.
+    /// Returns the values of `#literals` for the machine and the targets. A recording contains its CPU
+    /// topology. The other values are known only if it is read on a machine of the same kind.
     fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {
         let (topology, whole_cpus, is_here) = match self {
             Self::Here(Scope::Cpus(cpus)) => (Topology::read(host), Some(cpus.clone()), true),
@@ -214,7 +215,7 @@ impl Counted<'_> {
                 (counts.topology.clone(), cpus, is_here)
             }
         };
-        // All threads of each core that is measured at all.
+        // Whether all threads of each measured core are measured.
         let is_core_wide = |cpus: &CpuList| {
             let core = |cpu| topology.seat(cpu).map(|seat| (seat.socket, seat.die, seat.core));
             topology

@@ -1,11 +1,11 @@
-//! `pmc stat`: counts events while something runs, and says what they were.
+//! `pmc stat`: counts events while a command runs, and prints the counts.
 //!
 //! ```text
 //! plan ── wanted ──► run (once, -r N times, each --vs command, each pass of --exact) ──► shown ──► output
 //! ```
-//! [`plan`] turns what was typed into what it means, [`events`] into events;
-//! [`counting`](crate::recording::counting) measures once, [`collect`] makes tables of readings, [`sink`] and
-//! [`serve`] carry text away. This file repeats, compares and prints.
+//! [`plan`] interprets the options and [`events`] selects the events.
+//! [`counting`](crate::recording::counting) measures once, [`collect`] converts readings to tables, and
+//! [`sink`] and [`serve`] output text. This file repeats, compares and prints.
 
 mod collect;
 mod events;
@@ -53,14 +53,15 @@ use crate::sys::process::{self, Ended, Held, Streams};
 use crate::sys::signal::{self, Signals};
 use crate::units::{self, MS};
 
-/// Closing so many tracepoints takes longer (some 0.3 s) than a person likes to wait for the prompt.
+/// Number of open tracepoints whose closing (some 0.3 s) would noticeably delay the prompt.
 const MANY_TRACEPOINTS: usize = 8;
 
-/// With `-r`, so many tracepoints of earlier runs are left open rather than waited for.
+/// Maximum number of tracepoints of earlier runs left open with `-r`, instead of waiting for their
+/// closing.
 const MOST_LEFT_OPEN: usize = 20_000;
 
-/// Runs the command; with what is counted beside a log of counts, and who is shown the counts in place of the
-/// table.
+/// Runs the command. `counted` holds events to count alongside a log of counts, and the observer that
+/// receives those counts instead of the table.
 pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)>) -> Result<Exit> {
     let host = Host::live();
     let mut wanted = events::wanted(&plan, &host)?;
@@ -71,7 +72,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     if plan.output.takes_stderr() && plan.verbose == 0 {
         say::be_quiet(true);
     }
-    // Rows of hardware that is not there take nothing from anybody.
+    // Events without hardware need no reservation.
     let takers = wanted.groups.iter().map(|(group, _)| group).filter(|_| wanted.no_hardware.is_none());
     let mut prepared = reserve(plan.reserve, takers, &host)?;
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
@@ -103,7 +104,7 @@ pub(super) fn run(mut plan: Plan, counted: Option<(CountPlan, &mut dyn Observer)
     if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus() }
 }
 
-/// Refuses call chains of events that only count, as `pmc_allocate(3)` does.
+/// Refuses call chains for events that only count, like `pmc_allocate(3)`.
 fn check_flags(wanted: &Wanted, host: &Host) -> Result<()> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let Some(spec) = events().find(|spec| spec.qualifiers.callchain) else { return Ok(()) };
@@ -112,43 +113,44 @@ fn check_flags(wanted: &Wanted, host: &Host) -> Result<()> {
     refused.map_or(Ok(()), |refusal| Err(targets::explain(*refusal, host)))
 }
 
-/// Two hardware events fit on any PMU; beyond that, where there is a PMU, the kernel is asked.
+/// Whether the events may have to share counters. Two hardware events fit on any PMU; more are tested if
+/// there is a PMU.
 fn may_share(groups: &[&EventGroup], machine: &Machine<'_>) -> bool {
     let hardware = || groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
     let there = |event: &EventSpec| event.attr().and_then(|attr| machine.facts().pmu_of(attr)).is_some();
     hardware().count() > 2 && hardware().any(there)
 }
 
-/// A command line's life: what stays the same from run to run.
+/// State of a command line, shared by all runs.
 struct Session<'a> {
     plan: &'a Plan,
     wanted: &'a Wanted,
     machine: &'a Machine<'a>,
     signals: Signals,
     control: Option<Control>,
-    /// `--reserve=yield`: who tells when somebody else wants the hardware.
+    /// With `--reserve=yield`, watches for other processes that request the hardware.
     watcher: Option<Watcher>,
     printer: Printer,
     /// The cgroup of each event.
     cgroups: Vec<Option<String>>,
     /// Groups that are counted in the same run.
     passes: Vec<Vec<usize>>,
-    /// Where runs go on at a terminal without being heard each time: whether this one is.
+    /// Whether this run's output is shown, if runs on a terminal show it only once.
     is_heard: Option<bool>,
 }
 
-/// What one run of a command came to.
+/// Result of one run of a command.
 struct Ran {
     counts: Counts,
     exit: Exit,
-    /// No further run: a signal, or a timeout.
+    /// Whether to stop: a signal or a timeout.
     over: bool,
-    /// Its counters, closed when everything is printed.
+    /// The counters of the run, closed after everything is printed.
     sets: Vec<CounterSet>,
 }
 
 impl Session<'_> {
-    /// Runs the command as often as asked and prints the result.
+    /// Runs the command as often as requested, and prints the result.
     fn repeat(&mut self) -> Result<Exit> {
         let mut runs = Vec::new();
         let mut exit = Exit::Done;
@@ -160,7 +162,7 @@ impl Session<'_> {
             let ran = self.run_passes(&self.plan.command, number)?;
             progress.iter().for_each(|progress| progress.more(1));
             exit = ran.exit;
-            // What is slow to close waits until all is printed, as long as there are not too many.
+            // Counters that are slow to close stay open until everything is printed, up to a limit.
             open.extend(ran.sets.into_iter().filter(|set| set.slow_to_close() > 0));
             if open.iter().map(CounterSet::slow_to_close).sum::<usize>() > MOST_LEFT_OPEN {
                 open.clear();
@@ -178,7 +180,8 @@ impl Session<'_> {
         if !forever {
             self.finish(repeats::join(runs))?;
         }
-        // Everything is printed. Closing tracepoints takes the kernel its time; nobody needs to wait for it.
+        // Everything is printed. The kernel is slow to close tracepoints, so close them in the
+        // background.
         if open.iter().map(CounterSet::slow_to_close).sum::<usize>() >= MANY_TRACEPOINTS {
             process::close_behind();
         }
@@ -195,7 +198,7 @@ impl Session<'_> {
             texts.push(words.join(" "));
             commands.push(self.plan.command.clone());
         }
-        // A shell costs time of its own: either every command is started by one, or none.
+        // A shell takes time itself, so either every command uses one, or none does.
         let shell = self.plan.repeat.versus.iter().any(|text| needs_shell(text));
         for text in &self.plan.repeat.versus {
             texts.push(text.clone());
@@ -207,7 +210,7 @@ impl Session<'_> {
         if let Some(first) = commands.first_mut().filter(|_| shell && !self.plan.command.is_empty()) {
             first.splice(0..0, ["sh", "-c", "\"$@\"", "sh"].map(OsString::from));
         }
-        // Three runs are the fewest that say something about spread.
+        // A spread requires at least three runs.
         let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
         let mut runs: Vec<Vec<Counts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut exit = Exit::Done;
@@ -244,7 +247,7 @@ impl Session<'_> {
         Ok(exit)
     }
 
-    /// Runs a command without counting and without being heard, `--pre` and `--post` included.
+    /// Runs a command without counting and with its output hidden, including `--pre` and `--post`.
     fn warm_up(&self, command: &[OsString]) -> Result<()> {
         let Repeat { warm_ups, pre, post, .. } = &self.plan.repeat;
         for _ in 0..*warm_ups {
@@ -264,7 +267,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A bar while so many runs go on, where the commands leave the terminal alone.
+    /// Returns a progress bar for repeated runs if the commands' output is hidden.
     fn progress(&self, runs: u32) -> Option<Box<dyn ProgressMeter>> {
         let is_seen = runs > 1 && self.plan.repeat.hushes && self.plan.when.interval_ns.is_none();
         is_seen.then(|| Bars.begin("runs", u64::from(runs)))
@@ -275,7 +278,7 @@ impl Session<'_> {
         self.printer.whole(&counts)
     }
 
-    /// One run, or with `--exact` one for each pass.
+    /// Runs the command once, or with `--exact` once per pass.
     fn run_passes(&mut self, command: &[OsString], number: u32) -> Result<Ran> {
         let passes = self.passes.clone();
         let mut tables = Vec::new();
@@ -299,7 +302,7 @@ impl Session<'_> {
                 None if run.timed_out || run.is_handed_over => (Exit::Done, true),
                 None => (run.outcome.map_or(Exit::Done, |o| launch::exit_of(o.ended)), false),
             };
-            // A command that the keyboard has ended shall not be started again.
+            // Does not repeat a command that the user interrupted.
             ended.1 |= matches!(run.outcome.map(|o| o.ended), Some(Ended::Killed(signal::INT)));
             if ended.1 {
                 break;
@@ -312,7 +315,7 @@ impl Session<'_> {
         Ok(Ran { counts, exit: ended.0, over: ended.1, sets })
     }
 
-    /// The numbers of the events of these groups, among all.
+    /// Returns the indices of these groups' events among all events.
     fn events_of(&self, groups: &[usize]) -> Vec<usize> {
         let mut first = 0;
         let mut numbers = Vec::new();
@@ -403,7 +406,7 @@ impl Session<'_> {
             tell_raw(&run);
         }
         if let Some(mut file) = file {
-            // Where there are intervals, the last of them was all of it.
+            // With intervals, the last interval has the totals.
             if plan.when.interval_ns.is_none() {
                 file.round(&run.readings, measured(&shown, &span), run.elapsed_ns, true)?;
             }
@@ -419,19 +422,19 @@ fn arrange(set: &CounterSet, cgroups: &[Option<String>], plan: &Plan, machine: &
     Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale)
 }
 
-/// What pmc itself has measured, by event.
+/// Returns the values that pmc measured itself, by event.
 fn measured(shown: &Shown, span: &Span<'_>) -> impl Iterator<Item = (usize, u64)> {
     shown.measured(span).filter_map(|(event, _, value)| Some((event, value?)))
 }
 
-/// Whether a command line holds anything that only a shell understands.
+/// Whether a command line contains shell syntax.
 fn needs_shell(text: &str) -> bool {
     text.contains(|c: char| !(c.is_alphanumeric() || c.is_whitespace() || "-_./=:,+@%^".contains(c)))
         || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
-/// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it. It is started as the command
-/// is, since it must not inherit that signals are blocked here: the interrupt key shall end it.
+/// Runs `--pre` or `--post`. A failure ends pmc, as in perf. The hook is started like the command: it
+/// must not inherit pmc's blocked signals, so that Ctrl-C ends it.
 fn hook(option: &str, command: Option<&str>) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
     let failed = |error| Error::io(format!("{option}: running `{command}`"), error);
@@ -448,7 +451,7 @@ fn hook(option: &str, command: Option<&str>) -> Result<()> {
     }
 }
 
-/// `-v`: value, time enabled and time running of every event, unscaled.
+/// Prints the unscaled value, time enabled and time running of every event (`-v`).
 fn tell_raw(run: &Run) {
     let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
     for reading in &run.readings {
@@ -468,7 +471,7 @@ fn tell_raw(run: &Run) {
     }
 }
 
-/// Follows one run: judges what was opened, prints intervals.
+/// Observes one run: checks the opened events and prints intervals.
 struct Follower<'a> {
     plan: &'a Plan,
     machine: &'a Machine<'a>,
@@ -476,17 +479,18 @@ struct Follower<'a> {
     cgroups: &'a [Option<String>],
     printer: &'a mut Printer,
     shown: Option<Shown>,
-    /// Where the counts are kept, too.
+    /// The file that also receives the counts.
     file: Option<CountsFile>,
     /// The totals at the last interval.
     before: Vec<Reading>,
     before_ns: u64,
-    /// How long the hardware had been left to a reservation then.
+    /// Time for which the hardware had been yielded at the last interval.
     yielded_before_ns: u64,
 }
 
 impl Observer for Follower<'_> {
-    /// Ends the run before it begins when nothing can be counted for want of a right or a resource.
+    /// Ends the run before it begins if nothing can be counted because of missing permissions or
+    /// resources.
     fn opened(&mut self, set: &CounterSet, threads: &[Thread]) -> Result<()> {
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);

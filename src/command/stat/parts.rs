@@ -1,16 +1,16 @@
 //! Counts in parts: `--children` (self, children, sum) and `--user-kernel`.
 //!
-//! Receives the groups to count; hands on each with what counts the other part beside it, shown in the same
-//! row by a common `merge` number.
+//! Receives the groups to count. Returns each with a group that counts the other part; a common `merge`
+//! number shows both in the same row.
 //!
 //! ```text
 //! --children      {cycles}            inherited by all that is started    sum
 //!                 {cycles}            inherited by threads alone          self      children = sum - self
 //! --user-kernel   {cycles:u, cycles:k}
 //! ```
-//! The copy (`inherit_thread`) is a group of its own: whatever stands in a group is inherited as its leader
-//! is. One event that a child does not inherit keeps the kernel from exchanging the contexts of parent and
-//! child, which would mix up the two.
+//! The copy (`inherit_thread`) is a separate group, because the kernel inherits all members of a group
+//! in the same way as the leader. One event that a child does not inherit prevents the kernel from
+//! exchanging the contexts of parent and child, which would mix up their counts.
 
 use crate::abi::attr::Flag;
 use crate::command::plan;
@@ -19,10 +19,10 @@ use crate::event::{EventGroup, EventSpec, Source, Tool};
 use crate::profile::counts::Aggregation;
 use crate::profile::counts::Part;
 
-/// The groups with which the parts are counted; as they are where there are none.
+/// Returns the groups that count the parts, or the groups unchanged if there are no parts.
 ///
 /// # Errors
-/// Events that have no such parts.
+/// An event cannot be split into these parts.
 pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result<Vec<EventGroup>> {
     let events = || groups.iter().flat_map(|group| &group.events);
     match aggregation {
@@ -39,7 +39,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
     let mut parted = Vec::new();
     for mut group in groups {
         for event in &mut group.events {
-            // Halves of a hybrid event share a row already.
+            // The events of a hybrid pair already share a row.
             if event.merge.is_none() && event.attr().is_some() {
                 event.merge = Some(free);
                 free += 1;
@@ -66,7 +66,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
         let pairs: Vec<Vec<EventSpec>> = group.events.iter().map(levels).collect();
         match group.braces {
             true => parted.push(EventGroup { events: pairs.concat(), ..group }),
-            // Together, where the hardware has room for two.
+            // Counts both together if the hardware has enough counters.
             false => parted.extend(pairs.into_iter().map(|events| EventGroup {
                 braces: events.len() > 1,
                 weak: true,
@@ -78,7 +78,7 @@ pub(super) fn split(groups: Vec<EventGroup>, aggregation: Aggregation) -> Result
     Ok(parted)
 }
 
-/// The event with these flags; `None` where it is not the kernel's.
+/// Returns a copy of the event with these flags; `None` if it is not a kernel event.
 fn with(event: &EventSpec, flags: &[Flag], is_inherited: bool) -> Option<EventSpec> {
     let mut event = event.clone();
     let Source::Kernel(attr) = &mut event.source else { return None };
@@ -95,7 +95,7 @@ fn has_children(event: &EventSpec) -> bool {
     !is_held && !event.system_wide && event.qualifiers.inherit != Some(false) && !threads_alone
 }
 
-/// The part that an event counts.
+/// Returns the part that an event counts.
 pub(super) fn of(event: &EventSpec, aggregation: Aggregation) -> Option<Part> {
     let has = |flag| event.attr().is_some_and(|attr| attr.get(flag));
     let is_system = matches!(event.source, Source::Tool(Tool::SystemTime));

@@ -1,8 +1,7 @@
-//! `pmc stat`: from what was typed to what it means.
+//! `pmc stat`: turns the parsed options into a [`Plan`] without clap's types.
 //!
-//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap.
-//! Opens nothing but the control channel's and output's names; everything refused here is a usage error
-//! (status 2).
+//! Checks what clap cannot. Resolves the names of the control channel and the output, but opens nothing
+//! else. Every error here is a usage error (status 2).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,7 +19,7 @@ use crate::recording::plan::{Delay, Scope};
 use crate::terminal::Stream;
 use crate::units::MS;
 
-/// What `pmc stat` shall do.
+/// Settings of `pmc stat`.
 pub(in crate::command) struct Plan {
     pub(super) what: What,
     pub(super) scope: Scope,
@@ -33,52 +32,53 @@ pub(in crate::command) struct Plan {
     pub(super) when: When,
     pub(super) repeat: Repeat,
     pub(super) aggregation: Aggregation,
-    /// All CPUs were asked for, not a list.
+    /// Whether `-a` was given, not a list of CPUs.
     pub(super) all_cpus: bool,
     pub(super) no_merge: bool,
     pub(super) control: Option<String>,
     pub(super) reserve: Policy,
     pub(super) verbose: u8,
     pub(super) output: Output,
-    /// Where the counts are kept, too.
+    /// The file that also receives the counts.
     pub(super) recording: Option<PathBuf>,
-    /// Every event's counts are logged when threads end (`log-exit`), at context switches (`log-cswitch`).
+    /// Whether every event logs its counts when threads end (`log-exit`) and at context switches
+    /// (`log-cswitch`).
     pub(super) logs: [bool; 2],
-    /// An option that no log goes with.
+    /// An option that conflicts with logs.
     pub(super) no_log: Option<&'static str>,
 }
 
-/// What to count.
+/// The events and metrics to count.
 pub(super) struct What {
-    /// Event texts as typed; empty: the default set.
+    /// The typed events; empty for the default set.
     pub(super) events: Vec<String>,
     /// A configuration of PCP's agent, whose events are added.
     pub(super) perfevent_conf: Option<PathBuf>,
-    /// Filters of tracepoints, each with the index of the text that it belongs to.
+    /// Tracepoint filters, each with the index of its event text.
     pub(super) filters: Vec<(usize, String)>,
-    /// The only kind of cores to count on.
+    /// The selected type of cores.
     pub(super) core_kind: Option<String>,
-    /// The only PMU of those that have the same events.
+    /// The selected PMU among those with the same events.
     pub(super) pmu: Option<String>,
-    /// How the events of metrics are counted.
+    /// How to group the events of metrics.
     pub(super) grouping: Grouping,
     pub(super) detailed: u8,
-    /// Nothing but the time.
+    /// Measure only the time.
     pub(super) null: bool,
-    /// Metrics, whose events are added.
+    /// The metrics, whose events are added.
     pub(super) metrics: Metrics,
 }
 
-/// Metrics that were asked for.
+/// The requested metrics.
 #[derive(Debug)]
 pub(super) struct Metrics {
-    /// By name.
+    /// Metric names.
     pub(super) names: Vec<String>,
     /// `name=expression`.
     pub(super) expressions: Vec<String>,
-    /// The top-down analysis, to this level.
+    /// Level of the top-down analysis.
     pub(super) topdown: Option<u8>,
-    /// What only thresholds need is counted too.
+    /// Whether to also count events that only thresholds need.
     pub(super) thresholds: bool,
 }
 
@@ -97,16 +97,16 @@ impl Metrics {
     }
 }
 
-/// Which cgroups events are bound to.
+/// The cgroups of the events.
 pub(super) enum Cgroups {
     None,
-    /// In the order of the events; a single one goes to all, an empty name to none.
+    /// In the order of the events. A single name applies to all events; an empty name means no cgroup.
     InOrder(Vec<String>),
-    /// Every event in each.
+    /// Every event in each cgroup.
     Each(Vec<String>),
 }
 
-/// When to print and when to stop.
+/// Times to print and to stop.
 pub(super) struct When {
     pub(super) interval_ns: Option<u64>,
     pub(super) interval_count: Option<u32>,
@@ -114,26 +114,26 @@ pub(super) struct When {
     pub(super) delay: Delay,
 }
 
-/// How often.
+/// Repetition of the command.
 pub(super) struct Repeat {
-    /// Runs; 0: until interrupted.
+    /// Number of runs; 0 repeats until interrupted.
     pub(super) runs: u32,
-    /// `-r` was given.
+    /// Whether `-r` was given.
     pub(super) asked: bool,
     pub(super) exact: bool,
-    /// Commands to compare with COMMAND (if there is one) and each other, for the shell.
+    /// Shell commands to compare with each other, and with COMMAND if there is one.
     pub(super) versus: Vec<String>,
-    /// The commands' output is shown in the first run only.
+    /// Whether the commands' output is shown only in the first run.
     pub(super) hushes: bool,
-    /// Runs before the first that is counted.
+    /// Number of uncounted runs before the first counted one.
     pub(super) warm_ups: u32,
-    /// `sync(2)` before each run.
+    /// Whether to call `sync(2)` before each run.
     pub(super) sync: bool,
     pub(super) pre: Option<String>,
     pub(super) post: Option<String>,
 }
 
-/// Where results go, in which form.
+/// Target and format of the results.
 #[derive(Debug, Clone)]
 pub(super) struct Output {
     pub(super) form: Form,
@@ -147,13 +147,13 @@ pub(super) struct Output {
     pub(super) csv_summary: bool,
     pub(super) quiet: bool,
     pub(super) table: bool,
-    /// Scrape file; `-` means the form itself is OpenMetrics.
+    /// Scrape file; `-` makes OpenMetrics the result's format.
     pub(super) openmetrics: Option<PathBuf>,
     pub(super) listen: Option<String>,
 }
 
 impl Output {
-    /// As far as live counting and recordings have it in common.
+    /// Creates the part that live counting and recordings have in common.
     fn new(typed: Shown, to: ToFile) -> Result<Self> {
         if to.append && to.output.is_none() {
             return Err(Error::usage("--append requires a file").try_this("add -o FILE"));
@@ -184,24 +184,24 @@ impl Output {
         })
     }
 
-    /// `--openmetrics` without a file: the result itself is written in that form.
+    /// Whether OpenMetrics is the result's own format (`--openmetrics` without a file).
     pub(super) fn openmetrics_is_the_form(&self) -> bool {
         self.openmetrics.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// The result is for programs: it says all that has to be said in its own terms.
+    /// Whether the result is for programs. It then also contains all warnings in its own format.
     pub(super) fn is_data(&self) -> bool {
         self.form != Form::Text || self.openmetrics_is_the_form()
     }
 
-    /// Data go where pmc speaks otherwise, and no person is there to tell them apart.
+    /// Whether data goes to stderr and no terminal user can tell pmc's messages apart from it.
     pub(super) fn takes_stderr(&self) -> bool {
         let to_stderr = matches!(self.to, To::Stderr | To::Descriptor(2));
         self.is_data() && to_stderr && !Stream::Error.is_terminal()
     }
 }
 
-/// The form of the result.
+/// Format of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -211,7 +211,7 @@ pub(super) enum Form {
     Document,
 }
 
-/// Where the result is written.
+/// Target of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum To {
     Stderr,
@@ -220,12 +220,12 @@ pub(super) enum To {
 }
 
 impl Plan {
-    /// Makes the plan.
+    /// Converts the parsed options.
     pub(in crate::command) fn new(typed: Stat, host: &Host) -> Result<Self> {
         Self::make(typed.counted, typed.shown, typed.to, None, host)
     }
 
-    /// Makes the plan of `stat record`: one run, whose counts go into a file too.
+    /// Converts the options of `stat record`: one run, whose counts are also written to a file.
     pub(in crate::command) fn recording(typed: StatRecord, host: &Host) -> Result<Self> {
         let StatRecord { counted, output, shown } = typed;
         if let Some((_, option)) = part_options(&counted).into_iter().find(|(is_asked, _)| *is_asked) {
@@ -379,12 +379,12 @@ impl Plan {
     }
 }
 
-/// What `pmc stat report` shall do.
+/// Settings of `pmc stat report`.
 pub(in crate::command) struct ReportPlan {
     pub(super) input: PathBuf,
-    /// `None`: as it was counted.
+    /// `None` keeps the recording's aggregation.
     pub(super) aggregation: Option<Aggregation>,
-    /// Threads at their ends are shown, or time slices.
+    /// The log to show, if any: threads at their end, or time slices.
     pub(super) log: Option<Log>,
     pub(super) no_merge: bool,
     pub(super) metrics: Metrics,
@@ -392,7 +392,7 @@ pub(in crate::command) struct ReportPlan {
 }
 
 impl ReportPlan {
-    /// Makes the plan.
+    /// Converts the parsed options.
     pub(in crate::command) fn new(typed: StatReport) -> Result<Self> {
         let StatReport { file, input, to, shown, log_exit, log_cswitch } = typed;
         Ok(Self {
@@ -410,7 +410,7 @@ impl ReportPlan {
     }
 }
 
-/// What is shown of a log of counts.
+/// Part of a log of counts to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
     Exits,
@@ -452,7 +452,7 @@ fn part_options(typed: &Counted) -> [(bool, &'static str); 2] {
     [(typed.children, "--children"), (typed.user_kernel, "--user-kernel")]
 }
 
-/// Rows of parts, where they are asked for.
+/// Returns the aggregation by parts, if requested.
 fn parts(typed: &Counted) -> Result<Option<Aggregation>> {
     let Some((_, option)) = part_options(typed).into_iter().find(|(is_asked, _)| *is_asked) else {
         return Ok(None);
@@ -489,7 +489,7 @@ fn aggregation(typed: &Shown) -> Result<Aggregation> {
     Ok(chosen.into_iter().find(|(on, _)| *on).map_or(Aggregation::Global, |(_, aggregation)| aggregation))
 }
 
-/// `L2`, `l2`, `2`; nothing for the last there is.
+/// Parses `L2`, `l2` or `2`; an empty text means the last level.
 fn cache_level(text: &str) -> Result<Option<u32>> {
     if text.is_empty() {
         return Ok(None);
@@ -500,7 +500,7 @@ fn cache_level(text: &str) -> Result<Option<u32>> {
     })
 }
 
-/// `-x '\t'` means a tab, as perf has it.
+/// Converts `-x '\t'` to a tab, as perf does.
 fn unescape_tab(separator: String) -> String {
     if separator == "\\t" { "\t".to_owned() } else { separator }
 }

@@ -1,4 +1,4 @@
-//! Chooses the view for the form that was asked for, and carries its text to the sink.
+//! Selects the view for the requested format, and writes its text to the sink.
 
 use super::plan::{Form, Output, Plan};
 use super::serve::Server;
@@ -22,8 +22,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// Opens the sink and the server.
-    /// `tree`: the top-down analysis was asked for.
+    /// Opens the sink and starts the server. `tree` is set for the top-down analysis.
     pub(super) fn new(output: Output, subject: Subject, tree: Option<Tree>) -> Result<Self> {
         let sink = Sink::open(&output)?;
         let server = output.listen.as_deref().map(Server::start).transpose()?;
@@ -47,8 +46,7 @@ impl Printer {
         Ok(Self { output, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
     }
 
-    /// Says, once, what makes the result less than what was asked for; the document of `--json=2` holds it
-    /// too.
+    /// Prints each warning once. The document of `--json=2` contains it too.
     pub(super) fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             say::warn(&warning);
@@ -56,12 +54,12 @@ impl Printer {
         }
     }
 
-    /// Whether [`Printer::totals`] is wanted at each interval.
+    /// Whether each interval needs [`Printer::totals`].
     pub(super) fn wants_totals(&self) -> bool {
         self.server.is_some() || self.scrape_file().is_some()
     }
 
-    /// Brings scrape file and server up to date.
+    /// Updates the scrape file and the server's page.
     pub(super) fn totals(&mut self, totals: &Counts) -> Result<()> {
         let page = openmetrics::exposition(totals);
         if let Some(path) = self.scrape_file() {
@@ -87,7 +85,7 @@ impl Printer {
                 if clear {
                     out.write_all(b"\x1b[H\x1b[2J")?;
                 }
-                // On a cleared screen every interval needs its title.
+                // A cleared screen needs the title in every interval.
                 text::interval(out, counts, if clear { 0 } else { number }, style)
             }),
             Form::Csv(_) => sink.print(|out| {
@@ -106,7 +104,7 @@ impl Printer {
         }
     }
 
-    /// Prints a whole run, or the totals behind intervals where they are wanted.
+    /// Prints a whole run, or the totals after intervals if they are needed.
     pub(super) fn whole(&mut self, counts: &Counts) -> Result<()> {
         if self.wants_totals() {
             self.totals(counts)?;
@@ -139,7 +137,7 @@ impl Printer {
         }
     }
 
-    /// Prints what `--vs` found.
+    /// Prints the result of `--vs`.
     pub(super) fn comparison(&mut self, comparison: &Comparison) -> Result<()> {
         let Self { output, style, sink, .. } = self;
         match output.form {
@@ -153,7 +151,7 @@ impl Printer {
     }
 }
 
-/// What is measured.
+/// Returns the description of the targets.
 pub(super) fn subject(plan: &Plan) -> Subject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {

@@ -1,7 +1,7 @@
-//! `pmc stat report`: the counts of a recording in the tables of `pmc stat`.
+//! `pmc stat report`: shows a recording's counts in the tables of `pmc stat`.
 //!
-//! Receives a plan; wires [`analysis::counts`](crate::analysis::counts) to the same tables and the same
-//! printer that live counters feed.
+//! Receives a plan. Connects [`analysis::counts`](crate::analysis::counts) to the tables and the printer
+//! of live counters.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,10 +26,10 @@ use crate::record::Thread as RecordedThread;
 use crate::session::{Session, Timestamp};
 use crate::view::stat::Subject;
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When there are no counts in the recording, or not those that were asked for.
+/// The recording has no counts, or not the requested ones.
 pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     let session = Session::open(Reader::open(&plan.input)?)?;
     if plan.log.is_none() {
@@ -80,7 +80,7 @@ pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The counts of threads: a row each at its end, or an interval each time slice.
+/// Shows the counts of threads: one row per thread at its end, or one interval per time slice.
 fn show_log(
     log: Log,
     plan: &ReportPlan,
@@ -135,14 +135,14 @@ fn show_log(
         return Ok(Exit::Done);
     }
     for slice in &logged {
-        // How long it was, nobody says: rates per time of the clock would be of something else.
+        // The length of a slice is unknown, so rates per elapsed time would be wrong.
         printer.interval(&table(std::slice::from_ref(slice), Some(slice.at_ns), 0))?;
     }
     printer.whole(&table(&logged, None, elapsed_ns))?;
     Ok(Exit::Done)
 }
 
-/// Refuses what the recording cannot tell apart.
+/// Refuses an aggregation that the recording does not support.
 fn can_show(aggregation: Aggregation, recorded: &Recorded) -> Result<()> {
     let by_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
     let by_seat = by_cpu && aggregation != Aggregation::Cpu;
@@ -168,13 +168,13 @@ fn can_show(aggregation: Aggregation, recorded: &Recorded) -> Result<()> {
     Ok(())
 }
 
-/// The events as the tables take them.
+/// Returns the events as columns of tables.
 fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
     let column = |(index, event): (usize, &CountedEvent)| {
         let attr = &event.attr;
         let sees_kernel = !attr.get(Flag::ExcludeKernel);
         let source = tool(event).map_or_else(|| Source::Kernel(attr.clone()), Source::Tool);
-        // The instances of a PMU have one name, the first of which all are shown under.
+        // The instances of a PMU share one name. The first one represents all of them.
         let same = |other: &&CountedEvent| other.name == event.name && other.attr.kind() != attr.kind();
         let first = events.iter().position(|other| other.name == event.name).unwrap_or(index);
         let spec = EventSpec {
@@ -200,10 +200,11 @@ fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
     events.iter().enumerate().map(column).collect()
 }
 
-/// What newer perfs ask their own tool events of.
+/// PMU type of tool events in newer versions of perf.
 const TOOL_PMU: u32 = 0xffff_fffe;
 
-/// What the recorder was to measure itself. Newer perfs keep no value of it.
+/// Returns the value that the recorder should have measured itself. Newer versions of perf do not store
+/// it.
 fn tool(event: &CountedEvent) -> Option<Tool> {
     let attr = &event.attr;
     let is_measured =
@@ -211,12 +212,12 @@ fn tool(event: &CountedEvent) -> Option<Tool> {
     Tool::named(&event.name).filter(|_| is_measured)
 }
 
-/// Whether the kernel would not have it.
+/// Whether the kernel refused the event.
 fn is_refused(event: &CountedEvent) -> bool {
     !event.is_counted && tool(event).is_none()
 }
 
-/// Where events should have counted that were refused: on all threads and CPUs.
+/// Returns readings of refused events on all threads and CPUs that should have counted them.
 fn refused(recorded: &Recorded) -> Vec<Reading> {
     let all =
         |some: Vec<u32>| if some.is_empty() { vec![None] } else { some.into_iter().map(Some).collect() };
@@ -232,12 +233,12 @@ fn reading(total: &Total) -> Reading {
     Reading { event, slot: TargetSlot { tid, cpu }, count: Some(count) }
 }
 
-/// What was counted: all of the machine, or what the recorder was told on its command line.
+/// Returns the target: the whole machine, or the command line's target.
 fn subject(session: &Session, recorded: &Recorded) -> Subject {
     let tids = || recorded.threads.iter().map(|(tid, _)| tid.to_string()).collect::<Vec<_>>().join(",");
     match &session.reader.features().cmdline {
         _ if recorded.threads.is_empty() => Subject::SystemWide,
-        // perf's word, which scripts look for.
+        // perf's word, which scripts search for.
         _ if session.reader.form() == perfdata::Form::Pipe => Subject::Command(vec!["pipe".to_owned()]),
         Some(words) => Subject::Command(words.clone()),
         None => Subject::Threads(tids()),

@@ -1,8 +1,7 @@
-//! `--listen ADDR`: the latest OpenMetrics text over HTTP, for a scraper.
+//! `--listen ADDR`: serves the latest OpenMetrics text over HTTP, for a scraper.
 //!
-//! One thread, one request after another; a client that takes longer than a second in all, or talks
-//! nonsense, is left.
-//! Receives the text at each interval; measures nothing.
+//! A single thread answers one request after the other. It drops clients that take longer than a second
+//! in total or send invalid requests. Receives the text at each interval; measures nothing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// The server and the page it shows.
+/// The server and its current page.
 pub(super) struct Server {
     page: Arc<RwLock<String>>,
     address: SocketAddr,
@@ -19,7 +18,7 @@ pub(super) struct Server {
 
 /// Maximum time for a client to send its request and read the page.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A request longer than this is not read to its end.
+/// Maximum length of a request; the rest is not read.
 const LONGEST_REQUEST: usize = 8 << 10;
 
 impl Server {
@@ -45,7 +44,7 @@ impl Server {
             .name("pmc-listen".into())
             .spawn(move || {
                 for client in listener.incoming().flatten() {
-                    // What a client does wrong is its own affair.
+                    // Ignores errors of clients.
                     let _ = answer(client, &shown);
                 }
             })
@@ -53,12 +52,12 @@ impl Server {
         Ok(Self { page, address })
     }
 
-    /// Where it really listens (port 0 asks for any).
+    /// Returns the actual address (port 0 requests any).
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The page from now on.
+    /// Replaces the page.
     pub(super) fn show(&self, text: String) {
         if let Ok(mut page) = self.page.write() {
             *page = text;
@@ -68,7 +67,7 @@ impl Server {
 
 fn answer(mut client: TcpStream, page: &RwLock<String>) -> std::io::Result<()> {
     let end = Instant::now() + PATIENCE;
-    // The kernel takes a timeout of zero as no timeout.
+    // The kernel interprets a timeout of zero as no timeout.
     let left = || {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) } else { Ok(Some(left)) }

@@ -1,8 +1,7 @@
-//! Where `pmc stat` writes: stderr, a file, a descriptor, and beside them a scrape file or a small web
-//! server.
+//! Outputs of `pmc stat`: stderr, a file or a descriptor, and also a scrape file or a small web server.
 //!
-//! Receives finished text; every failure to write is said once and ends the run with status 1, except for a
-//! reader that left, which ends it quietly.
+//! Receives finished text. A failed write is reported once and ends the run with status 1; a broken pipe
+//! ends it silently.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,16 +12,16 @@ use crate::sys::replacement::Replacement;
 use crate::sys::{clock, descriptor, output_file};
 use crate::terminal::{self, Paint, Stream};
 
-/// The place that results are written to.
+/// The target of the results.
 pub(super) struct Sink {
     to: Box<dyn Write>,
     name: String,
-    /// The standard stream that it is, if it is one.
+    /// The standard stream of the sink, if it is one.
     stream: Option<Stream>,
 }
 
 impl Sink {
-    /// Opens it. A file begins with the line perf begins it with, except in forms that have no place for it.
+    /// Opens the sink. A file starts with perf's first line, except in formats that cannot contain it.
     pub(super) fn open(output: &Output) -> Result<Self> {
         let (mut to, name, stream): (Box<dyn Write>, _, _) = match &output.to {
             To::Stderr => (Box::new(io::stderr()), "the results to stderr".to_owned(), Some(Stream::Error)),
@@ -43,7 +42,7 @@ impl Sink {
                 (Box::new(io::stdout()), "the results".to_owned(), Some(Stream::Output))
             }
             To::File(path) => {
-                // Only its owner reads it.
+                // Only the owner may read it.
                 let create = |path: &Path| {
                     output_file::create(path, 0o600, output.append)
                         .map_err(|error| Error::create("-o", path, error))
@@ -60,27 +59,27 @@ impl Sink {
         Ok(Self { to, name, stream })
     }
 
-    /// Whether colours belong there.
+    /// Whether the sink supports colours.
     pub(super) fn has_colour(&self) -> bool {
         self.stream.is_some_and(Stream::has_colour)
     }
 
-    /// The looks of words there.
+    /// Returns the styles of text in the sink.
     pub(super) fn paint(&self) -> Paint {
         self.stream.map(|stream| terminal::paint(stream, None, None)).unwrap_or_default()
     }
 
-    /// Columns of its lines, where a person reads them.
+    /// Returns the line width, if the sink is a terminal.
     pub(super) fn width(&self) -> Option<usize> {
         self.stream.filter(|stream| stream.is_terminal()).map(terminal::columns)
     }
 
-    /// Whether it can be wiped.
+    /// Whether the sink can be cleared.
     pub(super) fn is_screen(&self) -> bool {
         self.stream.is_some_and(Stream::is_screen)
     }
 
-    /// Writes one printing in one piece, so that other writers' lines do not come between.
+    /// Writes one piece of output in a single write, so that lines of other writers do not come between.
     pub(super) fn print(&mut self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let mut text = Vec::new();
         fill(&mut text)
@@ -90,10 +89,10 @@ impl Sink {
     }
 }
 
-/// Replaces a file by a whole new one: a reader sees the old text or the new, never a part.
+/// Replaces a file atomically: readers see either the old or the new text.
 pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
     let new = Replacement::new(path);
-    // A scraper of another user reads it.
+    // A scraper of another user must be able to read it.
     let written = new.create(0o666).and_then(|mut file| file.write_all(text.as_bytes()));
     let written = written.and_then(|()| new.put());
     written.map_err(|error| Error::output(format_args!("the metrics to {}", path.display()), error))

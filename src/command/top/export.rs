@@ -1,4 +1,4 @@
-//! The current view, written to a new file.
+//! Writes the current view to a new file.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::record::encode::Encoder;
 use crate::recording::synthesize;
 use crate::tui::ExportForm;
 
-/// Writes what a query shows of a snapshot.
+/// Writes the part of a snapshot that the query selects.
 pub(super) fn write(
     maker: &SnapshotMaker,
     snapshot: &Snapshot,
@@ -23,13 +23,13 @@ pub(super) fn write(
     path: &Path,
 ) -> Result<()> {
     let ExportForm::Format(format) = form else {
-        // What is hidden is hidden in the recording too.
+        // The recording omits what the view hides.
         let kernel = |host: &Host, out: &mut Encoder| {
             synthesize::kernel(host, out);
         };
         return export::write(maker, snapshot, &kernel, path);
     };
-    // Everything: what is too small for the screen is not too small for a file.
+    // Writes all rows, including those too small for the screen.
     let query = Query { limit: 0.0, row_limit: 0.0, ..query.clone() };
     let answer = if format.is_table() { maker.answer(snapshot, &query).profile } else { Profile::default() };
     maker.with_stacks(snapshot, &query, |stacks| {

@@ -1,11 +1,11 @@
-//! `pmc top`: where time goes, now.
+//! `pmc top`: a live profile.
 //!
 //! ```text
 //! plan ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the screen
 //! ```
-//! [`plan`] turns what was typed into what it means; [`crate::recording::live`] opens and drains;
-//! [`crate::analysis::live`] names and answers; [`stdio`] prints, [`watch`] is the screen's engine,
-//! [`export`] writes files. This file chooses between text and the screen.
+//! [`plan`] interprets the options. [`crate::recording::live`] opens the events and drains the ring
+//! buffers. [`crate::analysis::live`] resolves names and answers queries. [`stdio`] prints text,
+//! [`watch`] is the screen's engine, and [`export`] writes files. This file selects text or the screen.
 
 mod export;
 mod plan;
@@ -27,7 +27,7 @@ use crate::sys::signal::{self, Signals};
 /// Runs the command.
 ///
 /// # Errors
-/// When something typed means nothing, an event cannot be opened, or the output not be written.
+/// An option is invalid, an event cannot be opened, or the output cannot be written.
 pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     memory::stay_small();
     open::check_frequency(&mut plan.sample, &Host::live())?;
@@ -42,7 +42,7 @@ fn tables(plan: &Plan) -> Result<Exit> {
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
         .map_err(|error| Error::io("catching signals", error))?;
     let (mut requests, names) = names::start(plan.names())?;
-    // The command's words would be among the tables.
+    // Keeps the command's output out of the tables.
     let streams = Streams::OutputToError;
     let sampler =
         Sampler::start(plan.live(streams), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
@@ -52,7 +52,7 @@ fn tables(plan: &Plan) -> Result<Exit> {
     exit.and_then(|exit| stopped.map(|ended| exit_of(exit, ended)))
 }
 
-/// The status is the command's, if it has ended before we were told to.
+/// Returns the exit status: the command's, if it ended before pmc was stopped.
 fn exit_of(exit: Exit, ended: Option<Ended>) -> Exit {
     match (exit, ended) {
         (Exit::Done, Some(ended)) => launch::exit_of(ended),

@@ -1,7 +1,7 @@
-//! `pmc top`: from what was typed to what it means.
+//! `pmc top`: turns the parsed options into a [`Plan`].
 //!
-//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`]. What is said in `record`'s
-//! words ([`sampling_options`]) means what it means there.
+//! Checks what clap cannot. Options shared with `record` ([`sampling_options`]) have the same meaning as
+//! there.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -37,36 +37,36 @@ use crate::terminal::theme::Background;
 use crate::units::{MS, S};
 use crate::view::report::{Grouping, Layout};
 
-/// What `pmc top` does.
+/// Settings of `pmc top`.
 pub(in crate::command) struct Plan {
-    /// Whom and what to sample.
+    /// The targets and events to sample.
     pub(super) sample: SamplePlan,
     pub(super) wanted: SampleQuery,
     pub(super) max_stack: usize,
     pub(super) symbols: Symbols,
     pub(super) depth: Depth,
     pub(super) raw_names: bool,
-    /// How the code of functions is listed.
+    /// How to list the code of functions.
     pub(super) code: ListingOptions,
     pub(super) realtime: Option<i32>,
     pub(super) ignore_callees: Option<Pattern>,
     pub(super) shown: Shown,
     pub(super) delay: Duration,
     pub(super) timeout: Option<Duration>,
-    /// The terminal's background, where somebody said what it is.
+    /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
     pub(super) stdio: bool,
     pub(super) json: bool,
     pub(super) tui: bool,
 }
 
-/// What is shown of the samples.
+/// Selects and arranges the samples to show.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     pub(super) keys: Vec<SortKey>,
     pub(super) ranks: Vec<Rank>,
     pub(super) only: Only,
-    /// Shares are of what the filters left.
+    /// Percentages are relative to the filtered samples.
     pub(super) is_relative: bool,
     pub(super) comms: Option<Vec<String>>,
     pub(super) has_totals: bool,
@@ -78,13 +78,14 @@ pub(super) struct Shown {
     pub(super) layout: Layout,
 }
 
-/// Bytes of a ring: a second at perf's rate with stacks; they are emptied several times a second.
+/// Bytes per ring buffer: one second at perf's default rate with stacks. The buffers are emptied several
+/// times per second.
 const RING: u64 = 512 << 10;
-/// Rows of a table in the text.
+/// Rows per table in text output.
 const ROWS: usize = 20;
-/// What rows are told apart by, unless somebody says.
+/// Default sort keys.
 const KEYS: [SortKey; 2] = [SortKey::Dso, SortKey::Symbol];
-/// The smallest branch of the tree, in percent.
+/// Size of the smallest branch in the tree, in percent.
 const BRANCH: f64 = 2.0;
 
 impl Plan {
@@ -116,7 +117,7 @@ impl Plan {
             rows: plan::rows(typed.entries, !typed.json, ROWS),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
-            // As one reads them to a person only.
+            // Terminals get shortened names.
             full_names: !Stream::Output.is_terminal(),
             columns,
             added,
@@ -188,7 +189,7 @@ impl Plan {
                 .map(|text| duration("--timeout", text, MS, MS))
                 .transpose()?
                 .map(Duration::from_nanos),
-            // What only text can show.
+            // Options that require text output.
             background: plan::background(typed.screen.theme.as_deref())?,
             stdio: typed.stdio
                 || typed.json
@@ -201,12 +202,12 @@ impl Plan {
         })
     }
 
-    /// The command that is sampled, with its arguments; empty: none.
+    /// Returns the command to sample, with its arguments; empty if there is none.
     pub(super) fn command(&self) -> &[OsString] {
         &self.sample.course.command
     }
 
-    /// What is sampled, for whoever samples; the command's standard streams are those.
+    /// Returns the sampler's plan; the command gets these standard streams.
     pub(super) fn live(&self, streams: Streams) -> LivePlan {
         LivePlan {
             sample: self.sample.clone(),
@@ -218,7 +219,7 @@ impl Plan {
         }
     }
 
-    /// What the options ask.
+    /// Returns the query that the options describe.
     pub(super) fn query(&self) -> Query {
         let Shown { keys, ranks, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
             &self.shown;
@@ -242,7 +243,7 @@ impl Plan {
         }
     }
 
-    /// What snapshots of the live state hold.
+    /// Returns the contents that snapshots of the live state need.
     pub(super) fn snapshots(&self) -> SnapshotOptions {
         SnapshotOptions {
             attributes: self.wanted.attributes.clone(),
@@ -252,12 +253,12 @@ impl Plan {
         }
     }
 
-    /// How names are looked for.
+    /// Returns the options for resolving names.
     pub(super) fn names(&self) -> NameOptions {
         NameOptions { options: self.symbols.clone(), depth: self.depth, raw_names: self.raw_names }
     }
 
-    /// Makes rows know their process and thread, for whoever wants to choose among these later.
+    /// Makes rows keep their process and thread, so that the user can filter by them later.
     pub(super) fn tell_threads(&mut self) {
         self.wanted.ignore_comms = false;
         for attribute in [SampleAttribute::Pid, SampleAttribute::Tid] {
@@ -325,9 +326,10 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         branches: None,
         intr_regs: None,
         user_regs: None,
-        // The clock that we can read too: what is older than a moment of ours has been written.
+        // A clock that pmc can read too: records older than a timestamp taken by pmc are complete.
         clock: clock::number("monotonic"),
-        // What is mapped now is there to be looked at, and other recorders are left in peace.
+        // Requests no build IDs, since the mapped files are present. This also leaves other recorders
+        // unaffected.
         build_ids: false,
         namespaces: false,
         cgroups: has(SortKey::Cgroup),
@@ -344,7 +346,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     };
     Ok(SamplePlan {
         events: typed.events.iter().cloned().chain(pfm_events(&typed.pfm_events)).collect(),
-        // A filter is for the last event, as it always was in perf top.
+        // A filter applies to the last event, as in perf top.
         filters: typed
             .filter
             .iter()

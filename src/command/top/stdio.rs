@@ -1,7 +1,7 @@
-//! Plain tables, one each interval, for pipes, files and terminals that cannot do more.
+//! Prints one plain table per interval, for pipes, files and terminals without cursor control.
 //!
-//! Reads nothing from standard input, so that a closed one is no news. Ends when nobody reads any more, at a
-//! signal, when the time is over, or when all sampled processes have ended.
+//! Does not read standard input, so it may be closed. Ends when the reader of the output is gone, on a
+//! signal, at the time limit, or when all sampled processes have ended.
 
 use std::io::{BufWriter, Write, stdout};
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use crate::session::live::LiveState;
 use crate::sys::signal::{self, Signals};
 use crate::view;
 
-/// How long names are waited for before the last table.
+/// Maximum time to wait for names before the last table.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked whether the sampling is over.
+/// Interval of the checks whether sampling is over.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Prints until the end.
+/// Prints tables until the end.
 pub(super) fn run(
     plan: &Plan,
     shared: &LiveState,
@@ -45,7 +45,7 @@ pub(super) fn run(
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        // What came after an interruption is nobody's wish.
+        // After an interruption, further output is unintended.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
             let mut snapshot = maker.take(last.take());
             let answer = maker.answer(&snapshot, &query);
@@ -71,12 +71,12 @@ pub(super) fn run(
             None => {}
         }
         next += plan.delay;
-        // A reader that took its time gets the present, not the past.
+        // After a slow reader, continue from now instead of catching up.
         next = next.max(Instant::now());
     }
 }
 
-/// Sleeps until then, a signal, the reader's end, or the sampling's.
+/// Sleeps until `until`, a signal, the end of the reader or the end of sampling.
 fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<i32>> {
     let out = stdout();
     loop {
@@ -94,7 +94,7 @@ fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::io("waiting", std::io::Error::from(error))),
         }
-        // The other end of the pipe is closed: it need not be written to to know.
+        // The other end of the pipe is closed: poll reports this without a write.
         if fds[1].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
             return Err(Error::output("the table", std::io::ErrorKind::BrokenPipe.into()));
         }

@@ -1,4 +1,4 @@
-//! `pmc top` on a terminal: the live engine of the screen.
+//! `pmc top` on a terminal: the screen's live engine.
 //!
 //! ```text
 //!   sampler, names (threads)      LiveState, NameTable
@@ -6,8 +6,8 @@
 //!   code thread                   a function's samples ─► its listing ───────────────────────────────┤
 //!   screen                        ask … <─────────────────────────────── what is new ────────────────'
 //! ```
-//! While the screen stands still (frozen) the snapshot is kept, and questions are answered from it; sampling
-//! goes on. Else each question has a snapshot of its own.
+//! While the screen is frozen, the job thread keeps the snapshot and answers queries from it; sampling
+//! continues. Otherwise it takes a new snapshot for each query.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,24 +35,24 @@ use crate::tui::board::{latest, serve};
 use crate::tui::engine::Split;
 use crate::tui::{Board, Engine, EngineHandle, ExportForm, Inbox, LiveCommand, Status};
 
-/// The first snapshots come sooner than the others.
+/// Shorter intervals before the first snapshots.
 const FIRST: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
-/// While the first names are being looked for, they are shown so often.
+/// Refresh interval while the first names are resolved.
 const NAMES: Duration = Duration::from_millis(400);
-/// The shortest and the longest time from one snapshot to the next.
+/// Minimum and maximum interval between snapshots.
 const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(64));
-/// The smallest branch of the tree on the screen: a part of the event's periods.
+/// Size of the smallest branch in the tree on the screen, as a fraction of the event's total period.
 const BRANCH: f64 = 0.001;
 
-/// Shows the screen until it ends.
+/// Shows the screen until the user leaves it.
 pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     plan.tell_threads();
     let background = plan.background;
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
     let (mut requests, names) = names::start(plan.names())?;
-    // The command's words would be all over the screen.
+    // Keeps the command's output off the screen.
     let streams = Streams::OffTerminal;
     let sampler =
         Sampler::start(plan.live(streams), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
@@ -105,7 +105,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     exit.and_then(|exit| stopped.map(|ended| super::exit_of(exit, ended)))
 }
 
-/// Makes listings until nobody asks any more.
+/// Makes listings until the channel closes.
 fn list(functions: &Receiver<FunctionSamples>, options: Options, how: ListingOptions, board: &Board) {
     let Ok(mut lister) = Lister::new(options, how) else { return };
     while let Some(one) = latest(functions) {
@@ -126,7 +126,7 @@ fn title(plan: &SamplePlan) -> String {
     }
 }
 
-/// The job thread's own.
+/// State of the job thread.
 struct Work {
     shared: Arc<LiveState>,
     rates: Arc<RateOrders>,
@@ -140,17 +140,17 @@ struct Work {
     retention: Retention,
     delay: Duration,
     is_frozen: bool,
-    /// What is said once nothing more comes.
+    /// Message shown when sampling is over.
     over: &'static str,
     row_history: RowHistory,
     start: Instant,
-    /// The first snapshots that are still to come.
+    /// Delays of the remaining first snapshots.
     first: std::slice::Iter<'static, Duration>,
-    /// When the next snapshot is due, …
+    /// Time of the next snapshot.
     next: Instant,
-    /// … the next interval's last one, …
+    /// Time of the next interval's last snapshot.
     next_turn: Instant,
-    /// … and when all is over.
+    /// Time limit.
     end: Option<Instant>,
     head: LiveHeader,
 }
@@ -269,7 +269,7 @@ impl Work {
             self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
     }
 
-    /// Makes a snapshot and shows it; with `turns` it is the interval's last.
+    /// Takes a snapshot and shows it; `turns` marks the last one of an interval.
     fn show(&mut self, turns: bool) {
         let is_over = self.shared.is_over();
         let last = self.snapshot.take();
@@ -286,14 +286,14 @@ impl Work {
         let answer = self.answered();
         self.board.put(|poll| poll.answer = answer);
         self.release();
-        // Where nothing more comes, what there was stays to be looked at.
+        // When sampling is over, keep the last interval for inspection.
         if turns && !is_over {
             self.maker.end_interval(self.retention);
         }
         self.tell_status();
     }
 
-    /// Has a snapshot that questions can be answered from, unless it is too early for any.
+    /// Ensures that there is a snapshot to answer queries from, unless none has been taken yet.
     fn hold(&mut self) {
         if self.snapshot.as_ref().is_some_and(Snapshot::is_released) {
             let last = self.snapshot.take();
