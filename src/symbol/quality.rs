@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use super::BuildId;
 
@@ -30,16 +31,16 @@ pub enum Missing {
     /// No file at any of the places.
     File {
         /// Where the process had it.
-        path: PathBuf,
+        path: Arc<Path>,
         /// What the last attempt said.
-        said: String,
+        said: Box<str>,
     },
     /// A file is there, but opening or reading it failed.
     Unreadable {
         /// The file.
-        path: PathBuf,
+        path: Arc<Path>,
         /// The kernel's words, such as "Too many open files".
-        said: String,
+        said: Box<str>,
     },
     /// The file there now is another build.
     OtherBuild {

@@ -117,7 +117,9 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
         if FileRoot::of(module, options) == FileRoot::Gone {
             said.push_str(" (it was in another mount namespace, in which no process is left)");
         }
-        let path = path.to_owned();
+        let said = said.into();
+        // A path without " (deleted)" shares the module's copy.
+        let path = if path == &*module.path { module.path.clone() } else { path.into() };
         found.missing.push(match is_absent {
             true => Missing::File { path, said },
             false => Missing::Unreadable { path, said },
@@ -137,7 +139,7 @@ fn open_optional(path: &Path, failed: &mut Vec<Missing>) -> Option<Image> {
     };
     if let Some(errno::EIO | errno::EMFILE | errno::ENFILE | errno::ENOMEM) = error.raw_os_error() {
         let said = crate::error::kernel_words(&error);
-        failed.push(Missing::Unreadable { path: path.to_owned(), said });
+        failed.push(Missing::Unreadable { path: path.into(), said: said.into() });
     }
     None
 }
@@ -225,9 +227,10 @@ fn vdso(module: &Module, options: &Options, found: &mut ModuleFiles) {
                 },
             }
         }
-        Err(error) => found
-            .missing
-            .push(Missing::Unreadable { path: "[vdso]".into(), said: crate::error::kernel_words(&error) }),
+        Err(error) => found.missing.push(Missing::Unreadable {
+            path: Path::new("[vdso]").into(),
+            said: crate::error::kernel_words(&error).into(),
+        }),
     }
 }
 
