@@ -4,6 +4,7 @@
 //! manager, so it is worked out only when it is shown.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -108,6 +109,11 @@ pub enum Missing {
 }
 
 impl Missing {
+    /// A file that is there, but that the kernel does not let pmc read.
+    pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::Unreadable { path: path.into(), said: crate::error::kernel_words(error).into() }
+    }
+
     /// Whether a file is there that pmc failed to read. A missing or stripped file is no failure.
     pub fn is_failure(&self) -> bool {
         matches!(

@@ -153,9 +153,18 @@ impl ModuleSources {
         let places: Vec<PathBuf> =
             shared.options.vmlinux.clone().into_iter().chain(by_id).chain(usual).collect();
         for path in places {
-            let Ok(image) = Image::open(&path) else { continue };
+            let is_given = shared.options.vmlinux.as_ref() == Some(&path);
+            let image = match Image::open(&path) {
+                Ok(image) => image,
+                Err(error) => {
+                    if is_given {
+                        self.quality.missing.push(Missing::unreadable(&path, &error));
+                    }
+                    continue;
+                }
+            };
             let Ok(file) = image.elf() else { continue };
-            let chosen = shared.options.vmlinux.as_ref() == Some(&path) && module.build_id.is_none();
+            let chosen = is_given && module.build_id.is_none();
             let same = wanted.is_some_and(|id| elf::build_id(&file).is_some_and(|there| there.same(&id)));
             if !chosen && !same {
                 continue;
@@ -248,10 +257,9 @@ impl ModuleSources {
                 loaded.quality.binary.get_or_insert(path);
                 listed = table;
             }
-            Err(said) if loaded.quality.binary.is_none() => {
-                loaded.quality.missing.push(Missing::PerfMap { pid, said })
-            }
-            Err(_) => {}
+            // A process with a jitdump needs no map.
+            Err(Missing::PerfMap { .. }) if loaded.quality.binary.is_some() => {}
+            Err(missing) => loaded.quality.missing.push(missing),
         }
         if !dumped.is_empty() {
             let mut names = IntervalMap::default();

@@ -265,6 +265,18 @@ fn a_jit_is_named_by_its_perf_map() {
 }
 
 #[test]
+fn a_given_vmlinux_that_cannot_be_read_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [folder.path().join("absent"), folder.path().to_owned()] {
+        let mut symbolizer = Symbolizer::new(Options { vmlinux: Some(path.clone()), ..plain() }).unwrap();
+        let id = symbolizer.add(Module::kernel());
+        let missing = symbolizer.quality(id).missing;
+        let is_it = |one: &Missing| matches!(one, Missing::Unreadable { path: its, .. } if **its == *path);
+        assert!(missing.iter().any(is_it), "{missing:?}");
+    }
+}
+
+#[test]
 fn a_perf_map_that_is_a_link_or_a_pipe_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let tmp = folder.path().join("tmp");
