@@ -1,6 +1,7 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
@@ -127,7 +128,7 @@ impl Words for RecordingNames<'_> {
     }
 
     fn mapped(&self, module: u32) -> Option<u64> {
-        self.session.history.modules().get(module as usize)?.mapped
+        self.session.history.modules().get(module as usize)?.mapped.map(NonZeroU64::get)
     }
 
     fn payload(&self, number: u64) -> String {

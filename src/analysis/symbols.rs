@@ -11,7 +11,7 @@ use crate::address::{Avma, FileOffset};
 use crate::error::Result;
 use crate::perfdata::feature::DeviceFile;
 use crate::profile::sampled::{Code, StringTable};
-use crate::session::{History, Location, Module};
+use crate::session::{AddedSymbol, History, Kind, Location, Module};
 use crate::symbol::{
     self, Answer, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery, Symbolizer,
 };
@@ -23,6 +23,8 @@ pub struct Symbols {
     pub symbolizer: Symbolizer,
     /// By the session's number.
     ids: Vec<Option<ModuleId>>,
+    /// The module of all BPF programs: their names come from one list.
+    bpf: Option<ModuleId>,
     live: bool,
     /// Bytes of the lists of generated code, by module, when they were last looked at.
     map_sizes: FxHashMap<u32, Option<u64>>,
@@ -49,15 +51,19 @@ impl Symbols {
         Ok(Self {
             symbolizer: Symbolizer::new(options)?,
             ids: Vec::new(),
+            bpf: None,
             live,
             map_sizes: FxHashMap::default(),
         })
     }
 
     /// Takes what records announced: kernel symbols, and jitdump files by process.
-    pub fn announce(&mut self, ksymbols: &[(Avma, u64, String)], jitdumps: &[(u32, PathBuf)]) {
+    pub fn announce(&mut self, ksymbols: &[AddedSymbol], jitdumps: &[(u32, PathBuf)]) {
+        if let Some(bpf) = self.bpf.filter(|_| !ksymbols.is_empty()) {
+            self.symbolizer.forget(bpf);
+        }
         for (start, size, name) in ksymbols {
-            self.symbolizer.add_ksymbol(*start, *size, name);
+            self.symbolizer.add_ksymbol(*start, *size, name.clone());
         }
         for (pid, path) in jitdumps {
             self.symbolizer.add_jitdump(*pid, path.clone());
@@ -76,7 +82,12 @@ impl Symbols {
     /// Makes more modules known, by their numbers in order.
     pub fn know(&mut self, modules: &[Module]) {
         for module in modules {
-            let id = symbol::Module::of(module, self.live).map(|module| self.symbolizer.add(module));
+            let is_bpf = module.kind == Kind::Bpf;
+            let add = || symbol::Module::of(module, self.live).map(|module| self.symbolizer.add(module));
+            let id = self.bpf.filter(|_| is_bpf).or_else(add);
+            if is_bpf {
+                self.bpf = id;
+            }
             self.ids.push(id);
         }
     }
@@ -127,23 +138,25 @@ impl Symbols {
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Answers {
-        let mut queries: FxHashMap<ModuleId, Vec<(SymbolQuery, usize)>> = FxHashMap::default();
-        for (number, location) in locations.iter().enumerate() {
-            if let Some((id, query)) = self.query(location) {
-                queries.entry(id).or_default().push((query, number));
-            }
-        }
-        let mut asked: Vec<(ModuleId, Vec<(SymbolQuery, usize)>)> = queries.into_iter().collect();
-        asked.sort_unstable_by_key(|(id, _)| *id);
-        asked.iter_mut().for_each(|(_, queries)| queries.sort_unstable());
-        let lists: Vec<Vec<SymbolQuery>> =
-            asked.iter().map(|(_, queries)| queries.iter().map(|(query, _)| *query).collect()).collect();
-        let requests: Vec<Request<'_>> =
-            asked.iter().zip(&lists).map(|((id, _), queries)| Request { module: *id, queries }).collect();
+        let mut asked: Vec<(ModuleId, SymbolQuery, usize)> = (0..)
+            .zip(locations)
+            .filter_map(|(number, location)| self.query(location).map(|(id, query)| (id, query, number)))
+            .collect();
+        asked.sort_unstable();
+        let queries: Vec<SymbolQuery> = asked.iter().map(|(_, query, _)| *query).collect();
+        let mut rest = &queries[..];
+        let requests: Vec<Request<'_>> = asked
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|of_module| {
+                let (queries, others) = rest.split_at(of_module.len());
+                rest = others;
+                Request { module: of_module[0].0, queries }
+            })
+            .collect();
         let answers = self.symbolizer.resolve(&requests, depth, progress);
         let mut of = vec![None; locations.len()];
-        for (request, (_, queries)) in asked.iter().enumerate() {
-            for (at, (_, number)) in queries.iter().enumerate() {
+        for (request, of_module) in asked.chunk_by(|a, b| a.0 == b.0).enumerate() {
+            for (at, (_, _, number)) in of_module.iter().enumerate() {
                 of[*number] = Some((request, at));
             }
         }
@@ -203,6 +216,32 @@ impl Answers {
         match self.of[location] {
             Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),
             None => (&[], None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::address::Mapping;
+    use crate::session::module::Modules;
+
+    #[test]
+    fn bpf_programs_share_one_list_of_names_that_grows() {
+        let options = Options { live: false, kallsyms: None, ..Options::from_environment() };
+        let mut symbols = Symbols::none(options).expect("a symbolizer");
+        let mut modules = Modules::default();
+        for number in 0..3u64 {
+            let (name, start) = (format!("bpf_{number}"), Avma((1 << 63) + number * 4096));
+            let mapping = Mapping { start, len: 64, offset: FileOffset(0) };
+            let module = modules.add(Kind::Bpf, name.as_bytes(), None, 0, mapping, None);
+            symbols.announce(&[(start, 64, Path::new(&name).into())], &[]);
+            symbols.know(&modules.all()[module as usize..]);
+            let id = symbols.id(module).expect("a module that has names");
+            assert_eq!(symbols.id(0), Some(id));
+            assert_eq!(symbols.symbolizer.find(id, Avma(start.0 + 8).into()), Some((&*name, 8)));
         }
     }
 }

@@ -12,19 +12,20 @@
 //! that is seen twice in an epoch means the same both times. New mappings beside the old ones only make the
 //! epoch know more.
 
-use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use smallvec::SmallVec;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::intern::Interner;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Own, Root, Spaces};
+use super::timeline::{ById, Timeline, at, past};
 use crate::abi::{CpuMode, misc};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task};
+use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, Thread};
 
-/// When in a recording: nanoseconds of its clock, or where its events have no times, the offset in its data.
-pub type Timestamp = u64;
+pub use super::timeline::Timestamp;
 
 /// A stretch of a process's life, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,25 +41,6 @@ impl Epoch {
 /// A thread's name, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommId(pub u32);
-
-/// Values that hold from a timestamp on. Most processes have two: from their fork, and from their exec.
-type Timeline<T> = SmallVec<[(Timestamp, T); 2]>;
-
-/// Timelines by process or thread. They lie side by side: a hash table would hold room for twice as many.
-type Timelines<T> = IndexMap<i32, Timeline<T>, FxBuildHasher>;
-
-/// What holds at a timestamp; before the first, the first.
-fn at<T: Copy>(timeline: &Timeline<T>, timestamp: Timestamp) -> Option<T> {
-    let after = timeline.partition_point(|(from, _)| *from <= timestamp);
-    timeline.get(after.saturating_sub(1)).map(|(_, value)| *value)
-}
-
-/// Drops what held before the value of this timestamp.
-fn past<T: Copy>(timeline: &mut Timeline<T>, before: Timestamp) {
-    let after = timeline.partition_point(|(from, _)| *from <= before);
-    timeline.drain(..after.saturating_sub(1));
-    timeline.shrink_to_fit();
-}
 
 /// What an epoch's addresses mean.
 #[derive(Debug, Clone, Copy)]
@@ -82,16 +64,25 @@ pub struct TaskAbout {
     pub parent: Option<i32>,
 }
 
+/// A symbol that came into the kernel while recording: start, size, name.
+pub type AddedSymbol = (Avma, u64, Arc<Path>);
+
+/// A thread, and its names.
+#[derive(Debug)]
+struct ThreadHistory {
+    about: TaskAbout,
+    names: Timeline<CommId>,
+}
+
 /// The history of a recording.
 #[derive(Debug)]
 pub struct History {
     spaces: Spaces,
     epochs: Vec<EpochSpace>,
-    processes: Timelines<Epoch>,
+    processes: ById<Timeline<Epoch>>,
     /// All that is mapped, code or not, where the recorder was asked for that (`-d`).
-    data: Option<Timelines<Epoch>>,
-    comms_of: Timelines<CommId>,
-    tasks: FxHashMap<i32, TaskAbout>,
+    data: Option<ById<Timeline<Epoch>>>,
+    threads: ById<ThreadHistory>,
     comms: Interner,
     /// The mount namespace that each process is in, as replayed so far.
     mounts: FxHashMap<i32, u64>,
@@ -101,10 +92,10 @@ pub struct History {
     most_nodes: usize,
     /// Before this timestamp addresses are looked up in later versions of their spaces.
     dropped_before: Option<Timestamp>,
-    /// Symbols that came while recording: start, size, name.
-    pub ksymbols: Vec<(Avma, u64, String)>,
+    /// Symbols that came while recording.
+    pub ksymbols: Vec<AddedSymbol>,
     /// jitdump files that processes mapped.
-    pub jitdumps: Vec<(u32, std::path::PathBuf)>,
+    pub jitdumps: Vec<(u32, PathBuf)>,
 }
 
 /// Whether a mapping's name is that of a jitdump file, which a compiler maps to tell of it.
@@ -116,14 +107,13 @@ pub fn is_jitdump(name: &[u8]) -> bool {
 impl History {
     /// A history in which nothing happened yet.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |pid| EpochSpace { root: Root::EMPTY, own: Own::NONE, pid, data: None, version: 0 };
+        let nobody = |own| EpochSpace { root: Root::EMPTY, own, pid: -1, data: None, version: 0 };
         let mut history = Self {
             spaces: Spaces::default(),
-            epochs: vec![nobody(-1), nobody(-1)],
-            processes: Timelines::default(),
+            epochs: vec![nobody(Own::ALL), nobody(Own::NONE)],
+            processes: ById::default(),
             data: None,
-            comms_of: Timelines::default(),
-            tasks: FxHashMap::default(),
+            threads: ById::default(),
             comms: Interner::default(),
             mounts: FxHashMap::default(),
             modules,
@@ -133,14 +123,15 @@ impl History {
             ksymbols: Vec::new(),
             jitdumps: Vec::new(),
         };
-        history.name(0, 0, b"swapper");
-        history.tasks.insert(0, TaskAbout { pid: 0, parent: None });
+        history.name(Thread { pid: 0, tid: 0 }, 0, b"swapper");
         history
     }
 
-    fn name(&mut self, tid: i32, timestamp: Timestamp, comm: &[u8]) {
+    fn name(&mut self, thread: Thread, timestamp: Timestamp, comm: &[u8]) {
         let id = CommId(self.comms.add(0, comm));
-        self.comms_of.entry(tid).or_default().push((timestamp, id));
+        let about = TaskAbout { pid: thread.pid, parent: None };
+        let new = ThreadHistory { about, names: Timeline::new() };
+        self.threads.entry(thread.tid).or_insert(new).names.push((timestamp, id));
     }
 
     fn begin(&mut self, pid: i32, timestamp: Timestamp, root: Root) -> Epoch {
@@ -184,8 +175,7 @@ impl History {
 
     /// A thread took a name; an exec empties the process's space.
     pub(super) fn take_name(&mut self, timestamp: Timestamp, comm: &Comm<'_>) {
-        self.name(comm.thread.tid, timestamp, comm.comm);
-        self.tasks.entry(comm.thread.tid).or_insert(TaskAbout { pid: comm.thread.pid, parent: None });
+        self.name(comm.thread, timestamp, comm.comm);
         if comm.is_exec && self.current(comm.thread.pid).is_some_and(|epoch| self.root(epoch) != Root::EMPTY)
         {
             self.begin(comm.thread.pid, timestamp, Root::EMPTY);
@@ -198,11 +188,11 @@ impl History {
     /// A thread began. `inherits`: a new process begins with its parent's space.
     pub(super) fn fork(&mut self, timestamp: Timestamp, task: &Task, inherits: bool) {
         let about = TaskAbout { pid: task.thread.pid, parent: Some(task.parent.pid) };
-        self.tasks.insert(task.thread.tid, about);
-        let comm = self.comms_of.get(&task.parent.tid).and_then(|names| names.last());
-        if let Some(&(_, comm)) = comm {
-            self.comms_of.entry(task.thread.tid).or_default().push((timestamp, comm));
-        }
+        let comm = self.names(task.parent.tid).and_then(|names| names.last()).map(|(_, comm)| *comm);
+        let thread =
+            self.threads.entry(task.thread.tid).or_insert(ThreadHistory { about, names: Timeline::new() });
+        thread.about = about;
+        thread.names.extend(comm.map(|comm| (timestamp, comm)));
         if task.thread.pid != task.parent.pid {
             if let Some(&mount) = self.mounts.get(&task.parent.pid) {
                 self.mounts.insert(task.thread.pid, mount);
@@ -309,7 +299,7 @@ impl History {
     fn note_jitdump(&mut self, map: &Mmap<'_>) {
         use std::os::unix::ffi::OsStrExt;
         if is_jitdump(map.name) {
-            let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(map.name));
+            let path = PathBuf::from(std::ffi::OsStr::from_bytes(map.name));
             self.jitdumps.push((map.thread.pid as u32, path));
         }
     }
@@ -332,7 +322,7 @@ impl History {
     /// The kernel has one epoch, whatever changes in it.
     fn add_to_kernel(&mut self, new: Mapped) {
         let kernel = &mut self.epochs[Epoch::KERNEL.0 as usize];
-        kernel.root = self.spaces.map(kernel.root, new);
+        kernel.root = self.spaces.replace(kernel.root, kernel.own, new);
     }
 
     /// An epoch's space as it is now, for another epoch to go on from.
@@ -347,12 +337,12 @@ impl History {
         if symbol.is_unregister || symbol.len == 0 {
             return;
         }
-        let name = String::from_utf8_lossy(symbol.name).into_owned();
         let start = Avma(symbol.addr);
         let mapping = Mapping { start, len: symbol.len.into(), offset: FileOffset(0) };
         let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping, None);
         self.modules.note_code(module, mapping.len);
         self.add_to_kernel(Mapped { mapping, module });
+        let name = self.modules.all()[module as usize].path.clone();
         self.ksymbols.push((start, symbol.len.into(), name));
     }
 
@@ -377,12 +367,14 @@ impl History {
         // What is younger may belong to a process that began while we looked.
         let is_young = |from: Option<Timestamp>| from.is_some_and(|from| from > before);
         self.processes.retain(|pid, epochs| lives(*pid) || is_young(epochs.last().map(|(from, _)| *from)));
-        self.comms_of
-            .retain(|tid, names| *tid == 0 || lives(*tid) || is_young(names.last().map(|(from, _)| *from)));
-        self.comms_of.values_mut().for_each(|names| past(names, before));
-        // Of these nobody asks once the process has no epoch and the thread no name.
+        // Of a thread without a name nobody asks.
+        self.threads.retain(|tid, thread| {
+            let last = thread.names.last().map(|(from, _)| *from);
+            last.is_some() && (*tid == 0 || lives(*tid)) || is_young(last)
+        });
+        self.threads.values_mut().for_each(|thread| past(&mut thread.names, before));
+        // Of these nobody asks once the process has no epoch.
         self.mounts.retain(|pid, _| self.processes.contains_key(pid));
-        self.tasks.retain(|tid, _| self.comms_of.contains_key(tid));
         self.forget_versions(before)
     }
 
@@ -439,7 +431,7 @@ impl History {
 
     /// How much there is to forget: grows with every mapping, process and name.
     pub(super) fn burden(&self) -> usize {
-        self.spaces.len() + self.epochs.len() + self.comms_of.len()
+        self.spaces.len() + self.epochs.len() + self.threads.len()
     }
 
     fn root(&self, epoch: Epoch) -> Root {
@@ -475,8 +467,12 @@ impl History {
         if tid == -1 {
             return None;
         }
-        let of = |id| self.comms_of.get(&id).and_then(|names| at(names, timestamp));
+        let of = |id| self.names(id).and_then(|names| at(names, timestamp));
         of(tid).or_else(|| of(pid))
+    }
+
+    fn names(&self, tid: i32) -> Option<&Timeline<CommId>> {
+        self.threads.get(&tid).map(|thread| &thread.names)
     }
 
     /// The last name of a process: that of its first thread.
@@ -492,12 +488,12 @@ impl History {
             names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)
         };
         let epochs = self.processes.get(&pid).and_then(|epochs| epochs.last()).map_or(0, |(from, _)| *from);
-        last(self.comms_of.get(&tid)).max(last(self.comms_of.get(&pid))).max(epochs)
+        last(self.names(tid)).max(last(self.names(pid))).max(epochs)
     }
 
     /// All threads that records named, in no order.
     pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskAbout)> + '_ {
-        self.tasks.iter().map(|(tid, about)| (*tid, *about))
+        self.threads.iter().map(|(tid, thread)| (*tid, thread.about))
     }
 
     /// A name by its number; untrusted bytes.
@@ -537,7 +533,6 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Thread;
     use crate::units::PerfTime;
 
     fn history() -> History {
@@ -676,6 +671,20 @@ mod tests {
         h.fork(5, &task(1, 7, 1, 5), true);
         assert_eq!(h.comm(1, 7, 6), h.comm(1, 1, 6));
         assert_eq!(h.epoch(1, 6), h.epoch(1, 1));
+    }
+
+    #[test]
+    fn kernel_symbols_change_the_space_in_place() {
+        let mut h = history();
+        for n in 0..1000u64 {
+            let name = format!("bpf_{n}");
+            let addr = (1 << 63) + n * 0x1000;
+            h.ksymbol(&Ksymbol { addr, len: 64, kind: 1, is_unregister: false, name: name.as_bytes() });
+        }
+        // Nobody asks for earlier versions of the kernel's space: each mapping takes one node.
+        assert!(h.spaces.len() < 1100, "{} nodes", h.spaces.len());
+        let found = |n: u64| h.find(Epoch::KERNEL, Avma((1 << 63) + n * 0x1000 + 63));
+        assert!((0..1000).all(|n| found(n).is_some_and(|mapped| mapped.module == n as u32)));
     }
 
     #[test]

@@ -28,12 +28,13 @@ pub mod sample_attribute;
 pub mod samples;
 mod sideband;
 pub mod space;
+mod timeline;
 pub mod worker_threads;
 
 use rustc_hash::FxHashMap;
 
 pub use call_chain::{Chains, Unwind, UnwindSample};
-pub use history::{CommId, Epoch, History, Timestamp};
+pub use history::{AddedSymbol, CommId, Epoch, History, Timestamp};
 pub use location::Location;
 pub use module::{Kind, Module};
 pub use resolver::{Resolved, Stacks};

@@ -5,8 +5,10 @@
 
 use std::ffi::OsStr;
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
@@ -20,9 +22,9 @@ pub enum Kind {
     /// A program or library.
     File,
     /// The kernel's text; the symbol that the recorder noted, and where it was.
-    Kernel(Option<(String, Avma)>),
-    /// A module of the kernel: its name, and where it started.
-    KernelModule(String, Avma),
+    Kernel(Option<Arc<(String, Avma)>>),
+    /// A module of the kernel, and where it started.
+    KernelModule(Avma),
     /// `[vdso]`.
     Vdso,
     /// Memory without a file, in this process: generated code, `[heap]`, `[stack]`.
@@ -39,24 +41,24 @@ pub struct Module {
     /// What it is.
     pub kind: Kind,
     /// Path or bracketed word; untrusted text.
-    pub path: PathBuf,
+    pub path: Arc<Path>,
     /// Its build-id, as far as the recording has one.
-    pub build_id: Option<Vec<u8>>,
+    pub build_id: Option<Box<[u8]>>,
     /// The first process seen with it.
     pub pid: Option<u32>,
     /// Where that process had it.
     pub mapping: Option<Mapping>,
     /// Bytes of its code, as they were mapped first; `None` where nobody said.
-    pub mapped: Option<u64>,
+    pub mapped: Option<NonZeroU64>,
     /// Number (inode) of that process's mount namespace then, if the recording says it.
-    pub mount: Option<u64>,
+    pub mount: Option<NonZeroU64>,
 }
 
 impl Module {
     /// Its last name, as perf's `dso` column has it.
     pub fn short_name(&self) -> String {
         match &self.kind {
-            Kind::KernelModule(name, _) => format!("[{name}]"),
+            Kind::KernelModule(_) => format!("[{}]", kernel_module_name(&self.path)),
             Kind::Kernel(_) => "[kernel.kallsyms]".to_owned(),
             Kind::Anonymous(pid) if !is_bracketed(&self.path) => format!("[JIT] tid {pid}"),
             _ => match self.path.file_name() {
@@ -92,36 +94,45 @@ fn is_bracketed(path: &std::path::Path) -> bool {
     path.as_os_str().as_bytes().first() == Some(&b'[')
 }
 
-/// Major and minor number of the device, inode, and its generation.
-type Inode = (u32, u32, u64, u64);
+/// Device, inode and generation of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Inode {
+    major: u32,
+    minor: u32,
+    inode: NonZeroU64,
+    generation: u64,
+}
 
-/// What tells modules apart, borrowed from a record or a [`Module`].
+/// What makes two modules the same one.
 #[derive(PartialEq, Eq, Hash)]
 struct Identity<'a> {
     kind: &'a Kind,
-    name: &'a [u8],
+    path: &'a OsStr,
     inode: Option<Inode>,
     build_id: Option<&'a [u8]>,
 }
 
-impl<'a> Identity<'a> {
-    fn of(module: &'a Module, inode: Option<Inode>) -> Self {
-        let (name, build_id) = (module.path.as_os_str().as_bytes(), module.build_id.as_deref());
-        Self { kind: &module.kind, name, inode, build_id }
-    }
-}
-
 /// All modules of a recording.
+///
+/// A recording may name a million files, so the table holds only numbers.
 #[derive(Debug, Default)]
 pub struct Modules {
-    all: Vec<Module>,
-    /// By number, as far as records say it.
-    inodes: Vec<Option<Inode>>,
     keys: Keys,
-    /// Numbers by the hash of their identity. It is not kept twice: a recording may name a million modules.
-    known: HashTable<u32>,
+    table: HashTable<u32>,
+    all: Vec<Module>,
+    /// By number.
+    inodes: Vec<Option<Inode>>,
     /// By name, from the file's own list.
     build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
+}
+
+fn identity<'a>(module: &'a Module, inode: &Option<Inode>) -> Identity<'a> {
+    Identity {
+        kind: &module.kind,
+        path: module.path.as_os_str(),
+        inode: *inode,
+        build_id: module.build_id.as_deref(),
+    }
 }
 
 impl Modules {
@@ -142,40 +153,41 @@ impl Modules {
         mount: Option<u64>,
     ) -> u32 {
         let (inode, build_id) = match file {
-            Some(FileId::Inode { major, minor, inode, generation }) if inode != 0 => {
-                (Some((major, minor, inode, generation)), None)
+            Some(FileId::Inode { major, minor, inode, generation }) => {
+                let inode = NonZeroU64::new(inode);
+                (inode.map(|inode| Inode { major, minor, inode, generation }), None)
             }
             Some(FileId::BuildId(id)) => (None, Some(id)),
-            _ => (None, None),
+            None => (None, None),
         };
         let shown: &[u8] = if matches!(kind, Kind::Kernel(_)) { b"[kernel.kallsyms]" } else { name };
-        let Self { all, inodes, keys, known, build_ids } = self;
-        let build_id = build_id.or_else(|| build_ids.get(shown).map(Vec::as_slice));
-        let identity = Identity { kind: &kind, name: shown, inode, build_id };
-        let hash = keys.hash_one(&identity);
-        let known_as = |number: &u32| Identity::of(&all[*number as usize], inodes[*number as usize]);
-        if let Some(&number) = known.find(hash, |number| known_as(number) == identity) {
-            return number;
+        let build_id = build_id.or_else(|| self.build_ids.get(shown).map(Vec::as_slice));
+        let new = Identity { kind: &kind, path: OsStr::from_bytes(shown), inode, build_id };
+        let hash = self.keys.hash_one(&new);
+        let old = |number: &u32| identity(&self.all[*number as usize], &self.inodes[*number as usize]);
+        if let Some(number) = self.table.find(hash, |number| old(number) == new) {
+            return *number;
         }
-        let number = all.len() as u32;
-        known.insert_unique(hash, number, |number| keys.hash_one(known_as(number)));
+        let number = self.all.len() as u32;
+        self.table.insert_unique(hash, number, |number| self.keys.hash_one(old(number)));
         let in_process = matches!(kind, Kind::File | Kind::Anonymous(_));
-        inodes.push(inode);
-        all.push(Module {
-            kind,
-            path: PathBuf::from(OsStr::from_bytes(shown)),
-            build_id: build_id.map(<[u8]>::to_vec),
+        self.inodes.push(inode);
+        self.all.push(Module {
+            path: Path::new(OsStr::from_bytes(shown)).into(),
+            build_id: build_id.map(Box::from),
             pid: in_process.then_some(pid),
             mapping: in_process.then_some(mapping),
             mapped: None,
-            mount,
+            mount: mount.and_then(NonZeroU64::new),
+            kind,
         });
         number
     }
 
     /// So many bytes of a module are mapped to be executed.
     pub fn note_code(&mut self, module: u32, len: u64) {
-        self.all[module as usize].mapped.get_or_insert(len);
+        let mapped = &mut self.all[module as usize].mapped;
+        *mapped = mapped.or(NonZeroU64::new(len));
     }
 
     /// All, by number.
@@ -215,16 +227,21 @@ pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> Kind {
     if let Some(mark) = name.strip_prefix(b"[kernel.kallsyms]") {
         let mark = String::from_utf8_lossy(mark).into_owned();
         // `pgoff` is not an offset here but the address of the symbol behind the bracket.
-        return Kind::Kernel((!mark.is_empty()).then_some((mark, Avma(mapping.offset.0))));
+        return Kind::Kernel((!mark.is_empty()).then(|| Arc::new((mark, Avma(mapping.offset.0)))));
     }
     if name.starts_with(b"[guest.") {
         return Kind::Opaque;
     }
+    Kind::KernelModule(mapping.start)
+}
+
+/// The name of a kernel module by its path or bracketed name.
+pub fn kernel_module_name(path: &Path) -> String {
+    let name = path.as_os_str().as_bytes();
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
     let last = last.strip_prefix(b"[").and_then(|n| n.strip_suffix(b"]")).unwrap_or(last);
     let end = last.windows(3).position(|three| three == b".ko").unwrap_or(last.len());
-    let name = String::from_utf8_lossy(&last[..end]).replace('-', "_");
-    Kind::KernelModule(name, mapping.start)
+    String::from_utf8_lossy(&last[..end]).replace('-', "_")
 }
 
 #[cfg(test)]

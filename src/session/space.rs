@@ -37,6 +37,8 @@ pub struct Own(u32);
 impl Own {
     /// Nothing.
     pub const NONE: Self = Self(u32::MAX);
+    /// Everything: no version of the space is ever shared.
+    pub const ALL: Self = Self(1);
 }
 
 /// A mapping and what is mapped there.
@@ -152,14 +154,19 @@ impl Spaces {
 
     /// The space with one more mapping, which covers what it overlaps.
     pub fn map(&mut self, root: Root, new: Mapped) -> Root {
-        match self.is_free(root, &new) {
-            true => self.put(root, Own::NONE, new),
-            false => self.lay(root, Own::NONE, new),
-        }
+        self.replace(root, Own::NONE, new)
     }
 
     /// As [`Spaces::map`], where `own` says what nobody else will ask for again: the old root is lost.
-    /// `None`, and nothing has changed, where the new mapping changes the meaning of an address that had one.
+    pub fn replace(&mut self, root: Root, own: Own, new: Mapped) -> Root {
+        match self.is_free(root, &new) {
+            true => self.put(root, own, new),
+            false => self.lay(root, own, new),
+        }
+    }
+
+    /// As [`Spaces::replace`]. Returns `None` and changes nothing if the new mapping changes the meaning of
+    /// an address that had one.
     pub fn add(&mut self, root: Root, own: Own, new: Mapped) -> Option<Root> {
         if self.is_free(root, &new) {
             return Some(self.put(root, own, new));

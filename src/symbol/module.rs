@@ -4,7 +4,9 @@
 //! finds the file that belongs to it. A [`SymbolQuery`] is the number under which an address is looked up in
 //! a module.
 
-use std::path::PathBuf;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::BuildId;
 use crate::address::{Avma, FileOffset, Mapping};
@@ -20,7 +22,7 @@ pub struct Module {
     /// What it is.
     pub kind: Kind,
     /// The file as the process saw it, or the name in brackets. It is not cleaned.
-    pub path: PathBuf,
+    pub path: Arc<Path>,
     /// The build-id that the recording holds.
     pub build_id: Option<BuildId>,
     /// A process that had it mapped: the way to its file when that lives in another mount namespace or was
@@ -29,7 +31,7 @@ pub struct Module {
     /// Where the process had it mapped: the way to the bytes of a deleted file (`/proc/PID/map_files`).
     pub mapping: Option<Mapping>,
     /// Number (inode) of that process's mount namespace, where the recording says it.
-    pub mount: Option<u64>,
+    pub mount: Option<NonZeroU64>,
 }
 
 impl Module {
@@ -39,9 +41,7 @@ impl Module {
         let kind = match &module.kind {
             session::Kind::File => Kind::File,
             session::Kind::Kernel(reference) => Kind::Kernel { reference: reference.clone() },
-            session::Kind::KernelModule(name, start) => {
-                Kind::KernelModule { name: name.clone(), start: *start }
-            }
+            session::Kind::KernelModule(start) => Kind::KernelModule { start: *start },
             session::Kind::Vdso => Kind::Vdso,
             session::Kind::Anonymous(pid) => Kind::Anonymous { pid: *pid },
             session::Kind::Bpf => Kind::Bpf,
@@ -67,12 +67,10 @@ pub enum Kind {
     Kernel {
         /// A symbol and its address while the recording was made (perf's `[kernel.kallsyms]_text` and
         /// `pgoff`): the kernel may lie elsewhere after a reboot.
-        reference: Option<(String, Avma)>,
+        reference: Option<Arc<(String, Avma)>>,
     },
     /// A loadable module of the kernel.
     KernelModule {
-        /// Name without `.ko`.
-        name: String,
         /// Where its text started.
         start: Avma,
     },
@@ -124,7 +122,14 @@ impl From<Avma> for SymbolQuery {
 impl Module {
     /// A file on this machine, known by nothing but its path.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self { kind: Kind::File, path: path.into(), build_id: None, pid: None, mapping: None, mount: None }
+        Self {
+            kind: Kind::File,
+            path: path.into().into(),
+            build_id: None,
+            pid: None,
+            mapping: None,
+            mount: None,
+        }
     }
 
     /// What recordings call by this name, a path or a word in brackets.

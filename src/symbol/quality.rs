@@ -4,8 +4,10 @@
 //! manager, so it is worked out only when it is shown.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use super::BuildId;
 
@@ -30,16 +32,16 @@ pub enum Missing {
     /// No file at any of the places.
     File {
         /// Where the process had it.
-        path: PathBuf,
+        path: Arc<Path>,
         /// What the last attempt said.
-        said: String,
+        said: Box<str>,
     },
     /// A file is there, but opening or reading it failed.
     Unreadable {
         /// The file.
-        path: PathBuf,
+        path: Arc<Path>,
         /// The kernel's words, such as "Too many open files".
-        said: String,
+        said: Box<str>,
     },
     /// The file there now is another build.
     OtherBuild {
@@ -107,6 +109,11 @@ pub enum Missing {
 }
 
 impl Missing {
+    /// A file that is there, but that the kernel does not let pmc read.
+    pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::Unreadable { path: path.into(), said: crate::error::kernel_words(error).into() }
+    }
+
     /// Whether a file is there that pmc failed to read. A missing or stripped file is no failure.
     pub fn is_failure(&self) -> bool {
         matches!(

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -66,6 +66,9 @@ pub struct Symbolizer {
     is_alone: bool,
 }
 
+/// Modules that are resolved before their names get numbers: text takes more memory than numbers do.
+const BATCH: usize = 5000;
+
 /// What stands at an address before its names have numbers.
 struct Resolved {
     address: u64,
@@ -96,7 +99,7 @@ impl Symbolizer {
     }
 
     /// A BPF program or trampoline that a ksymbol record announced.
-    pub fn add_ksymbol(&mut self, start: Avma, size: u64, name: &str) {
+    pub fn add_ksymbol(&mut self, start: Avma, size: u64, name: Arc<Path>) {
         self.shared.add_ksymbol(start, size, name);
     }
 
@@ -251,18 +254,22 @@ impl Symbolizer {
             let done = count.fetch_add(more, Ordering::Relaxed) + more;
             progress(Progress { done, total });
         };
-        let one = |request: &Request<'_>| {
-            let name = self.shared.options.placeholders.then(|| self.placeholder_name(request.module));
-            resolve_one(self.sources(request.module), request, depth, name.as_deref(), &done)
-        };
         let alone = self.shared.options.alone && depth == Depth::Names;
-        let resolved: Vec<Vec<Resolved>> = match alone {
-            true => requests.iter().map(one).collect(),
-            false => worker_threads::inside(|| requests.par_iter().map(one).collect()),
-        };
         let first = self.names.functions().len();
-        let answers = requests.iter().zip(resolved).map(|(request, all)| self.merge(request.module, all));
-        let answers = answers.collect();
+        let mut answers = Vec::with_capacity(requests.len());
+        for requests in requests.chunks(BATCH) {
+            let one = |request: &Request<'_>| {
+                let name = self.shared.options.placeholders.then(|| self.placeholder_name(request.module));
+                resolve_one(self.sources(request.module), request, depth, name.as_deref(), &done)
+            };
+            let resolved: Vec<Vec<Resolved>> = match alone {
+                true => requests.iter().map(one).collect(),
+                false => worker_threads::inside(|| requests.par_iter().map(one).collect()),
+            };
+            for (request, all) in requests.iter().zip(resolved) {
+                answers.push(self.merge(request.module, all));
+            }
+        }
         match alone {
             true => self.names.demangle_from_alone(first),
             false => worker_threads::inside(|| self.names.demangle_from(first)),

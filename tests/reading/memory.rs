@@ -109,6 +109,14 @@ fn libraries_of_many_processes_take_little_memory() {
 }
 
 #[test]
+fn kernel_modules_take_little_memory() {
+    is_bounded(|records, number| {
+        let name = format!("[{number:x}]");
+        records.kernel_mmap((1 << 63) + (u64::from(number) << 12), 4096, 0, name.as_bytes());
+    });
+}
+
+#[test]
 fn libraries_in_one_place_take_little_memory() {
     is_bounded(|records, number| map(records, thread(0), 0x1000, number));
 }

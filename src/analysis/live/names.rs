@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::abi::CpuMode;
-use crate::address::{Avma, IntervalMap};
+use crate::address::IntervalMap;
 use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Call, Code, PENDING, StringId, StringTable};
 use crate::session::live::Live;
-use crate::session::{Kind, Location, Module};
+use crate::session::{AddedSymbol, Kind, Location, Module};
 use crate::symbol::{Depth, Options};
 use crate::sys::clock::process_cpu_ns;
 
@@ -49,7 +49,7 @@ pub struct NameOptions {
 #[derive(Default)]
 struct News {
     modules: Vec<Module>,
-    ksymbols: Vec<(Avma, u64, String)>,
+    ksymbols: Vec<AddedSymbol>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
     locations: Vec<Location>,
     /// These are all that are still without a name: of those that were asked for before, nobody needs the

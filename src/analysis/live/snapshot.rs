@@ -4,6 +4,7 @@
 //! Receives [`Live`](crate::session::live::Live)'s looks and the names known by then; hands on answers and
 //! the facts of the header. Decides when samples fade. Waits for nothing.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -447,7 +448,7 @@ impl Words for SnapshotWords<'_> {
     }
 
     fn mapped(&self, module: u32) -> Option<u64> {
-        self.names.table().modules().get(module as usize)?.mapped
+        self.names.table().modules().get(module as usize)?.mapped.map(NonZeroU64::get)
     }
 
     fn payload(&self, _number: u64) -> String {

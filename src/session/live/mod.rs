@@ -33,7 +33,7 @@ use super::resolver::Resolver;
 use super::samples::{
     ANY_COMM, Key, Occurrence, Readings, SampleQuery, Stacker, attribute_words, comm_key, weights_of,
 };
-use super::{Epoch, History, Resolved, Stacks, Timestamp};
+use super::{AddedSymbol, Epoch, History, Resolved, Stacks, Timestamp};
 use crate::abi::{CpuMode, sample_type};
 use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
@@ -203,10 +203,7 @@ impl Live {
 
     /// Symbols and generated code that records announced since the last call: see [`History::ksymbols`] and
     /// [`History::jitdumps`].
-    #[allow(clippy::type_complexity, reason = "the history's own lists")]
-    pub fn announced(
-        &mut self,
-    ) -> (Vec<(crate::address::Avma, u64, String)>, Vec<(u32, std::path::PathBuf)>) {
+    pub fn announced(&mut self) -> (Vec<AddedSymbol>, Vec<(u32, std::path::PathBuf)>) {
         (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
     }
 

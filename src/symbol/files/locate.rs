@@ -75,14 +75,19 @@ pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
             found.missing.splice(0..0, failed);
         }
     }
+    let mut failed = Vec::new();
     let lines = found.debug.as_ref().or(found.binary.as_ref());
-    found.supplement = lines.and_then(|image| supplement(image, options));
+    found.supplement = lines.and_then(|image| supplement(image, options, &mut failed));
+    if found.supplement.is_some() {
+        failed.clear();
+    }
     let package = found.images().find_map(|image| {
         let mut path = image.path.clone().into_os_string();
         path.push(".dwp");
-        Image::open(Path::new(&path)).ok()
+        open_optional(Path::new(&path), &mut failed)
     });
     found.package = package;
+    found.missing.extend(failed);
 }
 
 fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
@@ -117,7 +122,9 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
         if FileRoot::of(module, options) == FileRoot::Gone {
             said.push_str(" (it was in another mount namespace, in which no process is left)");
         }
-        let path = path.to_owned();
+        let said = said.into();
+        // A path without " (deleted)" shares the module's copy.
+        let path = if path == &*module.path { module.path.clone() } else { path.into() };
         found.missing.push(match is_absent {
             true => Missing::File { path, said },
             false => Missing::Unreadable { path, said },
@@ -125,8 +132,13 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
     }
 }
 
-fn is_absence(error: &io::Error) -> bool {
+pub(in crate::symbol) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether the disk failed, or memory or descriptors ran out: the next attempt may find the file.
+pub(in crate::symbol) fn is_breakdown(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(errno::EIO | errno::EMFILE | errno::ENFILE | errno::ENOMEM))
 }
 
 /// Opens a file that need not be there. Notes a failure of the disk, or a lack of memory or descriptors.
@@ -135,9 +147,8 @@ fn open_optional(path: &Path, failed: &mut Vec<Missing>) -> Option<Image> {
         Ok(image) => return Some(image),
         Err(error) => error,
     };
-    if let Some(errno::EIO | errno::EMFILE | errno::ENFILE | errno::ENOMEM) = error.raw_os_error() {
-        let said = crate::error::kernel_words(&error);
-        failed.push(Missing::Unreadable { path: path.to_owned(), said });
+    if is_breakdown(&error) {
+        failed.push(Missing::unreadable(path, &error));
     }
     None
 }
@@ -225,9 +236,7 @@ fn vdso(module: &Module, options: &Options, found: &mut ModuleFiles) {
                 },
             }
         }
-        Err(error) => found
-            .missing
-            .push(Missing::Unreadable { path: "[vdso]".into(), said: crate::error::kernel_words(&error) }),
+        Err(error) => found.missing.push(Missing::unreadable(Path::new("[vdso]"), &error)),
     }
 }
 
@@ -324,7 +333,7 @@ fn link_candidates(name: &[u8], module: &Module, binary: &Image, options: &Optio
 }
 
 /// The file that `.gnu_debugaltlink` names, if it has the build-id that stands there.
-fn supplement(image: &Image, options: &Options) -> Option<Image> {
+fn supplement(image: &Image, options: &Options, failed: &mut Vec<Missing>) -> Option<Image> {
     let file = image.elf().ok()?;
     let (path, id) = file.gnu_debugaltlink().ok()??;
     let id = BuildId::new(id)?;
@@ -338,7 +347,7 @@ fn supplement(image: &Image, options: &Options) -> Option<Image> {
         .flatten()
         .chain(by_id)
         .chain(downloaded(id, "debuginfo", options))
-        .filter_map(|path| Image::open(&path).ok())
+        .filter_map(|path| open_optional(&path, failed))
         .find(|image| check(image, Some(id)).is_ok())
         .or_else(|| fetch(Artifact::DebugInfo, id, options))
 }

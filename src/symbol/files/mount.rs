@@ -5,6 +5,7 @@
 //! the same namespace does (a container's other processes). Without the number the process is believed by its
 //! pid alone.
 
+use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +33,7 @@ impl FileRoot {
             return Self::Own;
         }
         let by_pid = module.pid.map_or(Self::Own, Self::Process);
-        let Some(wanted) = module.mount else { return by_pid };
+        let Some(wanted) = module.mount.map(NonZeroU64::get) else { return by_pid };
         // The process may be gone and its pid another's.
         match module.pid {
             Some(pid) if namespace(&pid.to_string()) == Some(wanted) => by_pid,
@@ -92,7 +93,11 @@ mod tests {
     fn a_process_is_believed_only_in_its_own_namespace() {
         let options = Options { live: true, ..Options::from_environment() };
         let own = namespace("self").unwrap();
-        let module = |pid, mount| Module { pid, mount, ..Module::file("/bin/sh") };
+        let module = |pid, mount: Option<u64>| Module {
+            pid,
+            mount: mount.and_then(NonZeroU64::new),
+            ..Module::file("/bin/sh")
+        };
         let me = std::process::id();
         assert_eq!(FileRoot::of(&module(Some(me), None), &options), FileRoot::Process(me));
         assert_eq!(FileRoot::of(&module(Some(me), Some(own)), &options), FileRoot::Process(me));

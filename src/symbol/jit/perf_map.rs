@@ -8,7 +8,7 @@
 //! root, to us, or to the user of the process; of a huge one the newest part is read; names are cut; lines
 //! that cannot be read are left out. Processes whose maps are one file (hard links) share one table.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::address::IntervalMap;
+use crate::symbol::Missing;
+use crate::symbol::files::locate::{is_absence, is_breakdown};
 use crate::symbol::tables::table::Table;
 use crate::sys::file_map::open_regular;
 
@@ -61,27 +63,37 @@ impl PerfMaps {
     /// Reads the map of a process.
     ///
     /// # Errors
-    /// A sentence for the user: where the map was looked for, and why it was not used.
-    pub fn read(&self, pid: u32, live: bool, symfs: Option<&Path>) -> Result<(PathBuf, Arc<Table>), String> {
-        let mut failures = Vec::new();
+    /// Why no map was used: it is missing, or pmc failed to read it.
+    pub fn read(&self, pid: u32, live: bool, symfs: Option<&Path>) -> Result<(PathBuf, Arc<Table>), Missing> {
+        let mut failure = None;
         for path in places(pid, live, symfs) {
             match self.read_one(&path, pid) {
                 Ok(table) => return Ok((path, table)),
-                Err(why) => failures.push(format!("{}: {why}", path.display())),
+                // The usual path comes last and says most, unless memory or descriptors ran out before it.
+                Err(error) => match &failure {
+                    Some((_, before)) if is_breakdown(before) => {}
+                    _ => failure = Some((path, error)),
+                },
             }
         }
-        // The usual path comes last.
-        Err(failures.pop().unwrap_or_default())
+        let (path, error) = failure.unwrap_or_else(|| (PathBuf::new(), io::ErrorKind::NotFound.into()));
+        Err(match is_absence(&error) {
+            true => {
+                let said = format!("{}: {}", path.display(), crate::error::kernel_words(&error));
+                Missing::PerfMap { pid, said }
+            }
+            false => Missing::unreadable(&path, &error),
+        })
     }
 
-    fn read_one(&self, path: &Path, pid: u32) -> Result<Arc<Table>, String> {
-        let words = |error: std::io::Error| crate::error::kernel_words(&error);
-        let mut file = open_regular(path, false).map_err(words)?;
-        let about = file.metadata().map_err(words)?;
+    fn read_one(&self, path: &Path, pid: u32) -> io::Result<Arc<Table>> {
+        let mut file = open_regular(path, false)?;
+        let about = file.metadata()?;
         let owner = about.uid();
         let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
         if owner != 0 && owner != rustix::process::geteuid().as_raw() && Some(owner) != process {
-            return Err(format!("belongs to user {owner}: neither root, nor you, nor the process's user"));
+            let why = format!("belongs to user {owner}: neither root, nor you, nor the process's user");
+            return Err(io::Error::other(why));
         }
         let version = (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec());
         // Held while reading, so that threads with the same file do not read it side by side.
@@ -90,10 +102,10 @@ impl PerfMaps {
             return Ok(table.clone());
         }
         if let Some(skipped) = about.len().checked_sub(MOST_BYTES) {
-            file.seek(SeekFrom::Start(skipped)).map_err(words)?;
+            file.seek(SeekFrom::Start(skipped))?;
         }
         let mut text = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut text).map_err(words)?;
+        file.take(MOST_BYTES).read_to_end(&mut text)?;
         let table = Arc::new(parse(&text));
         maps.insert(version, table.clone());
         Ok(table)
@@ -155,5 +167,18 @@ mod tests {
         // A map that has grown is read again.
         std::fs::write(path(1), "1000 10 one\n2000 10 two\n").unwrap();
         assert_eq!(read(1).len(), 2);
+    }
+
+    #[test]
+    fn a_map_that_cannot_be_read_is_not_a_missing_one() {
+        let symfs = tempfile::tempdir().expect("a temporary folder");
+        let read = || PerfMaps::default().read(7, false, Some(symfs.path()));
+        assert!(matches!(read(), Err(Missing::PerfMap { pid: 7, .. })));
+        // Opening a folder as a file fails for root too.
+        let path = symfs.path().join("tmp/perf-7.map");
+        std::fs::create_dir_all(&path).expect("a folder");
+        let missing = read().expect_err("it is a folder");
+        assert!(missing.is_failure(), "{missing}");
+        assert_eq!(missing.to_string(), format!("{}: Invalid argument (EINVAL)", path.display()));
     }
 }

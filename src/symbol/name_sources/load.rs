@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use object::read::Object;
 
-use super::{LiveMemory, ModuleSources, Numbering, SharedSources};
+use super::{LiveMemory, ModuleSources, Numbering, OpenedFiles, SharedSources};
 use crate::address::{Avma, IntervalMap};
+use crate::session::module::kernel_module_name;
 use crate::symbol::dwarf::cache::Cache;
 use crate::symbol::files::elf::{self, Segments};
 use crate::symbol::files::image::Image;
-use crate::symbol::files::locate;
+use crate::symbol::files::locate::{self, ModuleFiles};
 use crate::symbol::jit::jitdump::Jitdump;
 use crate::symbol::kernel::{self, Kallsyms, KallsymsError};
 use crate::symbol::tables::sparse::SparseTable;
@@ -26,17 +27,17 @@ impl ModuleSources {
     pub(in crate::symbol) fn load(module: &Module, shared: &SharedSources) -> Self {
         let mut loaded = match &module.kind {
             Kind::File | Kind::Vdso => Self::file(module, shared),
-            Kind::Kernel { reference } => Self::kernel(module, reference.as_ref(), shared),
-            Kind::KernelModule { name, start } => Self::kernel_module(module, name, *start, shared),
+            Kind::Kernel { reference } => Self::kernel(module, reference.as_deref(), shared),
+            Kind::KernelModule { start } => Self::kernel_module(module, *start, shared),
             Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
             Kind::Bpf => Self::bpf(shared),
         };
         let has_names = |loaded: &Self| loaded.kallsyms.is_some() || !loaded.table().is_empty();
-        if let Some(recorded) = shared.recorded.get(&module.path).filter(|_| !has_names(&loaded)) {
+        if let Some(recorded) = shared.recorded.get(&*module.path).filter(|_| !has_names(&loaded)) {
             if let Numbering::Offset(_) = loaded.numbering {
                 loaded.numbering = Numbering::default();
             }
-            loaded.sparse = None;
+            loaded.opened = None;
             // Nothing is missing that names need.
             loaded.quality.missing.clear();
             loaded.quality.symbols = recorded.len();
@@ -52,28 +53,32 @@ impl ModuleSources {
 
     fn file(module: &Module, shared: &SharedSources) -> Self {
         let files = locate::locate(module, &shared.options);
-        let mut loaded = Self { files, ..Self::default() };
-        let headers = loaded.files.binary.as_ref().or(loaded.files.debug.as_ref());
+        let headers = files.images().next();
         let segments = headers.and_then(|image| Some(Segments::of(&image.elf().ok()?))).unwrap_or_default();
-        loaded.numbering = Numbering::Offset(segments);
-        loaded.read_files(module, shared);
+        let mut loaded = Self { numbering: Numbering::Offset(segments), ..Self::default() };
+        loaded.read_files(files, module, shared);
         loaded
     }
 
     /// Looks into the files that were found, and notes what they lack.
-    fn read_files(&mut self, module: &Module, shared: &SharedSources) {
+    fn read_files(&mut self, mut files: ModuleFiles, module: &Module, shared: &SharedSources) {
+        self.quality.missing.append(&mut files.missing);
+        if files.images().next().is_none() {
+            // As small as can be: a recording may name a million files that are not here.
+            self.quality.missing.shrink_to_fit();
+            return;
+        }
         let sparse = SparseTable::default();
         let (mut full, mut dynamic, mut lines, mut build_id) = (0, 0, false, module.build_id);
-        for file in self.files.images().filter_map(|image| image.elf().ok()) {
+        for file in files.images().filter_map(|image| image.elf().ok()) {
             full += file.symbols().count();
             dynamic += file.dynamic_symbols().count();
             lines |= elf::has_lines(&file);
             build_id = build_id.or(elf::build_id(&file));
         }
-        let mini = sparse.mini(&self.files).iter().filter_map(|mini| mini.elf().ok());
+        let mini = sparse.mini(&files).iter().filter_map(|mini| mini.elf().ok());
         full += mini.map(|file| file.symbols().count()).sum::<usize>();
         self.quality.symbols = full + dynamic;
-        self.sparse = self.files.images().next().is_some().then(|| Box::new(sparse));
         // People know a file by the name that its process used, not by the way through /proc.
         let shown = |image: &Image| {
             let path = if image.path.starts_with("/proc") {
@@ -83,13 +88,9 @@ impl ModuleSources {
             };
             path.to_owned()
         };
-        self.quality.binary = self.files.binary.as_ref().map(shown);
-        self.quality.debug = self.files.debug.as_ref().map(|image| image.path.clone());
+        self.quality.binary = files.binary.as_ref().map(shown);
+        self.quality.debug = files.debug.as_ref().map(|image| image.path.clone());
         self.quality.lines = lines;
-        // Nearly always there is one reason or none. A recording may name a million files that are not here.
-        let missing = std::mem::take(&mut self.files.missing);
-        self.quality.missing.reserve_exact(missing.len());
-        self.quality.missing.extend(missing);
         if let Some(path) = self.quality.binary.clone() {
             if full == 0 && module.kind != Kind::Vdso {
                 self.quality.missing.push(Missing::Stripped { path, build_id });
@@ -97,10 +98,13 @@ impl ModuleSources {
                 self.quality.missing.push(Missing::Lines { path, build_id });
             }
         }
-        let source = self.files.debug.as_ref().or(self.files.binary.as_ref()).filter(|_| lines);
-        if let (Some(folder), Some(build_id), Some(source)) = (&shared.options.cache, build_id, source) {
-            self.cache = Some(Box::new(Mutex::new(Cache::open(folder, build_id, &source.path))));
-        }
+        let source = files.debug.as_ref().or(files.binary.as_ref()).filter(|_| lines);
+        let cache = match (&shared.options.cache, build_id, source) {
+            (Some(folder), Some(build_id), Some(source)) => Some(Cache::open(folder, build_id, &source.path)),
+            _ => None,
+        };
+        let cache = cache.map(Mutex::new);
+        self.opened = Some(Box::new(OpenedFiles { files, sparse, cache, ..OpenedFiles::default() }));
     }
 
     fn kernel(module: &Module, reference: Option<&(String, Avma)>, shared: &SharedSources) -> Self {
@@ -149,9 +153,18 @@ impl ModuleSources {
         let places: Vec<PathBuf> =
             shared.options.vmlinux.clone().into_iter().chain(by_id).chain(usual).collect();
         for path in places {
-            let Ok(image) = Image::open(&path) else { continue };
+            let is_given = shared.options.vmlinux.as_ref() == Some(&path);
+            let image = match Image::open(&path) {
+                Ok(image) => image,
+                Err(error) => {
+                    if is_given {
+                        self.quality.missing.push(Missing::unreadable(&path, &error));
+                    }
+                    continue;
+                }
+            };
             let Ok(file) = image.elf() else { continue };
-            let chosen = shared.options.vmlinux.as_ref() == Some(&path) && module.build_id.is_none();
+            let chosen = is_given && module.build_id.is_none();
             let same = wanted.is_some_and(|id| elf::build_id(&file).is_some_and(|there| there.same(&id)));
             if !chosen && !same {
                 continue;
@@ -159,9 +172,9 @@ impl ModuleSources {
             let Some(slide) = self.kernel_slide(&file, reference) else { continue };
             drop(file);
             self.numbering = Numbering::Slide(slide);
-            self.files.binary = Some(image);
-            locate::complete(module, &shared.options, &mut self.files);
-            self.read_files(module, shared);
+            let mut files = ModuleFiles { binary: Some(image), ..ModuleFiles::default() };
+            locate::complete(module, &shared.options, &mut files);
+            self.read_files(files, module, shared);
             if self.quality.symbols > 0 {
                 self.quality.missing.retain(|m| {
                     !matches!(m, Missing::OtherKernel { .. } | Missing::KernelAddressesHidden { .. })
@@ -182,7 +195,8 @@ impl ModuleSources {
         }
     }
 
-    fn kernel_module(module: &Module, name: &str, start: Avma, shared: &SharedSources) -> Self {
+    fn kernel_module(module: &Module, start: Avma, shared: &SharedSources) -> Self {
+        let name = kernel_module_name(&module.path);
         let mut loaded = Self { numbering: Numbering::Slide(start.0), ..Self::default() };
         let there =
             |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
@@ -202,13 +216,12 @@ impl ModuleSources {
         let may_be_here = shared.options.live || module.build_id.is_some();
         if !file.path.is_absolute()
             && may_be_here
-            && let Some(path) = kernel::module_files(&release).remove(name)
+            && let Some(path) = kernel::module_files(&release).remove(&name)
         {
-            file.path = path;
+            file.path = path.into();
         }
         if file.path.is_absolute() {
-            loaded.files = locate::locate(&file, &shared.options);
-            loaded.read_files(&file, shared);
+            loaded.read_files(locate::locate(&file, &shared.options), &file, shared);
         } else if loaded.kallsyms.is_none() {
             loaded.quality.missing.push(Missing::Unknown);
         }
@@ -244,10 +257,9 @@ impl ModuleSources {
                 loaded.quality.binary.get_or_insert(path);
                 listed = table;
             }
-            Err(said) if loaded.quality.binary.is_none() => {
-                loaded.quality.missing.push(Missing::PerfMap { pid, said })
-            }
-            Err(_) => {}
+            // A process with a jitdump needs no map.
+            Err(Missing::PerfMap { .. }) if loaded.quality.binary.is_some() => {}
+            Err(missing) => loaded.quality.missing.push(missing),
         }
         if !dumped.is_empty() {
             let mut names = IntervalMap::default();
@@ -267,7 +279,7 @@ impl ModuleSources {
     fn bpf(shared: &SharedSources) -> Self {
         let mut loaded = Self {
             table: OnceLock::from(Arc::new(Table::of(
-                shared.ksymbols.iter().map(|(range, name)| (range, name.into())),
+                shared.ksymbols.iter().map(|(range, name)| (range, name.to_string_lossy())),
             ))),
             ..Self::default()
         };
@@ -291,6 +303,8 @@ fn hidden(error: KallsymsError) -> Missing {
                 .ok()
                 .and_then(|text| text.trim().parse().ok()),
         },
-        KallsymsError::Unreadable { path, said } => Missing::Unreadable { path, said },
+        KallsymsError::Unreadable { path, said } => {
+            Missing::Unreadable { path: path.into(), said: said.into() }
+        }
     }
 }

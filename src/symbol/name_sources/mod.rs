@@ -7,7 +7,7 @@ mod load;
 mod placeholder;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -33,7 +33,7 @@ pub(super) struct SharedSources {
     pub(super) options: Options,
     kallsyms: OnceLock<Result<Arc<Kallsyms>, KallsymsError>>,
     running: OnceLock<Option<BuildId>>,
-    ksymbols: IntervalMap<String>,
+    ksymbols: IntervalMap<Arc<Path>>,
     jitdumps: Vec<(u32, PathBuf)>,
     pub(super) perf_maps: PerfMaps,
     /// Functions that the recording itself holds, by the file's path.
@@ -53,8 +53,8 @@ impl SharedSources {
         }
     }
 
-    pub(super) fn add_ksymbol(&mut self, start: Avma, size: u64, name: &str) {
-        self.ksymbols.replace(start.0..start.0.saturating_add(size), name.to_owned());
+    pub(super) fn add_ksymbol(&mut self, start: Avma, size: u64, name: Arc<Path>) {
+        self.ksymbols.replace(start.0..start.0.saturating_add(size), name);
     }
 
     pub(super) fn add_jitdump(&mut self, pid: u32, path: PathBuf) {
@@ -93,28 +93,35 @@ impl SharedSources {
 #[derive(Debug, Default)]
 pub(super) struct ModuleSources {
     quality: DataQuality,
-    /// What line lookup said when it failed as a whole.
-    bad_lines: OnceLock<String>,
     /// What would bring what is missing: that may have taken a question to the package manager.
     remedy: OnceLock<Option<String>>,
-    files: ModuleFiles,
+    /// Boxed: most modules of a recording with very many have no file.
+    opened: Option<Box<OpenedFiles>>,
     numbering: Numbering,
     /// Functions by the file's addresses, which are read when somebody wants all of them, or by memory
     /// addresses where there is no file.
     table: OnceLock<Arc<Table>>,
     /// What the recording holds, in the numbering of queries; it stands in where there is nothing else.
     recorded: Option<Arc<Table>>,
-    /// Variables, read when first asked for.
-    variables: OnceLock<Box<Table>>,
     /// The kernel's functions, and by how much it lies higher now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
-    cache: Option<Box<Mutex<Cache>>>,
-    /// Functions at single addresses of the files, where there may be files.
-    sparse: Option<Box<SparseTable>>,
     /// Where the code may be read while it runs.
     memory: LiveMemory,
     /// Dumps of generated code.
     dumps: Vec<(PathBuf, Jitdump)>,
+}
+
+/// A module's files, at least one, and what was read of them.
+#[derive(Debug, Default)]
+struct OpenedFiles {
+    files: ModuleFiles,
+    /// Functions at single addresses.
+    sparse: SparseTable,
+    /// Variables, read when first asked for.
+    variables: OnceLock<Table>,
+    cache: Option<Mutex<Cache>>,
+    /// What line lookup said when it failed as a whole.
+    bad_lines: OnceLock<String>,
 }
 
 /// Where code may be read while it runs.
@@ -148,12 +155,13 @@ impl ModuleSources {
     /// What was found and what is missing.
     pub(super) fn quality(&self) -> DataQuality {
         let mut quality = self.quality.clone();
-        if let Some(why) = self.bad_lines.get() {
+        let Some(opened) = &self.opened else { return quality };
+        if let Some(why) = opened.bad_lines.get() {
             quality.lines = false;
             let path = quality.debug.as_ref().or(quality.binary.as_ref()).cloned().unwrap_or_default();
             quality.missing.push(Missing::BadLines { path, why: why.clone() });
         }
-        let cut = self.files.images().filter(|image| image.is_cut());
+        let cut = opened.files.images().filter(|image| image.is_cut());
         let cut: Vec<Missing> = cut.map(|image| Missing::Shortened { path: image.path.clone() }).collect();
         quality.missing.splice(0..0, cut);
         quality
@@ -165,11 +173,11 @@ impl ModuleSources {
     }
 
     pub(super) fn binary(&self) -> Option<&Image> {
-        self.files.binary.as_ref()
+        self.opened.as_ref()?.files.binary.as_ref()
     }
 
     pub(super) fn debug(&self) -> Option<&Image> {
-        self.files.debug.as_ref()
+        self.opened.as_ref()?.files.debug.as_ref()
     }
 
     pub(super) fn memory(&self) -> LiveMemory {
@@ -227,9 +235,8 @@ impl ModuleSources {
     }
 
     fn table(&self) -> &Table {
-        let read =
-            || Arc::new(self.sparse.as_ref().map(|sparse| sparse.whole(&self.files)).unwrap_or_default());
-        self.table.get_or_init(read)
+        let whole = |opened: &OpenedFiles| opened.sparse.whole(&opened.files);
+        self.table.get_or_init(|| Arc::new(self.opened.as_deref().map(whole).unwrap_or_default()))
     }
 
     fn slide(&self) -> u64 {
@@ -244,23 +251,24 @@ impl ModuleSources {
     /// The variable at a query, in the file's numbering.
     pub(super) fn find_variable(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         let Numbering::Offset(_) = self.numbering else { return None };
+        let opened = self.opened.as_ref()?;
         let read = || {
             let mut builder = Builder::default();
-            for image in self.files.images() {
+            for image in opened.files.images() {
                 if let Ok(file) = image.elf() {
                     builder.leave_names_in(image);
                     elf_symbols::add_variables(&file, &mut builder);
                 }
             }
-            Box::new(builder.finish())
+            builder.finish()
         };
-        self.variables.get_or_init(read).find(self.file_address(query)?)
+        opened.variables.get_or_init(read).find(self.file_address(query)?)
     }
 
     /// Whether an answer costs no walk through a symbol table.
     pub(super) fn knows(&self, query: SymbolQuery) -> bool {
-        let Some(sparse) = &self.sparse else { return true };
-        self.file_address(query).is_none_or(|address| sparse.knows(address))
+        let Some(opened) = &self.opened else { return true };
+        self.file_address(query).is_none_or(|address| opened.sparse.knows(address))
             || self.find_known(query).is_some()
     }
 
@@ -271,7 +279,7 @@ impl ModuleSources {
             return Some((symbol.start, symbol.end));
         }
         let address = self.file_address(query)?;
-        let sparse = self.sparse.as_ref()?;
+        let sparse = &self.opened.as_ref()?.sparse;
         let (known, is_named) = sparse.around(address)?;
         let known = if is_named || !placeholders {
             known
@@ -301,14 +309,14 @@ impl ModuleSources {
         };
         let mut all: Vec<Option<OwnedSymbol>> =
             queries.iter().map(|query| self.find_known(*query).map(&mut owned)).collect();
-        let Some(sparse) = &self.sparse else { return all };
+        let Some(opened) = &self.opened else { return all };
         let lacking = |(query, named): (&SymbolQuery, &Option<OwnedSymbol>)| match named {
             None => self.file_address(*query),
             Some(_) => None,
         };
         let addresses: Vec<Option<u64>> = queries.iter().zip(&all).map(lacking).collect();
         let slide = self.slide();
-        for (named, found) in all.iter_mut().zip(sparse.find(&addresses, &self.files)) {
+        for (named, found) in all.iter_mut().zip(opened.sparse.find(&addresses, &opened.files)) {
             if let Some(OwnedSymbol { start, end, name }) = found {
                 *named = Some(OwnedSymbol {
                     start: start.wrapping_add(slide),
@@ -323,14 +331,14 @@ impl ModuleSources {
     /// Names for what has no symbol; `None` where the module has no file. `module`: how they call it.
     pub(super) fn placeholders<'a>(&'a self, module: &'a str) -> Option<Placeholders<'a>> {
         let Numbering::Offset(_) = self.numbering else { return None };
-        let image = self.files.images().next()?;
+        let image = self.opened.as_ref()?.files.images().next()?;
         Some(Placeholders::new(module, &image.elf().ok()?))
     }
 
     /// Remembers a function that a placeholder names, for [`ModuleSources::around`].
     pub(super) fn remember(&self, placeholder: &Placeholder) {
-        if let (Some(sparse), Some(function)) = (&self.sparse, placeholder.function) {
-            sparse.add_nameless(function);
+        if let (Some(opened), Some(function)) = (&self.opened, placeholder.function) {
+            opened.sparse.add_nameless(function);
         }
     }
 
@@ -347,14 +355,12 @@ impl ModuleSources {
         addresses: &[Option<u64>],
         done: &(dyn Fn(usize) + Sync),
     ) -> Option<FxHashMap<u64, Vec<LineFrame>>> {
-        if !self.quality.lines {
-            return None;
-        }
+        let opened = self.opened.as_ref().filter(|_| self.quality.lines)?;
         let mut wanted: Vec<u64> = addresses.iter().flatten().copied().collect();
         wanted.sort_unstable();
         wanted.dedup();
         let mut known = FxHashMap::default();
-        let mut cache = self.cache.as_ref().and_then(|cache| cache.lock().ok());
+        let mut cache = opened.cache.as_ref().and_then(|cache| cache.lock().ok());
         if let Some(cache) = &mut cache {
             wanted.retain(|address| match cache.get(*address) {
                 Some(frames) => {
@@ -368,7 +374,7 @@ impl ModuleSources {
         if wanted.is_empty() {
             return Some(known);
         }
-        match lines::resolve(&self.files, &wanted, done) {
+        match lines::resolve(&opened.files, &wanted, done) {
             Ok(list) => {
                 if let Some(cache) = &mut cache {
                     cache.add(wanted.iter().copied().zip(list.iter()));
@@ -376,7 +382,7 @@ impl ModuleSources {
                 known.extend(wanted.into_iter().zip(list));
             }
             Err(why) => {
-                let _ = self.bad_lines.set(why);
+                let _ = opened.bad_lines.set(why);
             }
         }
         Some(known)

@@ -63,7 +63,7 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
         let rate = u128::from(event.total.samples) * u128::from(S) / u128::from(event.total.period.max(1));
         GmonFile {
             event: event.name.clone(),
-            program: of.path.clone(),
+            program: of.path.to_path_buf(),
             name: of.short_name(),
             rate: if event.is_clock() { u32::try_from(rate).unwrap_or(u32::MAX).max(1) } else { 1 },
             dimension: if event.is_clock() { "seconds" } else { "samples" },

@@ -114,3 +114,29 @@ fn a_file_that_cannot_be_read_is_named_once() {
         assert_eq!(ran.stderr.matches(&said).count(), 1, "{way:?}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn names_are_not_dropped_silently_when_descriptors_run_out() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("few.data", &["-e", "cpu-clock:u", "-F", "2000"], &[deep.to_str().unwrap()], false);
+    let script = |limit: &str| {
+        let mut pmc = std::process::Command::new("sh");
+        pmc.args(["-c", "ulimit -n $0 && exec \"$@\"", limit, kit::binary()]);
+        pmc.args(["script", "--no-cache", "-F", "ip,sym", "-i"]).arg(&file);
+        let output = pmc.output().expect("sh starts");
+        let [names, said] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.success(), names, said)
+    };
+    let (_, all, _) = script("64");
+    let mut limited = 0;
+    for limit in 3..12 {
+        let (is_done, names, said) = script(&limit.to_string());
+        if is_done && names != all {
+            limited += 1;
+            assert!(said.contains("names or lines are missing"), "{limit} descriptors: {said:?}");
+            assert!(said.contains("EMFILE"), "{limit} descriptors: {said:?}");
+        }
+    }
+    assert!(limited > 0, "some limit leaves too few descriptors for symbol files");
+}

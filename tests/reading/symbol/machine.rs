@@ -1,6 +1,7 @@
 //! What this machine itself has: its C library, its kernel, its vdso, and JIT code of a process.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use pmc::address::{Avma, FileOffset, Mapping};
@@ -195,7 +196,7 @@ fn kernel_functions_are_those_of_kallsyms() {
         .unwrap();
     let lower = 16 << 20;
     let module = Module {
-        kind: Kind::Kernel { reference: Some(("_text".into(), Avma(text_start - lower))) },
+        kind: Kind::Kernel { reference: Some(Arc::new(("_text".into(), Avma(text_start - lower)))) },
         ..Module::kernel()
     };
     let moved: Vec<SymbolQuery> =
@@ -261,6 +262,18 @@ fn a_jit_is_named_by_its_perf_map() {
         matches!(&missing[..], [Missing::PerfMap { said, .. }] if said.contains("No such file")),
         "{missing:?}"
     );
+}
+
+#[test]
+fn a_given_vmlinux_that_cannot_be_read_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [folder.path().join("absent"), folder.path().to_owned()] {
+        let mut symbolizer = Symbolizer::new(Options { vmlinux: Some(path.clone()), ..plain() }).unwrap();
+        let id = symbolizer.add(Module::kernel());
+        let missing = symbolizer.quality(id).missing;
+        let is_it = |one: &Missing| matches!(one, Missing::Unreadable { path: its, .. } if **its == *path);
+        assert!(missing.iter().any(is_it), "{missing:?}");
+    }
 }
 
 #[test]
@@ -388,7 +401,7 @@ fn functions_in_the_recording_name_only_files_that_are_not_here() {
 #[test]
 fn bpf_programs_are_known_by_their_records() {
     let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
-    symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, "bpf_prog_abc_count");
+    symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, Path::new("bpf_prog_abc_count").into());
     let id = symbolizer.add(Module { kind: Kind::Bpf, ..Module::file("bpf_prog_abc_count") });
     let queries =
         [SymbolQuery::from(Avma(0xffff_ffff_c000_1010)), SymbolQuery::from(Avma(0xffff_ffff_c000_1080))];
