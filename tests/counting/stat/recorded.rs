@@ -1,6 +1,6 @@
 //! `stat record` and `stat report`: what pmc writes, both perfs read; what both perfs write, pmc reads; and all say the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{BUSY, Value, kit, pmc};
@@ -260,8 +260,15 @@ fn what_is_missing_or_torn_is_said() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    kit::wait_for("the file to begin", || PathBuf::from(&file).metadata().is_ok_and(|file| file.len() > 500));
-    let sleeper = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+    // The command starts when the file's head is complete: before that, nothing tells whose file it is.
+    let mut sleeper = String::new();
+    kit::wait_for("the command to start", || {
+        sleeper = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+        let pid = sleeper.split_whitespace().next();
+        pid.is_some_and(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "sleep\n")
+        })
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     let _ = Command::new("kill").args(sleeper.split_whitespace()).status();
