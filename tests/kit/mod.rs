@@ -155,6 +155,19 @@ pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Kills a profiler, which can then not end anything, and the commands that it started: one left behind
+/// would hold the output of the tests open.
+pub fn kill_with_children(mut profiler: Child) {
+    let children =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", profiler.id())).unwrap_or_default();
+    profiler.kill().expect("it runs");
+    profiler.wait().expect("it ends");
+    for child in children.split_whitespace() {
+        let child = child.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process ID");
+        let _ = rustix::process::kill_process(child, rustix::process::Signal::KILL);
+    }
+}
+
 /// Waits until a process of ours ends. Kills one that does not.
 #[track_caller]
 pub fn wait_for_end(what: &str, child: &mut Child) -> ExitStatus {

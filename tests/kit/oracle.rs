@@ -81,26 +81,9 @@ pub fn ask_anew(mut make: impl FnMut(u32) -> Command) -> Output {
     panic!("the oracle fell {TRIES} times, which says nothing about pmc: {:?}", make(TRIES));
 }
 
-/// An oracle that runs on.
-pub struct Started(Child);
-
-impl Started {
-    /// Kills it, so that it can end nothing in its own way, and then what it has started.
-    pub fn kill(mut self) {
-        let pid = self.0.id();
-        let children =
-            std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        self.0.kill().expect("it can be killed");
-        self.0.wait().expect("it ends");
-        for child in children.split_whitespace() {
-            let _ = Command::new("kill").args(["-9", child]).status();
-        }
-    }
-}
-
 /// Starts an oracle and waits until this is so.
 #[track_caller]
-pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> Started {
+pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> Child {
     for falls in 0..TRIES {
         let mut command = make();
         let mut child =
@@ -108,7 +91,7 @@ pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> 
         let begun = Instant::now();
         let status = loop {
             if is_ready() {
-                return Started(child);
+                return child;
             }
             if let Some(status) = child.try_wait().expect("it is ours") {
                 break status;

@@ -150,7 +150,7 @@ fn unsampled(quality: &DataQuality) -> Option<Remark> {
     }
     let percent = share(missing, of.counted);
     let text = match of.is_time {
-        // A CPU's clock also skips ticks while its interrupts are off, or a virtual machine waits for its turn.
+        // Clocks also skip ticks while interrupts are off or a virtual machine waits for its CPU.
         true => {
             let [missing, all] = [missing, of.counted].map(|ns| duration(ns as f64));
             let why = "processes too short for a sample, or late clock ticks";

@@ -255,22 +255,16 @@ fn what_is_missing_or_torn_is_said() {
         assert!(matches!(ran.status, Some(0 | 1)) && !ran.stderr.contains("panicked"), "{at}: {ran:?}");
     }
     let file = format!("{file}.killed");
-    let mut child = kit::pmc()
+    let child = kit::pmc()
         .args(["stat", "record", "-e", "task-clock", "-o", &file, "sleep", "1000"])
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // The command starts when the file's head is complete: before that, nothing tells whose file it is.
-    let mut sleeper = String::new();
+    // The command starts when the file's head is complete. Before that, nothing tells what made the file.
+    let command = kit::wait_for_child(child.id());
     kit::wait_for("the command to start", || {
-        sleeper = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
-        let pid = sleeper.split_whitespace().next();
-        pid.is_some_and(|pid| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "sleep\n")
-        })
+        std::fs::read_to_string(format!("/proc/{command}/comm")).is_ok_and(|comm| comm == "sleep\n")
     });
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let _ = Command::new("kill").args(sleeper.split_whitespace()).status();
+    kit::kill_with_children(child);
     kit::run(&["stat", "report", "-i", &file]).expect(1).says(&["has no counts yet", "-I 1000"]);
 }

@@ -84,13 +84,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
         kit::wait_for("build-ids in the header", || build_ids(&file) > 0);
     }
     kit::let_pass(std::time::Duration::from_millis(dice.roll(700)));
-    let children =
-        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).unwrap_or_default();
-    pmc.kill().expect("it runs");
-    pmc.wait().expect("it ends");
-    for child in children.split_whitespace() {
-        let _ = Command::new("kill").args(["-9", child]).status();
-    }
+    kit::kill_with_children(pmc);
     let perfs = times(&perf(&["script", "-F", "time", "-G"], &file));
     assert_eq!(perf_samples(&file), perfs.len(), "{number} {shape:?}");
     let ours = times_by_pmc(&file);
