@@ -109,7 +109,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
 
 pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let mut side = HeaderSide::new(area.width);
-    // If names do not fit, show only the numbers of the other panes.
+    // Names that do not fit are omitted.
     for (number, pane) in Pane::ALL.into_iter().enumerate() {
         let style = if pane == state.pane { theme.cursor() } else { theme.plain() };
         side.add(&format!(" {} {} ", number + 1, pane.name()), style);
