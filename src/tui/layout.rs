@@ -1,13 +1,13 @@
 //! Positions of the screen's parts as a function of its size.
 //!
 //! ```text
-//!   header   what is looked at, samples, losses, own cost
-//!   tabs     the panes, and what filters are in force
-//!   strip    the time of the recording (where there is room)
-//!   heading  of the columns
+//!   header   source of samples, number of samples, losses, own cost
+//!   tabs     the panes and the active filters
+//!   strip    the time strip of the recording (if it fits)
+//!   heading  column titles
 //!   body
-//!   detail   the chosen line in full: two lines where there is room
-//!   footer   hints, a question, or what was done
+//!   detail   the chosen line in full, on two lines if they fit
+//!   footer   hints, a prompt, or a message
 //! ```
 
 use crate::tui::keys::Pane;

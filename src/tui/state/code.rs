@@ -2,9 +2,9 @@
 //! functions are open.
 //!
 //! ```text
-//!     function begins          shown            a block: from the row where an inlined function begins, to
-//!   ▸ inlined: 3 instructions  its row alone    where one begins or goes on that it is not inlined into it
-//!     function goes on         shown
+//!     function begins          shown          A block extends from the first row of an inlined function
+//!   ▸ inlined: 3 instructions  only this row  to the row before another function begins or continues that
+//!     function continues       shown          is not inlined into it.
 //! ```
 
 use std::ops::Range;

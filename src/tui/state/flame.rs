@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   depth 0   all ────────────────────────────────────   100 %
-//!   depth 1   main ─────────────────────────  thread ──   callers above, what they called below them
-//!   depth 2   parse ──────  eval ───────      work ────   siblings by name, so that they stay where they are
+//!   depth 1   main ─────────────────────────  thread ──   callers above their callees
+//!   depth 2   parse ──────  eval ───────      work ────   siblings sorted by name, for stable positions
 //! ```
 
 use crate::profile::sampled::boilerplate::Callers;

@@ -52,10 +52,7 @@ impl Prompt {
     }
 }
 
-/// Returns the format for a file's extension.
-///
-/// # Errors
-/// Returns a message with the known extensions.
+/// Returns the format for a file's extension, or a message with the known extensions.
 fn form(path: &str) -> Result<ExportForm, String> {
     if path.ends_with(".data") {
         return Ok(ExportForm::PerfData);

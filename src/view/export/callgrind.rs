@@ -3,9 +3,9 @@
 //! ```text
 //!   fn=(1) main          the function whose lines follow
 //!   12 500               line, its own cost
-//!   cfn=(2) work         a call from here …
-//!   calls=3 0            … so many samples saw …
-//!   14 900               … at this line, and what they cost
+//!   cfn=(2) work         a function called from here
+//!   calls=3 0            number of samples with the call
+//!   14 900               line of the call, inclusive cost
 //! ```
 //!
 //! Readers compute a function's inclusive cost as its own cost plus the cost of its calls. To avoid double

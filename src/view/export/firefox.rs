@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   process ── thread ──┬── samples: time, stack, CPU time
-//!      (pid)    (tid)   '── markers: a tracepoint's words, with the stack that led to it
+//!      (pid)    (tid)   '── markers: a tracepoint's fields, with its stack
 //!   frame: function, in a category (program, library, kernel, …) with its module as subcategory
 //! ```
 //!

@@ -6,9 +6,9 @@
 //! are omitted.
 //!
 //! ```text
-//! "gmon" 1        and 12 bytes of nothing
-//! 0  histogram    first address, end, bins, rate, "seconds", 's';  16 bits a bin
-//! 0  …            the same range again, with what was more than 16 bits hold: readers add up
+//! "gmon" 1        and 12 unused bytes
+//! 0  histogram    first address, end, bins, rate, "seconds", 's';  16 bits per bin
+//! 0  …            the same range again, with counts in excess of 16 bits; readers add them up
 //! 1  arc          the caller's address, the function's, a count
 //! ```
 //! Sources: `gmon_out.h` of glibc, `hist.c` of binutils.

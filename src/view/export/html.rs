@@ -3,7 +3,7 @@
 //! ```text
 //!   page/page.html ── page/page.css, page/page.js ── data
 //!                                                     '── JSON, gzipped, base64: names once, paths as a
-//!                                                         tree, what ended where by thread and time
+//!                                                         tree, ends of stacks by thread and time
 //! ```
 //!
 //! The page must not load anything; its content security policy enforces this in the browser. Untrusted text

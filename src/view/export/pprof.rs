@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   sample ── locations, innermost first ── lines, the inlined functions first ── functions
-//!      │            └── mapping: the module's file, build-id, where its first process had it
-//!      '── values: of each event the samples and the periods;  labels: thread, pid, tid
+//!      │            └── mapping: the module's file, build-id, addresses in its first process
+//!      '── values: samples and periods per event;  labels: thread, pid, tid
 //! ```
 //!
 //! The fields: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   shared.frames  each function once: name, source file or module
-//!   profiles       one an event and thread: lists of frames, the outermost first, and what each weighs
+//!   profiles       one per event and thread: lists of frames, outermost first, with their weights
 //! ```
 //!
 //! The schema: <https://www.speedscope.app/file-format-schema.json>.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   folded stacks ─────────────────┐
-//!   folded stacks of another ── difference ── inferno::flamegraph ── SVG
+//!   second folded stacks ──── difference ── inferno::flamegraph ── SVG
 //! ```
 
 use std::io::{self, Write};

@@ -3,9 +3,9 @@
 //! ```text
 //!     39.71%    39.53%  calls    calls  [.] leaf
 //!             |
-//!             ---leaf                                  what all chains have in common
+//!             ---leaf                                  common part of all chains
 //!                |
-//!                |--11.91%--main                       and where they part
+//!                |--11.91%--main                       and its branches
 //!                |
 //!                 --4.33%--middle
 //!                           main

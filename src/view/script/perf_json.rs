@@ -5,7 +5,7 @@
 //!  "headers": {"header-version": 1, "captured-on": …, "hostname": …, "cmdline": […]},
 //!  "samples": [
 //!   {"timestamp": ns, "pid": …, "tid": …, "cpu": …, "comm": …,
-//!    "callchain": [{"ip": "0x…", "symbol": …, "dso": …}, …], a tracepoint's fields: texts}, …]}
+//!    "callchain": [{"ip": "0x…", "symbol": …, "dso": …}, …], a tracepoint's fields: strings}, …]}
 //! ```
 //! A place without a `symbol` still has its `dso`; perf omits it.
 

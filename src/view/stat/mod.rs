@@ -5,8 +5,8 @@
 //! cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
 //!
 //! ```text
-//! text      the table for people, with notes        versus    several commands beside each other
-//! csv       -x SEP, perf's fields                   runs      what -r N runs say together
+//! text      the table for people, with notes        versus    several commands side by side
+//! csv       -x SEP, perf's fields                   runs      statistics of -r N runs
 //! json      -j, perf's lines                        document  --json=2, one document with numbers
 //! ```
 
