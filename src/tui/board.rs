@@ -4,7 +4,7 @@
 //! ```text
 //!    screen ── EngineHandle ── Job ──> serve: the engine's job thread
 //!      ^                                        |        engine's other threads
-//!      '── wake ── Board: updates <──── put ──'────────────────'
+//!      '── wake ── Board: updates <────── put ──'────────────────'
 //! ```
 //! Decides which waiting jobs still run: only the last query, the last function history and the last function
 //! code. The engine decides how to answer.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   folded stacks ─────────────────┐
-//!   second folded stacks ──── difference ── inferno::flamegraph ── SVG
+//!   second folded stacks ────── difference ── inferno::flamegraph ── SVG
 //! ```
 
 use std::io::{self, Write};

@@ -10,7 +10,7 @@ use crate::text::clean;
 /// Formatted text of each address for each choice of fields.
 ///
 /// ```text
-///   made   (start, length) of address 0 in choice 0, choice 1, address 1 in choice 0, …; length 0: not formatted yet
+///   made   (start, length) of address 0 in choice 0, choice 1, address 1 in choice 0, …; length 0: none yet
 ///   text   …\t           113c leaf+0x13 (/tmp/deep)\n…
 /// ```
 #[derive(Debug)]
