@@ -1,23 +1,23 @@
-//! The terminal's answer to the question for its background, told from what is typed.
+//! Separates the terminal's reply to the background colour query from typed keys.
 //!
 //! ```text
 //!   ESC ]11;rgb:ffff/ffff/ffff ESC \     arrives as keys: Alt-], 1, 1, ;, r, g, b, …, Alt-\
 //! ```
-//! Receives events; hands on those that were typed, and what the answer says. Nothing is waited for, so
-//! that a terminal that does not answer, or answers late, costs no time and no key.
+//! Receives events; passes on typed events and the background colour. It never waits, so a terminal that does
+//! not reply, or replies late, causes no delay and no lost keys.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::Message;
 use crate::terminal::theme::{Background, luminance};
 
-/// Longer answers are none.
+/// Maximum length of a reply.
 const LONGEST: usize = 40;
 
-/// What came so far of what may be the answer.
+/// The received part of a possible reply.
 #[derive(Debug)]
 pub(super) struct AnswerFilter {
-    /// It was asked for and has not come.
+    /// Whether a reply is still expected.
     is_due: bool,
     held: Vec<Event>,
     text: String,
@@ -28,12 +28,13 @@ impl AnswerFilter {
         Self { is_due, held: Vec::new(), text: String::new() }
     }
 
-    /// What becomes of an event: what was typed goes on, in order, as soon as it is no answer.
+    /// Returns the messages for an event. Typed keys are passed on, in order, as soon as they cannot be a
+    /// reply.
     pub(super) fn take(&mut self, event: Event) -> Vec<Message> {
         let key = match &event {
             Event::Key(key) if self.is_due => *key,
             Event::Key(_) => return vec![Message::Input(event)],
-            // Whatever is no key comes between those of an answer without being part of it.
+            // Other events may arrive between the keys of a reply, without being part of it.
             _ => return vec![Message::Input(event)],
         };
         self.held.push(event);
@@ -68,7 +69,7 @@ fn is(key: &KeyEvent, c: char, with: KeyModifiers) -> bool {
     key.code == KeyCode::Char(c) && key.modifiers.contains(with)
 }
 
-/// Whether an answer goes on like this.
+/// Whether a reply can continue with this character.
 fn could_be(text: &str, c: char) -> bool {
     const BEGINNING: &str = "11;rgb";
     match BEGINNING.chars().nth(text.len()) {
@@ -77,7 +78,7 @@ fn could_be(text: &str, c: char) -> bool {
     }
 }
 
-/// `11;rgb:RRRR/GGGG/BBBB`, of each colour one to four digits; `rgba:` has a fourth number.
+/// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four digits per colour; `rgba:` has a fourth number.
 fn answered(text: &str) -> Option<Background> {
     let (_, numbers) = text.split_once(':')?;
     let mut parts = numbers.split('/').map(|digits| {
@@ -86,7 +87,7 @@ fn answered(text: &str) -> Option<Background> {
     });
     let mut next = || parts.next()?;
     let light = luminance([next()?, next()?, next()?]);
-    // From here on white stands out less than black.
+    // Above this luminance, black has more contrast than white.
     Some(if light > 0.18 { Background::Light } else { Background::Dark })
 }
 
@@ -114,7 +115,7 @@ mod tests {
         events
     }
 
-    /// What was typed, and what the terminal answered.
+    /// Returns the typed events, and the background from the terminal's reply.
     fn told(is_due: bool, came: &str) -> (Vec<Event>, Option<Background>) {
         let mut filter = AnswerFilter::new(is_due);
         let (mut typed, mut background) = (Vec::new(), None);
@@ -154,7 +155,7 @@ mod tests {
         ] {
             assert_eq!(told(is_due, came), (keys(came), None), "{came:?}");
         }
-        // An answer comes once.
+        // Only one reply is expected.
         assert_eq!(told(true, &format!("{answer}{answer}")), (keys(answer), Some(Background::Light)));
         let endless = format!("\x1b]11;rgb:{}", "f".repeat(80));
         assert_eq!(told(true, &endless), (keys(&endless), None));

@@ -1,13 +1,13 @@
-//! Between the screen and whoever has samples: the board that answers lie on, and the thread that takes the
+//! The connection between the screen and an engine: the board for answers, and the thread that runs the
 //! screen's jobs.
 //!
 //! ```text
 //!    screen ── EngineHandle ── Job ──> serve: the engine's job thread
 //!      ^                                        |        engine's other threads
-//!      '── wake ── Board: what is new <── put ──'────────────────'
+//!      '── wake ── Board: updates <────── put ──'────────────────'
 //! ```
-//! Decides which of several jobs that wait are still done: of questions, functions' histories and functions'
-//! code only the last. Leaves to the engine how it answers.
+//! Decides which waiting jobs still run: only the last query, the last function history and the last function
+//! code. The engine decides how to answer.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,24 +18,24 @@ use super::engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
 use crate::error::Error;
 use crate::profile::sampled::{FunctionRef, Query};
 
-/// What the screen wants done.
+/// A job from the screen for the engine.
 #[derive(Debug)]
 pub enum Job {
-    /// Answer this from now on.
+    /// Answer this query from now on.
     Answer(Box<Query>),
-    /// Answer the last question again: the engine knows more.
+    /// Answer the last query again, because the engine has more data.
     Refresh,
-    /// A function's own periods by time.
+    /// Get a function's own periods over time.
     History(FunctionRef),
-    /// A function's code with its weights.
+    /// Get a function's code with its costs.
     Code(FunctionRef),
-    /// Write what the last query shows to a file of this name.
+    /// Write the view of the last query to this file.
     Export(ExportForm, PathBuf),
-    /// What only a live engine can do.
+    /// Run a command that only live engines support.
     Command(LiveCommand),
 }
 
-/// Where an engine's threads put what is new, for the screen to take.
+/// Holds the engine's updates until the screen takes them.
 #[derive(Debug)]
 pub struct Board {
     news: Mutex<News>,
@@ -45,12 +45,12 @@ pub struct Board {
 #[derive(Debug, Default)]
 struct News {
     poll: Poll,
-    /// The header as it was shown last.
+    /// The latest header facts.
     status: Status,
 }
 
 impl Board {
-    /// A board with the header's first facts.
+    /// Returns a board with the first header facts.
     pub fn new(waker: Waker, status: Status) -> Arc<Self> {
         let poll = Poll { status: Some(status.clone()), ..Poll::default() };
         Arc::new(Self { news: Mutex::new(News { poll, status }), waker })
@@ -60,13 +60,13 @@ impl Board {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts something there and wakes the screen.
+    /// Adds an update and wakes the screen.
     pub fn put(&self, put: impl FnOnce(&mut Poll)) {
         put(&mut self.lock().poll);
         self.waker.wake();
     }
 
-    /// Changes the header's facts.
+    /// Changes the header facts and wakes the screen.
     pub fn status(&self, change: impl FnOnce(&mut Status)) {
         let mut news = self.lock();
         change(&mut news.status);
@@ -75,24 +75,24 @@ impl Board {
         self.waker.wake();
     }
 
-    /// Ends the screen: the engine cannot go on.
+    /// Ends the screen because the engine cannot continue.
     pub fn fail(&self, error: Error) {
         self.put(|poll| poll.failed = Some(error));
     }
 
-    /// Ends the screen: the engine's time is over.
+    /// Ends the screen because the engine's time is over.
     pub fn end(&self) {
         self.waker.end();
     }
 
-    /// Everything that is new since the last call.
+    /// Returns all updates since the last call.
     pub(super) fn take(&self) -> Poll {
         std::mem::take(&mut self.lock().poll)
     }
 }
 
-/// The screen's end of it. The engine's job thread ends when the handle and all clones of its sender are
-/// gone.
+/// The screen's end of the connection. The engine's job thread ends when the handle and all clones of its
+/// sender are dropped.
 #[derive(Debug)]
 pub struct EngineHandle {
     pub(super) board: Arc<Board>,
@@ -100,24 +100,24 @@ pub struct EngineHandle {
 }
 
 impl EngineHandle {
-    /// A handle, and where its jobs come out: give that to [`serve`].
+    /// Returns a handle, and the receiver of its jobs for [`serve`].
     pub fn new(board: Arc<Board>) -> (Self, Receiver<Job>) {
         let (jobs, receiver) = channel();
         (Self { board, jobs }, receiver)
     }
 
-    /// For threads of the engine that have jobs too.
+    /// Returns a sender for engine threads that create jobs.
     pub fn sender(&self) -> Sender<Job> {
         self.jobs.clone()
     }
 
     pub(super) fn send(&self, job: Job) {
-        // An engine that has ended has said so on the board.
+        // An engine that has ended has already reported that on the board.
         let _ = self.jobs.send(job);
     }
 }
 
-/// Does jobs, and what the engine has to do in time, until nobody asks any more.
+/// Runs jobs and the engine's scheduled work until all senders are dropped.
 pub fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Board) {
     loop {
         let first = match engine.deadline() {
@@ -132,7 +132,7 @@ pub fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Board) {
     }
 }
 
-/// The last thing sent of those that wait; waits for one. `None`: nobody is left to send any.
+/// Waits for a value and returns the last one sent. `None` if all senders are dropped.
 pub fn latest<T>(receiver: &Receiver<T>) -> Option<T> {
     let first = receiver.recv().ok()?;
     Some(receiver.try_iter().last().unwrap_or(first))

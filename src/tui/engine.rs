@@ -1,8 +1,8 @@
-//! What the screen asks for and what it is given: the contract between the screen and whoever has samples.
+//! The interface between the screen and an engine that provides samples.
 //!
-//! An engine (a recording that is being read, the live view) does its work in threads of its own, so that the
-//! screen never waits. What is new lies on the [`Board`](super::board::Board); the [`Waker`] says so, so that
-//! nobody looks at a clock.
+//! An engine (a recording being read, or the live view) works in separate threads, so that the screen never
+//! waits. It puts updates on the [`Board`](super::board::Board) and wakes the screen with the [`Waker`], so
+//! that no thread polls.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,97 +14,98 @@ use crate::profile::annotate::Listing;
 use crate::profile::sampled::{Answer, FunctionRef, Query};
 use crate::view::export::Format;
 
-/// What an engine is told to do besides answering.
+/// Commands for a live engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveCommand {
-    /// Forget everything counted so far.
+    /// Clear all counts so far.
     Zero,
-    /// Stop looking, or go on: what is on the screen stays.
+    /// Pause or resume updates; the screen keeps its contents.
     Freeze,
-    /// Let old samples fade, or add up everything.
+    /// Toggle between fading old samples and adding up all samples.
     Decay,
     /// Refresh half as often (`false`) or twice as often (`true`).
     Faster(bool),
-    /// Sample the event that is shown half as often (`false`) or twice as often (`true`).
+    /// Sample the shown event half as often (`false`) or twice as often (`true`).
     SampleMore(bool),
 }
 
-/// In which form a view is written to a file.
+/// File format of an exported view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
-    /// As `pmc export` writes it.
+    /// A format of `pmc export`.
     Format(Format),
     /// A recording.
     PerfData,
 }
 
-/// How far work has come.
+/// Progress of work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// What is being done: "reading samples".
+    /// The kind of work: "reading samples".
     pub what: &'static str,
-    /// So much is done …
+    /// Amount of work done.
     pub done: u64,
-    /// … of so much; 0 when nobody knows.
+    /// Total amount of work; 0 if unknown.
     pub total: u64,
 }
 
-/// Parts of all CPUs' time, 0 to 1.
+/// Shares of all CPUs' time, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Split {
-    /// In the kernel.
+    /// Kernel mode.
     pub kernel: f64,
-    /// In programs.
+    /// User mode.
     pub user: f64,
     /// Idle.
     pub idle: f64,
 }
 
-/// What stands in the header.
+/// Facts in the header.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Status {
-    /// What is looked at: the file, "all CPUs", "pid 17". Foreign text.
+    /// The source of samples: the file, "all CPUs", "pid 17". Untrusted text.
     pub title: String,
-    /// The engine samples now: live commands make sense.
+    /// Whether the engine is sampling and supports live commands.
     pub is_live: bool,
-    /// What is being done, while something is.
+    /// Progress of the current work, if any.
     pub progress: Option<Progress>,
     /// Samples per second.
     pub rate: Option<f64>,
-    /// Samples that were lost.
+    /// Number of lost samples.
     pub lost: u64,
-    /// Where the CPUs were.
+    /// Where the CPUs spent their time.
     pub split: Option<Split>,
-    /// CPU of this program, 1 being one whole CPU.
+    /// CPU usage of this program; 1 is one whole CPU.
     pub own_cpu: Option<f64>,
     /// Memory of this program in bytes.
     pub own_memory: Option<u64>,
-    /// The screen stands still.
+    /// Whether updates are paused.
     pub frozen: bool,
-    /// Why no more samples come, for now or at all.
+    /// Why no more samples arrive, temporarily or permanently.
     pub halted: Option<&'static str>,
-    /// Old samples fade.
+    /// Whether old samples fade.
     pub decays: bool,
-    /// What is worth knowing, worst first. Foreign text.
+    /// Notes on the data, worst first. Untrusted text.
     pub notes: Vec<String>,
 }
 
-/// What is new since the last poll.
+/// Updates since the last poll.
 #[derive(Debug, Default)]
 pub struct Poll {
-    /// The answer to the last query, or the same again with newer samples.
+    /// The answer to the last query, new or updated with newer samples.
     pub answer: Option<Arc<Answer>>,
-    /// The header's facts.
+    /// New facts for the header.
     pub status: Option<Status>,
-    /// A function's code, or why there is none.
+    /// A function's code, or the reason why it is not available.
     pub listing: Option<(FunctionRef, Result<Arc<Listing>, String>)>,
-    /// The screen begins with the code of this function; no name stands for the costliest, no module for any.
+    /// The function whose code the screen shows first. An empty name selects the most expensive function, an
+    /// empty module matches any.
     pub opens: Option<FunctionRef>,
-    /// A function's periods by time, oldest first.
+    /// A function's periods over time, oldest first.
     pub history: Option<(FunctionRef, Vec<u64>)>,
-    /// What became of a command or an export: a sentence for the last line.
+    /// Result of a command or an export: a sentence for the last line.
     pub said: Option<String>,
-    /// The engine cannot go on; why.
+    /// The error that ended the engine.
     pub failed: Option<Error>,
 }
 
@@ -113,62 +114,62 @@ pub struct Poll {
 pub struct Waker(pub(super) Sender<super::Message>);
 
 impl Waker {
-    /// Something new lies ready.
+    /// Tells the screen that an update is available.
     pub fn wake(&self) {
-        // A screen that has gone needs no waking.
+        // Fails only if the screen has ended.
         let _ = self.0.send(super::Message::Woken);
     }
 
-    /// The engine's time is over.
+    /// Tells the screen that the engine's time is over.
     pub(super) fn end(&self) {
         let _ = self.0.send(super::Message::Quit);
     }
 
-    /// A signal came that ends the screen.
+    /// Tells the screen that a signal ends it.
     pub fn end_by(&self, signal: i32) {
         let _ = self.0.send(super::Message::EndBy(signal));
     }
 
-    /// The terminal has another size.
+    /// Tells the screen that the terminal was resized.
     pub fn resized(&self) {
         let _ = self.0.send(super::Message::Resized);
     }
 
-    /// Somebody wants the program stopped (SIGTSTP from outside).
+    /// Tells the screen to stop the program (external SIGTSTP).
     pub fn stop(&self) {
         let _ = self.0.send(super::Message::Stop);
     }
 }
 
-/// Whoever has samples. Lives in its job thread ([`board::serve`](super::board::serve)), so its work may take
-/// its time.
+/// A source of samples. It runs in its job thread ([`board::serve`](super::board::serve)), so its methods may
+/// be slow.
 pub trait Engine {
-    /// Another question from now on.
+    /// Sets the query to answer from now on.
     fn ask(&mut self, query: Query);
 
-    /// The answer to the question; `None` while nothing is known.
+    /// Returns the answer to the query; `None` while there is no data.
     fn answer(&mut self) -> Option<Arc<Answer>>;
 
-    /// A function's own periods by time, oldest first.
+    /// Returns a function's own periods over time, oldest first.
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>>;
 
-    /// Bring a function's code with its weights; it is put on the board when it is there.
+    /// Gets a function's code with its costs, and puts it on the board when it is ready.
     fn annotate(&mut self, function: FunctionRef);
 
-    /// Write what the last query shows to a new file.
+    /// Writes the view of the last query to a new file.
     ///
     /// # Errors
-    /// When it cannot be written, or not in this form.
+    /// Fails if writing fails or if the view cannot be exported in this form.
     fn export(&mut self, form: ExportForm, path: &Path) -> Result<()>;
 
-    /// Do this; hands back a sentence for the last line, if there is something to say.
+    /// Runs the command. Returns a message for the last line, if any.
     fn command(&mut self, command: LiveCommand) -> Option<String>;
 
-    /// When the engine wants to [`look`](Engine::look) unasked.
+    /// Time at which the engine needs a call of [`look`](Engine::look).
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// The deadline is reached.
+    /// Called when the deadline is reached.
     fn look(&mut self) {}
 }

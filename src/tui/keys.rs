@@ -1,14 +1,14 @@
-//! The one table of keys: what each does, where, and in which words the help page and the hint line say so.
+//! The table of keys: action, panes and description of each key.
 //!
-//! Receives a key and the place it was pressed in; hands on an [`Action`]. The help page, the hints in the
-//! last line and the table in `docs/tui.md` are made from the same rows, so none of them can lag behind.
+//! Maps a key and the pane in which it was pressed to an [`Action`]. The help page, the hints in the last
+//! line and the table in `docs/tui.md` are generated from the same rows, so they cannot become outdated.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A place where keys mean something of their own.
+/// A pane with its own key bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pane {
-    /// The table of functions (or of whatever rows are told apart by).
+    /// The table of functions, or of rows with other sort keys.
     Functions,
     /// The call tree.
     Tree,
@@ -18,16 +18,16 @@ pub enum Pane {
     Code,
     /// Processes and threads.
     Threads,
-    /// Events, and how far all of it can be trusted.
+    /// Events and the quality of the data.
     Events,
 }
 
 impl Pane {
-    /// All, in the order of their numbers.
+    /// All panes in the order of their numbers.
     pub const ALL: [Self; 6] =
         [Self::Functions, Self::Tree, Self::Flame, Self::Code, Self::Threads, Self::Events];
 
-    /// Its name.
+    /// Returns the pane's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Functions => "Functions",
@@ -40,7 +40,7 @@ impl Pane {
     }
 }
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table below says it in words")]
 pub enum Action {
@@ -103,14 +103,14 @@ pub enum Action {
     Suspend,
 }
 
-/// A key, as the table writes it.
+/// A key in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// A character; upper case means with shift.
+    /// A character; upper case requires Shift.
     Char(char),
-    /// A character with control.
+    /// A character with Control.
     Ctrl(char),
-    /// A key with a name.
+    /// A named key.
     Named(KeyCode, &'static str),
 }
 
@@ -125,7 +125,7 @@ impl Key {
         }
     }
 
-    /// Its name on the help page.
+    /// Returns the name for the help page.
     pub fn name(self) -> String {
         match self {
             Self::Char(' ') => "Space".to_owned(),
@@ -139,26 +139,26 @@ impl Key {
 /// A row of the table.
 #[derive(Debug)]
 pub struct Binding {
-    /// The keys that do it, the one for the hint line first.
+    /// The keys, starting with the one for the hint line.
     pub keys: &'static [Key],
-    /// What they do.
+    /// The action.
     pub action: Action,
-    /// Only in these panes; empty: in all.
+    /// The panes in which the keys work; empty for all panes.
     pub panes: &'static [Pane],
-    /// Only while samples come in.
+    /// Whether the keys work only in the live view.
     pub live: bool,
-    /// One or two words for the hint line; empty: not there.
+    /// One or two words for the hint line; empty for no hint.
     pub hint: &'static str,
-    /// The words of the help page.
+    /// Description on the help page.
     pub help: &'static str,
 }
 
 /// A chapter of the help page.
 #[derive(Debug)]
 pub struct Chapter {
-    /// Its heading.
+    /// The heading.
     pub title: &'static str,
-    /// Its rows.
+    /// The rows.
     pub bindings: &'static [Binding],
 }
 
@@ -206,7 +206,7 @@ const fn live(keys: &'static [Key], action: Action, hint: &'static str, help: &'
 
 use Key::{Char, Ctrl};
 
-/// The table. Where two rows have the same key, the first whose panes fit counts.
+/// The table. If several rows match a key, the first one for the pane wins.
 pub const CHAPTERS: &[Chapter] = &[
     Chapter {
         title: "Moving about",
@@ -398,7 +398,7 @@ pub const CHAPTERS: &[Chapter] = &[
     },
 ];
 
-/// What a key does in a pane.
+/// Returns the action of a key in a pane.
 pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<Action> {
     let fits = |binding: &&Binding| {
         (binding.panes.is_empty() || binding.panes.contains(&pane))
@@ -408,7 +408,7 @@ pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<Action> {
     CHAPTERS.iter().flat_map(|chapter| chapter.bindings).find(fits).map(|binding| binding.action)
 }
 
-/// Rows for the hint line of a pane.
+/// Returns the rows for the hint line of a pane.
 pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static Binding> {
     let all = CHAPTERS.iter().flat_map(|chapter| chapter.bindings);
     all.filter(move |binding| {
@@ -418,12 +418,12 @@ pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static Binding
     })
 }
 
-/// Whether an action has nothing to show where no call chains were taken.
+/// Whether an action has no effect without recorded call chains.
 pub fn needs_chains(action: Action, pane: Pane) -> bool {
     action == Action::Callers || action == Action::Enter && pane == Pane::Functions
 }
 
-/// The help page as rows: a chapter's title, or keys and words.
+/// Returns the rows of the help page: a chapter's title, or keys and their description.
 pub fn help() -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for chapter in CHAPTERS {
@@ -436,8 +436,7 @@ pub fn help() -> Vec<(String, String)> {
     rows
 }
 
-/// In which panes a row holds, in front of its words; nothing where it holds everywhere or its chapter says
-/// it.
+/// Returns the pane of a row as a prefix of its description; empty for all panes or if the chapter names it.
 fn place(binding: &Binding) -> String {
     let is_enter = binding.keys.first() == Some(&ENTER);
     match binding.panes {
@@ -446,7 +445,7 @@ fn place(binding: &Binding) -> String {
     }
 }
 
-/// The table as a page of documentation has it.
+/// Returns the table in Markdown, for the documentation.
 pub fn markdown() -> String {
     let mut out = String::new();
     for chapter in CHAPTERS {

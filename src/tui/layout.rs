@@ -1,29 +1,29 @@
-//! Where things stand on the screen, as a function of its size.
+//! Positions of the screen's parts as a function of its size.
 //!
 //! ```text
-//!   header   what is looked at, samples, losses, own cost
-//!   tabs     the panes, and what filters are in force
-//!   strip    the time of the recording (where there is room)
-//!   heading  of the columns
+//!   header   source of samples, number of samples, losses, own cost
+//!   tabs     the panes and the active filters
+//!   strip    the time strip of the recording (if it fits)
+//!   heading  column titles
 //!   body
-//!   detail   the chosen line in full: two lines where there is room
-//!   footer   hints, a question, or what was done
+//!   detail   the chosen line in full, on two lines if they fit
+//!   footer   hints, a prompt, or a message
 //! ```
 
 use crate::tui::keys::Pane;
 use ratatui::layout::Rect;
 
-/// Fewer columns are too few.
+/// Minimum width of the screen.
 pub const LEAST_WIDTH: u16 = 60;
-/// Fewer lines are too few.
+/// Minimum height of the screen.
 pub const LEAST_HEIGHT: u16 = 15;
-/// With so many lines there is room for the strip of time.
+/// Minimum height for the time strip.
 const ROOMY: u16 = 20;
 
-/// With so many there is room for two lines of detail.
+/// Minimum height for two lines of detail.
 const TALL: u16 = 24;
 
-/// The parts.
+/// The parts of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "drawn above")]
 pub struct Areas {
@@ -36,7 +36,7 @@ pub struct Areas {
     pub footer: Rect,
 }
 
-/// The parts of a screen; `None` when it is too small.
+/// Returns the parts of a screen; `None` if it is too small.
 pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) -> Option<Areas> {
     if width < LEAST_WIDTH || height < LEAST_HEIGHT {
         return None;
@@ -57,7 +57,7 @@ pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) 
     Some(Areas { header, tabs, strip, heading, body, detail: line(details), footer: line(1) })
 }
 
-/// Where the names of panes stand in their line: first column, column behind.
+/// Returns the position of each pane's name in the tabs: first column and end column.
 fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
     let mut x = 0;
     Pane::ALL.into_iter().enumerate().map(move |(number, pane)| {
@@ -67,7 +67,7 @@ fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
     })
 }
 
-/// The pane whose name stands at a column of the tabs.
+/// Returns the pane whose name is at a column of the tabs.
 pub fn tab_at(x: u16) -> Option<Pane> {
     tab_places().find(|(_, from, to)| (*from..*to).contains(&x)).map(|(pane, ..)| pane)
 }

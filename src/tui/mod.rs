@@ -1,7 +1,7 @@
-//! The screen: tables, trees, flame graphs and code, to be walked through with keys and the mouse.
+//! The interactive screen: tables, trees, flame graphs and code, controlled with keys and the mouse.
 //!
-//! Receives answers from the [`Board`] of an [`Engine`] and what is typed; decides what is shown and what is
-//! asked next. Knows no samples and no files: `report` and `top` bring engines of their own.
+//! Receives answers from the [`Board`] of an [`Engine`] and the user's input; decides what to show and what
+//! to ask next. It does not access samples or files: `report` and `top` provide the engines.
 //!
 //! ```text
 //!   keyboard thread ──┐
@@ -36,31 +36,31 @@ pub use engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
 use state::{Effect, Input, State};
 use theme::Theme;
 
-/// The shortest time between two frames.
+/// Minimum time between two frames.
 const FRAME: Duration = Duration::from_millis(50);
-/// A request to stop that comes so soon after having been continued is our own, read late.
+/// Time after continuing within which a stop request counts as an echo of our own.
 const ECHO: Duration = Duration::from_millis(200);
 
-/// What wakes the screen.
+/// Events that wake the screen.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// The engine has something.
+    /// The engine has an update.
     Woken,
-    /// Something was typed.
+    /// The user typed something or used the mouse.
     Input(Event),
-    /// The terminal has said what is behind its text.
+    /// The terminal reported its background colour.
     Background(Background),
-    /// The terminal has another size.
+    /// The terminal was resized.
     Resized,
-    /// The terminal has gone, or the engine's time is over.
+    /// The terminal has closed, or the engine's time is over.
     Quit,
-    /// A deadly signal came.
+    /// A deadly signal arrived.
     EndBy(i32),
-    /// The program is to stop until it is continued.
+    /// The program must stop until it is continued.
     Stop,
 }
 
-/// Where an engine's wakings arrive. Make it first, give the [`Waker`] to the engine's [`Board`], then
+/// Receives the engine's wake-ups. Create it first, give the [`Waker`] to the engine's [`Board`], then call
 /// [`run`].
 #[derive(Debug)]
 pub struct Inbox {
@@ -76,39 +76,38 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// What wakes the screen.
+    /// Returns the waker of the screen.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 }
 
-/// How the surroundings are.
+/// Environment of the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct ScreenSurroundings {
     /// Stops this program until it is continued.
     pub stop: fn(),
-    /// The terminal's background, where somebody said what it is: the terminal is not asked then.
+    /// The terminal's background, if the user specified it; otherwise the terminal is queried.
     pub background: Option<Background>,
-    /// A test wants to see what a panic while drawing leaves behind.
+    /// Whether to panic while drawing, for a test of the clean-up.
     pub panics: bool,
 }
 
-/// How it ended.
+/// How the screen ended.
 #[derive(Debug)]
 pub enum End {
-    /// Somebody pressed the key, or the terminal has gone.
+    /// The user quit, or the terminal has closed.
     Quit,
-    /// By this signal; the terminal is as it was.
+    /// This signal ended the screen; the terminal is restored.
     Signal(i32),
-    /// The engine could not go on; why.
+    /// The engine failed with this error.
     Failed(Error),
 }
 
-/// Shows the screen until it ends, on the terminal that standard input and output are. `first` is what is
-/// asked first.
+/// Shows the screen on standard input and output until it ends. `first` is the first query.
 ///
 /// # Errors
-/// When the terminal cannot be read or written.
+/// Fails if the terminal cannot be read or written.
 pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurroundings) -> io::Result<End> {
     let mut state = State::new(first, terminal::size());
     engine.send(Job::Answer(Box::new(state.query.clone())));
@@ -176,7 +175,7 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurr
                 continue;
             }
             Message::Input(Event::Key(key)) => Input::Key(key),
-            // The pointer passing by is no news.
+            // Ignore pointer movement.
             Message::Input(Event::Mouse(mouse)) if mouse.kind == MouseEventKind::Moved => continue,
             Message::Input(Event::Mouse(mouse)) => Input::Mouse(mouse),
             Message::Input(Event::Paste(text)) => Input::Paste(text),
@@ -194,7 +193,7 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurr
     }
 }
 
-/// What is drawn on.
+/// The screen and its terminal.
 struct Screen {
     out: terminal::Out,
     theme: Theme,
@@ -221,7 +220,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Does it; says whether it is the end.
+    /// Carries out the effects; returns whether the screen ends.
     fn carry_out(
         &mut self,
         engine: &EngineHandle,
@@ -249,7 +248,7 @@ impl Screen {
         Ok(Input::Resize(width, height))
     }
 
-    /// Gives the terminal back, stops, takes it again.
+    /// Restores the terminal, stops, and takes the terminal over again.
     fn stop(&mut self, state: &mut State) -> io::Result<()> {
         terminal::give_back();
         (self.around.stop)();

@@ -2,12 +2,12 @@
 
 use crate::text::right;
 
-/// A share (0 to 1) in percent, seven columns.
+/// Formats a share (0 to 1) as a percentage, seven columns wide.
 pub fn percent(share: f64) -> String {
     format!("{:6.2}%", share * 100.0)
 }
 
-/// Half the width of a share's confidence interval, six columns.
+/// Formats half the width of a share's confidence interval, six columns wide.
 pub fn error(half: f64) -> String {
     let percent = half * 100.0;
     let text = if percent >= 9.95 {
@@ -20,7 +20,8 @@ pub fn error(half: f64) -> String {
     right(&text, 6)
 }
 
-/// A bar of `width` columns: its own part full, to an eighth of a column; the part of what it called lighter.
+/// Returns a bar of `width` columns. The own share is solid, in steps of an eighth of a column; the share of
+/// callees is lighter.
 pub fn bar(own: f64, total: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let part = |share: f64| share.clamp(0.0, 1.0) * width as f64;
@@ -34,7 +35,7 @@ pub fn bar(own: f64, total: f64, width: usize) -> String {
     out
 }
 
-/// Heights of a row of numbers, one column each; an empty place for none, something to see for anything.
+/// Returns the heights of numbers, one column each. Zero is a blank; other numbers are always visible.
 pub fn sparks(values: &[u64]) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().copied().max().unwrap_or(0).max(1);

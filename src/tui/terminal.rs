@@ -1,8 +1,8 @@
-//! The terminal: taken over and given back.
+//! Takes over and restores the terminal.
 //!
-//! Raw mode, the alternate screen and the mouse are switched on together and off together: when the screen
-//! ends, when it is stopped with the stop key, and when anything panics. Decides nothing about what is drawn.
-//! What is typed and what the terminal answers come the same way: [`AnswerFilter`] tells them apart.
+//! Raw mode, the alternate screen and the mouse are switched on together. They are switched off together when
+//! the screen ends, when the user suspends it, and on a panic. Decides nothing about the contents. Typed keys
+//! and the terminal's replies arrive in the same stream; [`AnswerFilter`] separates them.
 
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::mem::ManuallyDrop;
@@ -27,19 +27,19 @@ use super::Message;
 use super::answer::AnswerFilter;
 use crate::terminal::Stream;
 
-/// Where frames go. Never dropped: ratatui prints to stderr where it cannot show the cursor again, which
-/// panics where the terminal has gone. [`give_back`] shows the cursor.
+/// The output for frames. It is never dropped: ratatui's drop prints to stderr if it cannot show the cursor,
+/// and that panics if the terminal has closed. [`give_back`] shows the cursor.
 pub(super) type Out = ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>;
 
-/// Whether the terminal is ours at the moment.
+/// Whether the terminal is currently taken over.
 static OURS: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while it is ours; given back when this is dropped.
+/// Guard of the taken-over terminal; restores it when dropped.
 #[derive(Debug)]
 pub(super) struct Taken;
 
 impl Taken {
-    /// Takes it over.
+    /// Takes the terminal over.
     pub(super) fn take() -> io::Result<Self> {
         give_back_on_panic();
         take()?;
@@ -62,7 +62,7 @@ pub(super) fn take() -> io::Result<()> {
     out.flush()
 }
 
-/// Gives it back as it was; does nothing where that was done. A terminal that has gone cannot be given back.
+/// Restores the terminal if it is taken over. A terminal that has closed cannot be restored.
 pub(super) fn give_back() {
     if OURS.swap(false, Ordering::SeqCst) {
         let _ = execute!(
@@ -77,7 +77,7 @@ pub(super) fn give_back() {
     }
 }
 
-/// A panic's message must be legible, and the shell usable after it.
+/// Restores the terminal on a panic, so that the message is legible and the shell usable.
 fn give_back_on_panic() {
     static SET: AtomicBool = AtomicBool::new(false);
     if SET.swap(true, Ordering::SeqCst) {
@@ -90,36 +90,36 @@ fn give_back_on_panic() {
     }));
 }
 
-/// Asks the terminal to show what follows at once when it is whole (DEC's mode 2026): never half a picture.
-/// One that does not know the mode does as before.
+/// Tells the terminal to show the following output only when it is complete (DEC mode 2026), to prevent
+/// partial frames. Terminals without this mode ignore it.
 pub(super) fn begin_frame(out: &mut Out) -> io::Result<()> {
     queue!(out.backend_mut(), BeginSynchronizedUpdate)
 }
 
-/// Now it is whole.
+/// Ends the frame, which the terminal then shows.
 pub(super) fn end_frame(out: &mut Out) -> io::Result<()> {
     execute!(out.backend_mut(), EndSynchronizedUpdate)
 }
 
-/// Whether a panic gave the terminal back behind our back: another thread's, in builds that survive it.
+/// Whether a panic in another thread restored the terminal, in builds that survive it.
 pub(super) fn is_lost() -> bool {
     !OURS.load(Ordering::SeqCst)
 }
 
-/// A terminal to draw on.
+/// Returns a terminal to draw on.
 pub(super) fn out() -> io::Result<Out> {
     Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stdout()))).map(ManuallyDrop::new)
 }
 
-/// Asks the terminal for the colour of its background (xterm's OSC 11). Nobody waits: the answer, if there is
-/// one, comes among what is typed.
+/// Asks the terminal for its background colour (xterm's OSC 11). Does not wait: a reply arrives among the
+/// typed keys.
 pub(super) fn ask_background() -> io::Result<()> {
     let mut out = stdout();
     out.write_all(b"\x1b]11;?\x1b\\")?;
     out.flush()
 }
 
-/// Reads what is typed, in a thread of its own, until the terminal has gone; `asked` says that it was asked
+/// Reads input in a separate thread until the terminal closes. `asked` says whether the terminal was asked
 /// for its background.
 pub(super) fn read(sender: Sender<Message>, asked: bool) {
     let read = move || {
@@ -136,8 +136,8 @@ pub(super) fn read(sender: Sender<Message>, asked: bool) {
             if gone {
                 break;
             }
-            // What is there is read whole; a lone escape is told from the beginning of a sequence by what
-            // follows.
+            // Read all available input together. A single Escape is distinguished from the start of a
+            // sequence by the bytes that follow.
             loop {
                 match event::poll(Duration::ZERO) {
                     Ok(true) => {}
@@ -158,8 +158,8 @@ pub(super) fn read(sender: Sender<Message>, asked: bool) {
     std::thread::spawn(read);
 }
 
-/// Columns and lines of the terminal.
+/// Returns the number of columns and lines of the terminal.
 pub(super) fn size() -> (u16, u16) {
-    // A terminal that does not know its size is taken for the usual one.
+    // Use the common size if the terminal does not report one.
     Stream::Output.size().unwrap_or((80, 24))
 }

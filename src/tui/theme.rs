@@ -1,4 +1,4 @@
-//! The terminal's theme in the words of the library that draws.
+//! Converts the terminal's theme to ratatui's styles.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -6,15 +6,15 @@ use crate::profile::sampled::CodeKind;
 use crate::terminal::Colours;
 use crate::terminal::theme::{self, Background, Colour, Family, Look, Role};
 
-/// What stands out how.
+/// Styles for the elements of the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Theme(theme::Theme);
 
-/// From this share on something is worth a look: perf's limit.
+/// Share from which a cost is highlighted; perf's threshold.
 const COSTLY: f64 = 0.05;
 
 impl Theme {
-    /// For a terminal with these colours on this background.
+    /// Returns the theme for a terminal with these colours on this background.
     pub fn new(colours: Colours, background: Background) -> Self {
         Self(theme::Theme::new(colours, background))
     }
@@ -23,33 +23,33 @@ impl Theme {
         style(self.0.look(role))
     }
 
-    /// Nothing special.
+    /// Ordinary text.
     pub fn plain(self) -> Style {
         self.style(Role::Plain)
     }
 
-    /// Less important.
+    /// Less important text.
     pub fn dim(self) -> Style {
         self.style(Role::Quiet)
     }
 
-    /// More important.
+    /// More important text.
     pub fn bold(self) -> Style {
         self.style(Role::Strong)
     }
 
-    /// Headings of columns.
+    /// Column headings.
     pub fn heading(self) -> Style {
         self.style(Role::Heading)
     }
 
-    /// The line of the cursor, laid over all that stands in it: one colour, not a patchwork.
+    /// The line of the cursor. It overrides all other colours in the line.
     pub fn cursor(self) -> Style {
         let over = self.style(Role::Cursor).fg(Color::Reset).bg(Color::Reset);
         over.remove_modifier(Modifier::DIM)
     }
 
-    /// What the search found.
+    /// A match of the search.
     pub fn found(self) -> Style {
         self.style(Role::Found)
     }
@@ -59,7 +59,7 @@ impl Theme {
         self.style(Role::Marked)
     }
 
-    /// Something is wrong or lost.
+    /// A warning about errors or lost data.
     pub fn warning(self) -> Style {
         self.style(Role::Warning)
     }
@@ -69,7 +69,7 @@ impl Theme {
         self.style(Role::Key)
     }
 
-    /// A share, 0 to 1; what rounds to nothing steps back.
+    /// A share, 0 to 1; shares that round to zero are dimmed.
     pub fn share(self, share: f64) -> Style {
         self.style(match share {
             COSTLY.. => Role::Costly,
@@ -78,7 +78,7 @@ impl Theme {
         })
     }
 
-    /// The name of a function of such code.
+    /// A function's name, by kind of code.
     pub fn function(self, kind: CodeKind) -> Style {
         self.style(match kind {
             CodeKind::Kernel => Role::Kernel,
@@ -87,7 +87,7 @@ impl Theme {
         })
     }
 
-    /// A bar of a share.
+    /// The bar of a share.
     pub fn bar(self) -> Style {
         self.style(Role::Bar)
     }
@@ -109,7 +109,7 @@ impl Theme {
         style(self.0.flame(name, family))
     }
 
-    /// A box of the flame graph that the search found.
+    /// A box of the flame graph that matches the search.
     pub fn flame_found(self) -> Style {
         style(self.0.flame_found())
     }

@@ -1,4 +1,4 @@
-//! What a recording says of itself, as `perf report --header`, `perf evlist` and `perf buildid-list` show it.
+//! Metadata of a recording, in the formats of `perf report --header`, `perf evlist` and `perf buildid-list`.
 
 use std::io::{self, Write};
 
@@ -6,14 +6,14 @@ use crate::profile::header::{EventAsked, Recording};
 use crate::text::clean;
 use crate::units::thousands;
 
-/// Comment lines before a report or script.
+/// Writes the comment lines above a report or script.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
-        // perf puts the colons of what it knows of the file itself below each other.
+        // perf aligns the colons of facts about the file itself.
         let wide = if ["captured on", "data offset", "data size"].contains(&label.as_str()) { 14 } else { 0 };
         writeln!(out, "# {:wide$} : {}", clean(label), clean(value))?;
     }
@@ -30,25 +30,25 @@ fn attr(event: &EventAsked, is: &str) -> String {
     fields.join(", ")
 }
 
-/// What is shown of each event.
+/// The details shown for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventForm {
-    /// Its name.
+    /// The name.
     Names,
-    /// Name and attr.
+    /// The name and the attr.
     Attrs,
-    /// Name and frequency or period.
+    /// The name and the frequency or period.
     Rate,
-    /// Names; those of a group in braces.
+    /// Names, with the events of a group in braces.
     Groups,
-    /// Name and the names of a tracepoint's fields.
+    /// The name and the field names of a tracepoint.
     TraceFields,
 }
 
-/// The events, one a line, in perf's words.
+/// Writes the events, one per line, in perf's format.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn events(out: &mut dyn Write, recording: &Recording, form: EventForm) -> io::Result<()> {
     if form == EventForm::Groups {
         return groups(out, recording);
@@ -78,7 +78,7 @@ fn groups(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
         let names: Vec<String> = members.iter().map(|event| clean(&event.name).into_owned()).collect();
         match members {
             [_] => writeln!(out, "{}", names[0])?,
-            // perf's own name for a group that nobody named is in braces.
+            // perf gives an unnamed group a name in braces.
             _ if first.group.starts_with('{') => writeln!(out, "{{{}}}", names.join(","))?,
             _ => writeln!(out, "{}{{{}}}", clean(&first.group), names.join(","))?,
         }
@@ -87,10 +87,10 @@ fn groups(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-/// Build-id and file, one a line; the build-id alone where the file is known.
+/// Writes a build-id and file name per line; only the build-id if the name is empty.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
     for (id, name) in rows {
         writeln!(out, "{}", format!("{id} {}", clean(name)).trim_end())?;
@@ -98,10 +98,10 @@ pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<(
     Ok(())
 }
 
-/// All of it, for a person.
+/// Writes all metadata for a human reader.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn everything(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
     let wide = recording.facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, value) in &recording.facts {

@@ -1,6 +1,6 @@
-//! `pmc info` as text for a person, in 80 columns. Receives a [`Machine`]; decides nothing about it.
+//! `pmc info` as text for human readers, in 80 columns. Only formats a [`Machine`].
 //!
-//! Reasons that are the same for several uses are printed once, below the table, by number:
+//! Reasons that several uses share are printed once, as numbered notes below the table:
 //!
 //! ```text
 //! What works
@@ -19,13 +19,13 @@ use crate::profile::machine::{
 use crate::text::{clean, wrap};
 use crate::units::{bytes, thousands};
 
-/// Columns of a line.
+/// Line width in columns.
 const COLUMNS: usize = 80;
 
-/// Writes all of it.
+/// Writes the whole output of `pmc info`.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     system(out, machine)?;
     counters(out, machine)?;
@@ -36,10 +36,10 @@ pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     verdicts(out, &machine.verdicts)
 }
 
-/// Writes the counters as a table, what the generic events do on them, and who holds them.
+/// Writes a table of counters, the state of the generic events on them, and the holders of counters.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write_counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let mut rows = Vec::new();
@@ -261,7 +261,7 @@ fn reservation(reservation: &Reservation) -> String {
     }
 }
 
-/// Processes listed in text.
+/// Maximum number of processes listed in the text.
 const MOST_HOLDERS: usize = 8;
 
 fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
@@ -312,7 +312,8 @@ fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     entries(out, &ENTRY, rows)
 }
 
-/// Who may read counters without a system call: x86's `rdpmc`, arm64's `perf_user_access`.
+/// Describes which programs can read counters without a system call: x86's `rdpmc`, arm64's
+/// `perf_user_access`.
 fn user_reads(user_access: Option<u32>) -> &'static str {
     match user_access {
         None => "no PMU here lets programs read counters by themselves",
@@ -382,7 +383,7 @@ fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     hanging(out, "", "    ", title)
 }
 
-/// Shapes of a label and what it stands for.
+/// Column shapes of a label and its text.
 const ENTRY: [ColumnShape; 2] = [left(2, 13), left(2, 0)];
 
 fn entries(out: &mut dyn Write, shapes: &[ColumnShape; 2], rows: Vec<(&str, String)>) -> io::Result<()> {
@@ -394,8 +395,7 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     hanging(out, indent, &format!("{indent}  "), text)
 }
 
-/// Writes `text`, cleaned, over as many lines as it takes: the first begins with `first`, the others with
-/// `rest`.
+/// Writes `text`, cleaned and wrapped. The first line begins with `first`, the others with `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }

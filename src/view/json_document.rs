@@ -1,4 +1,4 @@
-//! Lists in JSON documents, one item a line, written item by item.
+//! Lists in JSON documents, one item per line, written incrementally.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::text::as_json;
 /// Writes the items of a list, without its brackets.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub(super) fn list(out: &mut dyn Write, items: impl Iterator<Item = Json>) -> io::Result<()> {
     for (number, item) in items.enumerate() {
         write!(out, "{}\n{}", if number == 0 { "" } else { "," }, as_json(&item))?;

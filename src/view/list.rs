@@ -1,8 +1,9 @@
-//! `pmc list` as text: an event a line while they come, reasons numbered and explained at the end.
+//! `pmc list` as text: one event per line, written as they arrive, with numbered reasons explained at the
+//! end.
 //!
-//! Receives [`Entry`] by entry; decides nothing about them. What stands under one heading is written
-//! together, its column of names as wide as the longest. On a terminal that is at most half of it, and long
-//! lines are wrapped under their column; elsewhere an event stays on one line, so that `grep` finds it whole.
+//! Receives one [`Entry`] at a time and only formats it. The lines under one heading are written together,
+//! with a name column as wide as the longest name. On a terminal, names get at most half of the width, and
+//! long lines wrap within their column. Elsewhere an event stays on one line, so that `grep` finds it whole.
 //!
 //! ```text
 //! software
@@ -24,32 +25,32 @@ use crate::units::thousands;
 /// Writes the list.
 pub struct Writer<'o> {
     out: &'o mut dyn Write,
-    /// Columns of the terminal; `None` where lines are not wrapped.
+    /// Width of the terminal in columns; `None` disables wrapping.
     columns: Option<usize>,
     long: bool,
     heading: String,
-    /// What stands under it, and is not yet written.
+    /// Lines of the current heading that are not written yet.
     lines: Vec<Line>,
     notes: Vec<Why>,
-    /// Kinds of which one event stands for others.
+    /// Kinds with events that are opened as another event.
     as_another: Vec<&'static str>,
     user_only: Option<Why>,
 }
 
-/// An entry in words.
+/// A formatted entry.
 struct Line {
     name: String,
     state: String,
     text: String,
-    /// What else is known, each with its label.
+    /// Further details, each with its label.
     details: Vec<(&'static str, String)>,
 }
 
-/// Columns of the names, when none is longer.
+/// Minimum width of the name column.
 const NAME: usize = 32;
 
 impl<'o> Writer<'o> {
-    /// To `out`, with `long` for all that is known of each event.
+    /// Returns a writer to `out`; `long` shows all details of each event.
     pub fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
         Self {
             out,
@@ -63,14 +64,15 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// Takes an event; it is written with those of its heading.
+    /// Adds an event, which is written together with the others of its heading.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Fails if writing fails.
     pub fn entry(&mut self, entry: &Entry) -> io::Result<()> {
         match &entry.manual {
             None => self.heading(entry.kind)?,
-            // The manuals have thousands: each PMU's stand under its name, with the table that they are of.
+            // Vendor manuals have thousands of events. They are grouped by PMU and by the table they come
+            // from.
             Some(manual) => {
                 let pmu = entry.pmu.as_deref().map(|pmu| format!(" {pmu}")).unwrap_or_default();
                 let imported = if manual.imported { ", imported" } else { "" };
@@ -83,7 +85,7 @@ impl<'o> Writer<'o> {
             name.push_str(alias);
         }
         let state = self.state(entry);
-        // The kernel gives the events of its PMUs no text: their terms say more than nothing.
+        // The kernel has no text for the events of its PMUs; show their terms instead.
         let mut text = match (&entry.means, entry.text.is_empty()) {
             (Some(means), true) => means.clone(),
             _ => entry.text.clone(),
@@ -102,7 +104,7 @@ impl<'o> Writer<'o> {
         Ok(())
     }
 
-    /// Writes what stands under the heading.
+    /// Writes the lines of the current heading.
     fn section(&mut self) -> io::Result<()> {
         let lines = std::mem::take(&mut self.lines);
         let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0).max(NAME);
@@ -122,10 +124,10 @@ impl<'o> Writer<'o> {
         Ok(())
     }
 
-    /// Explains what was numbered, and what could not be read.
+    /// Writes the numbered reasons, and the kinds that could not be read.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Fails if writing fails.
     pub fn finish(&mut self, unreadable: &[Unreadable]) -> io::Result<()> {
         self.section()?;
         for kind in unreadable {
@@ -163,7 +165,7 @@ impl<'o> Writer<'o> {
             writeln!(self.out)?;
         }
         heading.clone_into(&mut self.heading);
-        // What was found so far need not wait for the next kind, which may take longer to read.
+        // Show the events found so far; reading the next kind may take longer.
         self.out.flush()?;
         writeln!(self.out, "{heading}")
     }
@@ -203,14 +205,14 @@ impl<'o> Writer<'o> {
         self.hanging(&indent, &format!("{indent}     "), &format!("try: {}", why.remedy))
     }
 
-    /// Writes `text` behind `first`, wrapped under `rest` where lines are wrapped at all.
+    /// Writes `text` after `first`. If lines are wrapped, further lines start with `rest`.
     fn hanging(&mut self, first: &str, rest: &str, text: &str) -> io::Result<()> {
         let lines = wrap(first, rest, text, self.columns.unwrap_or(usize::MAX));
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
 }
 
-/// What perf's text calls a kind of event: what scripts look for.
+/// Returns perf's label for a kind of event, which scripts search for.
 fn perf_kind(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "hardware" => "[Hardware event]",
@@ -226,7 +228,7 @@ fn perf_kind(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// What is known of an event besides its name and text.
+/// Returns the details of an event in addition to its name and text.
 fn details(entry: &Entry) -> Vec<(&'static str, String)> {
     let mut lines: Vec<(&'static str, String)> = Vec::new();
     if let Some(means) = entry.means.as_ref().filter(|_| !entry.text.is_empty()) {
@@ -269,13 +271,13 @@ fn details(entry: &Entry) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Files of an import that are named when they were left out.
+/// Maximum number of unreadable files of an import that are named.
 const MOST_UNREAD: usize = 5;
 
-/// Says what an import came to.
+/// Reports the result of an import.
 ///
 /// # Errors
-/// Those of the output.
+/// Fails if writing fails.
 pub fn imported(out: &mut dyn Write, came: &Imported) -> io::Result<()> {
     let counted = |number: usize, one: &str, many: &str| {
         format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
@@ -357,7 +359,7 @@ mod tests {
         let columns = (Some(4 + long.len()), Some(11 + long.len()));
         assert_eq!((at(4, "yes"), at(4, "counts")), columns, "{text}");
         assert_eq!((at(5, "no"), at(5, "counts")), columns, "{text}");
-        // Half of the terminal is left for the text: the longest name has a line of its own.
+        // Half of the terminal is reserved for the text, so the longest name gets a separate line.
         let text = written(Some(70), &entries);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[5], format!("  {long}"), "{text}");

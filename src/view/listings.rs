@@ -1,4 +1,4 @@
-//! Lists of what a recording holds besides samples: records by kind, tasks, mappings, in perf's columns.
+//! Lists of a recording's contents other than samples: record kinds, tasks, mappings, in perf's columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use crate::profile::header::{Count, Task};
 use crate::symbol::kernel::{KernelMap, KernelSymbol};
 use crate::text::clean;
 
-/// Records by kind, with their share.
+/// Writes the number and share of records by kind.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::Result<()> {
     let all: u64 = kinds.iter().map(|(_, count)| count).sum::<u64>() + unknown;
     writeln!(out, "\nAggregated stats:")?;
@@ -25,11 +25,11 @@ pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::
     Ok(())
 }
 
-/// Where symbols of the kernel lie, name by name, as `perf kallsyms` shows them: in memory, and (for a
-/// module) from its beginning.
+/// Writes the addresses of kernel symbols, one name after the other, in the format of `perf kallsyms`: in
+/// memory and, for a module, relative to its start.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn kernel_symbols(out: &mut dyn Write, names: &[String], found: &[KernelSymbol]) -> io::Result<()> {
     for name in names {
         let mut own = found.iter().filter(|symbol| symbol.name == *name).peekable();
@@ -52,10 +52,10 @@ pub fn kernel_symbols(out: &mut dyn Write, names: &[String], found: &[KernelSymb
     Ok(())
 }
 
-/// The kernel and its modules with their build-ids, as `perf buildid-list -m` shows them.
+/// Writes the kernel and its modules with their build-ids, in the format of `perf buildid-list -m`.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
     maps.iter().try_for_each(|KernelMap { id, name, start, end }| {
         let id = id.map_or(String::new(), |id| id.to_string());
@@ -63,17 +63,17 @@ pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
     })
 }
 
-/// Tasks below those that made them, with their mappings.
+/// Writes tasks below their parents, with their mappings.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
     writeln!(out, "# {:>8} {:>8} {:>8}  comm", "pid", "tid", "ppid")?;
     let known: BTreeSet<i32> = tasks.iter().map(|task| task.tid).collect();
     let mut below: BTreeMap<i32, Vec<&Task>> = BTreeMap::new();
     let mut open: Vec<(&Task, usize)> = Vec::new();
     for task in tasks {
-        // Whose maker is not there, or is itself, stands at the top.
+        // A task whose parent is missing, or is the task itself, becomes a root.
         match task.parent.filter(|parent| known.contains(parent) && *parent != task.tid) {
             Some(parent) => below.entry(parent).or_default().push(task),
             None => open.push((task, 0)),
@@ -90,7 +90,7 @@ pub fn tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
             let children = below.get(&task.tid).into_iter().flatten().rev();
             open.extend(children.map(|child| (*child, depth + 1)));
         }
-        // Tasks that made each other, which only a damaged recording says.
+        // A cycle of parents, which occurs only in damaged recordings.
         match tasks.iter().find(|task| !shown.contains(&task.tid)) {
             Some(task) => open.push((task, 0)),
             None => return Ok(()),
@@ -98,7 +98,7 @@ pub fn tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
     }
 }
 
-/// Deeper tasks are not indented further.
+/// Maximum indented depth; deeper tasks are not indented further.
 const DEEPEST: usize = 40;
 
 fn one(out: &mut dyn Write, task: &Task, depth: usize) -> io::Result<()> {
@@ -111,10 +111,10 @@ fn one(out: &mut dyn Write, task: &Task, depth: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// What threads' counters said when they ended: a row a thread, a column an event.
+/// Writes the counts of threads at their exit: one row per thread, one column per event.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn counts(out: &mut dyn Write, counts: &[Count]) -> io::Result<()> {
     if counts.is_empty() {
         return writeln!(out, "\nNo thread's counters were recorded at its end (pmc record -s).");

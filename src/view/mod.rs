@@ -1,5 +1,5 @@
-//! Results as text: tables for people, CSV, JSON and OpenMetrics for programs. Reads what `profile` holds;
-//! measures nothing.
+//! Results as text: tables for people; CSV, JSON and OpenMetrics for programs. Reads the data of `profile`
+//! and measures nothing.
 
 pub mod annotate;
 pub mod diff;

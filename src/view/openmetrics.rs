@@ -1,7 +1,7 @@
-//! OpenMetrics 1.0 text: what a scraper reads from a file or a socket.
+//! OpenMetrics 1.0 text, for scrapers that read a file or a socket.
 //!
-//! Receives cumulative [`Counts`] (since the start, not of an interval); hands back the whole exposition.
-//! Decides families, units and labels; leaves files and sockets to others. Source: OpenMetrics 1.0.0,
+//! Receives cumulative [`Counts`] (since the start, not per interval) and returns the whole exposition.
+//! Decides families, units and labels, but does not open files or sockets. Source: OpenMetrics 1.0.0,
 //! sections "Text format" and "Metric types".
 //!
 //! ```text
@@ -18,7 +18,7 @@ use std::fmt::Write;
 
 use crate::profile::counts::{Counts, Event, PlaceLabel, Reason, Role, Value};
 
-/// Where an event's number goes: one family for each kind of unit, since a family has one unit.
+/// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
 struct Family {
     name: &'static str,
     kind: &'static str,
@@ -95,13 +95,13 @@ const YIELDED: Family = Family {
     help: "Time during which the hardware events were left to somebody's reservation.",
 };
 
-/// The family of an event and the factor from its count to the family's unit.
+/// Returns an event's family and the factor from its count to the family's unit.
 fn family(event: &Event) -> (&'static Family, f64) {
     if event.snapshot {
         return (&LEVEL, event.scale);
     }
     match event.role {
-        // Clocks count nanoseconds, whatever unit they are shown in.
+        // Clocks count nanoseconds, independently of their display unit.
         Some(Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime) => {
             (&TIME, 1e-9)
         }
@@ -117,7 +117,7 @@ fn family(event: &Event) -> (&'static Family, f64) {
     }
 }
 
-/// The whole exposition of the counts since the start, ending in `# EOF`.
+/// Returns the whole exposition of the counts since the start, ending in `# EOF`.
 pub fn exposition(counts: &Counts) -> String {
     let mut samples: Vec<(&Family, Vec<String>)> = Vec::new();
     let mut put = |family: &'static Family, labels: &str, number: f64| {
@@ -186,8 +186,7 @@ pub fn exposition(counts: &Counts) -> String {
     out
 }
 
-/// `event`, `cgroup`, and `position` where the same event was asked for again: a label set must not come
-/// twice.
+/// Returns the labels `event`, `cgroup`, and, for a repeated event, `position`: label sets must be unique.
 fn event_labels(counts: &Counts, index: usize) -> String {
     let event = &counts.events[index];
     let mut labels = String::new();
@@ -225,7 +224,7 @@ fn place_labels(labels: &mut String, place: &PlaceLabel) {
     }
 }
 
-/// Appends a label; an empty one is the same as none.
+/// Appends a label unless it is empty.
 fn label(labels: &mut String, name: &str, value: &str) {
     if !value.is_empty() {
         let comma = if labels.is_empty() { "" } else { "," };
@@ -233,7 +232,7 @@ fn label(labels: &mut String, name: &str, value: &str) {
     }
 }
 
-/// Backslash, quote and line feed escaped; what else controls a terminal replaced.
+/// Escapes backslash, quote and line feed, and replaces other control characters.
 fn escaped(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     crate::text::clean(&escaped).into_owned()

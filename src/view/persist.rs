@@ -1,4 +1,4 @@
-//! Persistent events as text: what is held, what it has counted, what was lost.
+//! Persistent events as text: the held entries, their counts, and lost entries.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use crate::persistent::{Entry, Lost};
 use crate::text::clean;
 use crate::units::{Count, bytes, thousands, thousands_f64};
 
-/// What is held, a line each, and what was lost.
+/// Writes one line per held entry, then the lost entries.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io::Result<()> {
     if held.is_empty() {
         writeln!(out, "nothing is held; pmc persist add NAME -e EVENT")?;
@@ -45,7 +45,7 @@ pub fn list(out: &mut dyn Write, held: &[(String, &Entry)], lost: &[Lost]) -> io
     Ok(())
 }
 
-/// Whom it counts.
+/// Describes the processes and CPUs that an entry counts.
 fn whom(entry: &Entry) -> String {
     let pids: Vec<String> = entry.definition.pids.iter().map(u32::to_string).collect();
     let cpus = entry.definition.cpus.as_ref().map(|cpus| format!("CPU {}", clean(cpus)));
@@ -57,15 +57,15 @@ fn whom(entry: &Entry) -> String {
     if entry.ended.is_some() { format!("{whom} (ended)") } else { whom }
 }
 
-/// What becomes of records.
+/// Describes how an entry handles records.
 fn mode(entry: &Entry) -> &'static str {
     if entry.definition.counts_only { "counts only" } else { entry.definition.mode.name() }
 }
 
-/// What an entry is.
+/// Writes the properties of an entry.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     let Entry { id, definition, ring_bytes, rings, user_only, attr, .. } = entry;
     let mut rows = vec![
@@ -88,7 +88,7 @@ pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     if *user_only {
         rows.push(("levels", "user mode only: this user may not see the kernel".to_owned()));
     }
-    // The words at the end that say nothing are not shown.
+    // Omit zero words.
     let words = attr.iter().rposition(|word| word != "0x0").map_or(0, |last| last + 1);
     let request = attr[..words].iter().enumerate().filter(|(_, word)| *word != "0x0");
     let request: Vec<String> = request.map(|(index, word)| format!("attr{index}={}", clean(word))).collect();
@@ -97,16 +97,16 @@ pub fn entry(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     table::write(out, &[left(0, 0), left(2, 0)], None, rows)
 }
 
-/// The word of a request that says what is read.
+/// Index of the attr word with the read format.
 const READ_FORMAT: usize = 4;
 
-/// What an entry has counted.
+/// Writes the counts of an entry.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result<()> {
     let head = ["CPU", "COUNT", "COUNTED", "LOST RECORDS"].map(str::to_owned).to_vec();
-    // Where a recording opened it, the times are perhaps not read.
+    // An event opened by a recording may not read the times.
     let format = entry
         .attr
         .get(READ_FORMAT)
@@ -139,7 +139,7 @@ pub fn counts(out: &mut dyn Write, entry: &Entry, counts: &Counts) -> io::Result
     }
 }
 
-/// A count in its unit.
+/// Formats a count with its unit.
 fn value(entry: &Entry, count: f64) -> String {
     match &entry.unit {
         None => thousands_f64(count, 0),
@@ -159,10 +159,11 @@ fn sum<'a>(rows: impl Iterator<Item = &'a CpuCounts>) -> CpuCounts {
     })
 }
 
-/// What counters have counted: a row each, a column a CPU, and the sum. What shared a counter is scaled.
+/// Writes one row per counter, with a column for each CPU and for the sum. Counts of multiplexed counters are
+/// scaled.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn by_cpu(out: &mut dyn Write, counters: &[(&Entry, Counts)]) -> io::Result<()> {
     let cpus: BTreeSet<Option<u32>> =
         counters.iter().flat_map(|(_, counts)| counts.rows.iter().map(|row| row.cpu)).collect();

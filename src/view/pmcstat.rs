@@ -1,5 +1,5 @@
-//! What `pmcstat` prints of a log, in FreeBSD's forms: its records one by one (`-R` alone), the sampled
-//! functions (`-m`), lines of source (`-a`), and callers (`-G`).
+//! The output of `pmcstat` for a log, in FreeBSD's formats: individual records (only `-R`), the sampled
+//! functions (`-m`), source lines (`-a`), and callers (`-G`).
 //!
 //! ```text
 //! records     callchain 4711 0x0 1 2 u        -m   0x401136 leaf 0x401126 0x401150
@@ -21,30 +21,30 @@ use crate::profile::script::{Entry, Place, Places};
 use crate::record::{Record, kind};
 use crate::text::clean;
 
-/// Callers shown of a function where nothing is said: pmcstat's default.
+/// Default depth of callers of a function, as in pmcstat.
 pub const DEPTH: usize = 16;
-/// The greatest depth: callers are printed by a function that calls itself.
+/// Maximum depth of callers. Printing callers is recursive.
 const GREATEST_DEPTH: usize = 1024;
 
-/// What is printed.
+/// Kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// The log's records.
     Records,
     /// Sampled addresses with the function and its bounds.
     Functions(LeafName),
-    /// Each address of each call chain with function and line.
+    /// Each address of each call chain, with function and line.
     Lines,
     /// Callers of each function, down to this depth.
     Callers(LeafName, usize),
 }
 
-/// How a sampled function is named.
+/// How to name a sampled function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeafName {
     /// By its symbol.
     Symbol,
-    /// With the offset in it (`-I`).
+    /// By its symbol and the offset within it (`-I`).
     WithOffset,
     /// By the sampled address (`-A`).
     Address,
@@ -53,20 +53,20 @@ pub enum LeafName {
 /// An event of the log.
 #[derive(Debug, Clone)]
 pub struct LoggedEvent {
-    /// Its name; untrusted text.
+    /// The event's name; untrusted text.
     pub name: String,
-    /// What its samples are.
+    /// The kind of the event's samples.
     pub kind: LoggedKind,
 }
 
-/// What the samples of an event are.
+/// Kind of an event's samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedKind {
-    /// Samples.
+    /// Ordinary samples.
     Sampled,
     /// Counts of a thread from one context switch to the next (`-W`).
     Counted,
-    /// The context switches at which those are read.
+    /// The context switches at which those counts are read.
     Switches,
 }
 
@@ -76,14 +76,14 @@ pub struct Writer<'a> {
     form: Form,
     events: Vec<LoggedEvent>,
     places: &'a Places,
-    /// Counts of processes at their ends, by event.
+    /// Counts of processes at their exit, by event.
     exits: BTreeMap<i32, BTreeMap<usize, u64>>,
     /// Callers by event.
     callers: Vec<CallerNode>,
 }
 
 impl<'a> Writer<'a> {
-    /// A writer of this form. `exits`: what each process had counted when it ended, by event.
+    /// Returns a writer for this form. `exits` has the counts of each process at its exit, by event.
     pub fn new(
         form: Form,
         events: Vec<LoggedEvent>,
@@ -94,10 +94,10 @@ impl<'a> Writer<'a> {
         Self { form, events, places, exits, callers }
     }
 
-    /// Writes what stands before the first record.
+    /// Writes the lines before the first record.
     ///
     /// # Errors
-    /// Those of writing; so below.
+    /// Fails if writing fails.
     pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         let events = self.events.iter().enumerate().filter(|_| self.form == Form::Records);
         let mut events = events.filter(|(_, event)| event.kind != LoggedKind::Switches);
@@ -106,10 +106,10 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Writes, or adds up, a sample.
+    /// Writes a sample or adds it to the callers.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Fails if writing fails.
     pub fn sample(&mut self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
         let Some(event) = self.events.get(entry.event).filter(|event| event.kind != LoggedKind::Switches)
         else {
@@ -160,10 +160,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a record that is no sample.
+    /// Writes a record other than a sample.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Fails if writing fails.
     pub fn record(
         &mut self,
         out: &mut dyn Write,
@@ -200,10 +200,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes what can only be said at the end.
+    /// Writes the final lines: process exits or callers.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Fails if writing fails.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.form {
             Form::Records => {
@@ -256,7 +256,7 @@ impl<'a> Writer<'a> {
             .try_for_each(|(event, value)| writeln!(out, "{:<9} {event:#x} {pid} {value}", "exitval"))
     }
 
-    /// What stands at each address, without what was inlined there.
+    /// Returns the function at each address, ignoring functions inlined there.
     fn frames(&self, entry: &Entry<'_>) -> impl Iterator<Item = &'a Place> {
         let (places, numbers) = (self.places, entry.places.to_vec());
         numbers.into_iter().filter_map(move |number| places.at(number).last())
@@ -278,7 +278,7 @@ struct CallerNode {
     callers: HashMap<CallerKey, CallerNode>,
 }
 
-/// Which function: its name, or the address, and the file that it is in.
+/// Identity of a function: its name or address, and the file that contains it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct CallerKey {
     name: String,
@@ -292,14 +292,14 @@ impl CallerKey {
 }
 
 impl CallerNode {
-    /// The callers, those with most samples first.
+    /// Returns the callers, most samples first.
     fn sorted(&self) -> Vec<(&CallerKey, &Self)> {
         let mut all: Vec<(&CallerKey, &Self)> = self.callers.iter().collect();
         all.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.samples.cmp(&of_a.samples).then_with(|| a.cmp(b)));
         all
     }
 
-    /// `dso`: the file that was named last.
+    /// Writes this function and its callers. `dso` is the file named last.
     fn write<'k>(
         &'k self,
         out: &mut dyn Write,

@@ -1,23 +1,23 @@
-//! What stands around rows in a text: headlines, what data are worth, advice.
+//! Text around rows: headlines, the quality of the data, advice.
 //!
-//! Receives lines; hands them on wrapped for a person, as comments for a program.
+//! Wraps lines for a human reader, or writes them as comments for a program.
 
 use std::io::{self, Write};
 
 use crate::text::{width, wrap_remark};
 
-/// What is no row: for a person in lines as wide as they may be, for a program in comments.
+/// Writer for text outside of rows. It wraps lines for a human reader, and writes comments for a program.
 pub(super) struct Remarks<'a> {
-    /// Where rows go past the remarks.
+    /// The output; rows bypass the remarks.
     pub(super) out: &'a mut dyn Write,
     is_commented: bool,
     width: usize,
-    /// A line that has not ended.
+    /// The unfinished line.
     line: Vec<u8>,
 }
 
 impl<'a> Remarks<'a> {
-    /// Into `out`; `width`: columns of a line, as many as it takes where it is `None`.
+    /// Returns a writer to `out`. `width` is the maximum line width in columns; `None` for no limit.
     pub(super) fn new(out: &'a mut dyn Write, width: Option<usize>, is_commented: bool) -> Self {
         Self { out, is_commented, width: width.unwrap_or(usize::MAX), line: Vec::new() }
     }
@@ -28,7 +28,7 @@ impl<'a> Remarks<'a> {
             self.out.write_all(if line.is_empty() { b"#" } else { b"# " })?;
         }
         let text = String::from_utf8_lossy(&line);
-        // What is painted is no remark of many words: it fits.
+        // Painted text is short enough to fit.
         if text.contains('\x1b') || width(&text) <= self.width {
             self.out.write_all(&line)?;
             return self.out.write_all(b"\n");

@@ -1,39 +1,37 @@
-//! Short tables: columns side by side without lines between them, as wide as what they hold.
+//! Short tables: columns side by side without lines between them, as wide as their contents.
 //!
-//! Receives cells that are safe to print; `comfy-table` decides widths and where a last column that is too
-//! wide for the terminal goes on. Not for tables of thousands of rows: those have a writer of their own,
-//! which is twenty times as fast.
+//! Receives cells that are safe to print. `comfy-table` decides widths and wraps the last column if it is too
+//! wide for the terminal. Tables of thousands of rows have a separate writer that is twenty times as fast.
 
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets::NOTHING};
 
-/// A column.
+/// Shape of a column.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ColumnShape {
-    /// Blanks in front of it.
+    /// Number of blanks before the column.
     pub(super) gap: u16,
-    /// The fewest columns of the terminal that it takes.
+    /// Minimum width in columns of the terminal.
     pub(super) least: u16,
-    /// Whether its cells stand at its right end.
+    /// Whether cells are right-aligned.
     pub(super) to_right: bool,
 }
 
-/// At the left, so many blanks behind the column before.
+/// Returns a left-aligned column, `gap` blanks after the previous one.
 pub(super) const fn left(gap: u16, least: u16) -> ColumnShape {
     ColumnShape { gap, least, to_right: false }
 }
 
-/// At the right.
+/// Returns a right-aligned column.
 pub(super) const fn right(gap: u16, least: u16) -> ColumnShape {
     ColumnShape { gap, least, to_right: true }
 }
 
-/// Writes rows of as many cells as there are shapes; the last column is wrapped where a line has at most
-/// `width` columns.
+/// Writes rows with one cell per shape. With `width`, the last column wraps to keep lines within it.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub(super) fn write(
     out: &mut dyn Write,
     shapes: &[ColumnShape],
@@ -43,7 +41,7 @@ pub(super) fn write(
     drawn(shapes, width, rows).lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
 
-/// The lines of rows of as many cells as there are shapes, as wide as it takes.
+/// Returns the lines of rows with one cell per shape, without a width limit.
 pub(super) fn lines(shapes: &[ColumnShape], rows: impl IntoIterator<Item = Vec<String>>) -> Vec<String> {
     drawn(shapes, None, rows).lines().map(|line| line.trim_end().to_owned()).collect()
 }

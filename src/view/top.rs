@@ -1,4 +1,4 @@
-//! `pmc top` as text: one line of facts, then the tables of a report, again and again.
+//! `pmc top` as text: one line of facts, then the tables of a report, once per interval.
 //!
 //! ```text
 //! 12.0 s: 7,998 samples/s of cpu-clock, none lost; kernel 12.3%, user 80.1%, idle 7.6%; pmc: 0.9% CPU
@@ -14,14 +14,14 @@ use crate::profile::sampled::{LiveHeader, Profile};
 use crate::text::{as_json, clean};
 use crate::units::{bytes, thousands};
 
-/// The form of the lines of JSON; grows when a field changes its meaning.
+/// Version of the JSON format; increases when the meaning of a field changes.
 const VERSION: u32 = 1;
 
-/// Writes one interval as a JSON object on a line: the facts, and each event's rows as `report --json` has
-/// them. docs/top.md explains the fields.
+/// Writes one interval as a JSON object on a line: the facts, and each event's rows in the format of `report
+/// --json`. docs/top.md explains the fields.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write_json(
     out: &mut dyn Write,
     head: &LiveHeader,
@@ -36,17 +36,17 @@ pub fn write_json(
     });
     let mut events = Vec::new();
     report::write_events_json(&mut events, profile, layout)?;
-    // Within a text a line's end is escaped: those that are bare only part the rows.
+    // Line ends within strings are escaped; bare ones only separate rows.
     events.retain(|&byte| byte != b'\n');
     let (facts, events) = (as_json(&facts).to_string(), String::from_utf8_lossy(&events));
     let facts = facts.trim_start_matches('{').trim_end_matches('}');
     writeln!(out, "{{\"version\":{VERSION},{facts},\"events\":[{events}]}}")
 }
 
-/// Writes one screenful.
+/// Writes one interval as text.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, head: &LiveHeader, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let events: Vec<_> = head.events.iter().map(|name| clean(name)).collect();
     write!(

@@ -1,4 +1,4 @@
-//! Source and assembly with their weights, and arrows for jumps.
+//! Source and assembly with their costs, and arrows for jumps.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -44,8 +44,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         text::right("Share", 7),
         numbers::percent(of_all).trim(),
         numbers::error(error).trim(),
-        // The code's weights are those of the whole recording; whoever filtered must not read them as what is
-        // left.
+        // Costs in the code refer to the whole recording; a user with active filters must know that.
         if state.query.filter == Filter::default() { "" } else { ", filters left aside" },
         DisplayName::new(&listing.symbol).text(),
         listing.dso
@@ -145,10 +144,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     detail(buffer, areas.detail, &words, theme);
 }
 
-/// The lanes of a row, the farthest first, then what leads to the code.
+/// Returns the lanes of a row, outermost first, then the part next to the code.
 fn arrows(listing: &Listing, row: usize) -> String {
     let mut out = String::new();
-    // Right of an end everything is crossed by its line.
+    // From an arrow's end, a horizontal line crosses all lanes to the right.
     let mut leads = false;
     let mut is_target = false;
     for lane in (0..listing.lanes).rev() {

@@ -1,4 +1,4 @@
-//! Events, and how far what they say can be trusted.
+//! Events and the quality of the data.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -44,7 +44,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     }
     line += 1;
     for (words, style) in quality(profile, state, theme) {
-        // A page of words helps nobody.
+        // Limit the length of long notes.
         for part in text::wrap("", "  ", &words, width).into_iter().take(13) {
             put(buffer, areas.body, line, vec![Span::styled(part, style)], Style::new());
             line = line.saturating_add(1);
@@ -54,7 +54,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     detail(buffer, areas.detail, words, theme);
 }
 
-/// What the data are worth: of a recording the statement that `report` prints.
+/// Returns the quality of the data; for a recording, the statement that `report` prints.
 fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style)> {
     let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
     let style = |lost: u64| if lost == 0 { theme.plain() } else { theme.warning() };

@@ -1,4 +1,4 @@
-//! The flame graph, callers above what they call. Names stand in their boxes as far as these are wide.
+//! The flame graph, callers above their callees. Names are truncated to the width of their boxes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -66,7 +66,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         if at.is_some_and(|at| at.node == b.node) {
             style = theme.cursor().patch(theme.bold());
         }
-        // A border on the left tells neighbours apart; the narrowest have room for nothing else.
+        // A border on the left separates neighbours; the narrowest boxes have no room for anything else.
         let words = if b.width >= 3 {
             let mark = kind.map_or("", |kind| mark(kind, node.is_some_and(|node| node.inlined)));
             let room = b.width - 1;

@@ -1,4 +1,4 @@
-//! What surrounds the pane: header, tabs with the filters in force, the strip of time, the last line.
+//! The parts around the pane: header, tabs with the active filters, time strip, last line.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,10 +14,10 @@ use crate::tui::state::{Over, State};
 use crate::tui::theme::Theme;
 use crate::units;
 
-/// When fewer of the stacks than this reach their root, the tree misleads.
+/// Minimum share of stacks that reach their root; below it the tree is misleading.
 const FEW: f64 = 0.5;
 
-/// Words with a style, put side by side until the line is full.
+/// Styled texts, placed side by side until the line is full.
 struct HeaderSide {
     spans: Vec<Span<'static>>,
     room: usize,
@@ -28,7 +28,7 @@ impl HeaderSide {
         Self { spans: Vec::new(), room: width.into() }
     }
 
-    /// The first words are cut to what fits; later ones come whole or not at all.
+    /// Adds text. The first text is truncated to fit; later ones are omitted if they do not fit.
     fn add(&mut self, words: &str, style: Style) {
         let words =
             if self.spans.is_empty() { text::cut(words, self.room) } else { text::cut(words, usize::MAX) };
@@ -47,7 +47,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
     if let Some((_, event)) = state.event() {
         side.add(&format!("  {}", text::cut(&event.name, 24)), theme.bold());
     }
-    // While samples come in, what there is to say beside their number counts for more.
+    // In the live view, other facts are more important than the number of samples.
     let samples = |side: &mut HeaderSide| {
         if let Some((_, event)) = state.event() {
             side.add(&format!("  {} samples", units::thousands(event.total.samples)), theme.plain());
@@ -59,7 +59,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
         if let Some(trust) = trust {
             let whole = trust.rooted as f64 / trust.stacks as f64;
             let style = if whole < FEW { theme.warning() } else { theme.plain() };
-            // Rounded down: not quite all is not all.
+            // Round down, so that 100 % means all.
             side.add(&format!("  {:.0} % of stacks whole", (whole * 100.0).floor()), style);
         }
     }
@@ -109,7 +109,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
 
 pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let mut side = HeaderSide::new(area.width);
-    // Where all names do not fit, only the numbers of the others stand there.
+    // Names that do not fit are omitted.
     for (number, pane) in Pane::ALL.into_iter().enumerate() {
         let style = if pane == state.pane { theme.cursor() } else { theme.plain() };
         side.add(&format!(" {} {} ", number + 1, pane.name()), style);
@@ -122,7 +122,7 @@ pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme)
     put(buffer, area, 0, side.spans, Style::new());
 }
 
-/// The filters in force, in words.
+/// Describes the active filters.
 fn filters(state: &State) -> String {
     let filter = &state.query.filter;
     let mut words = Vec::new();
@@ -160,7 +160,7 @@ fn filters(state: &State) -> String {
     words.join(", ")
 }
 
-/// A span of time, counted from the beginning of the recording.
+/// Formats a time span relative to the start of the recording.
 fn span(state: &State, from: u64, to: u64) -> String {
     let begin = state.answer.as_ref().and_then(|a| a.times.as_ref()).map_or(0, |times| times.from);
     let seconds = |at: u64| at.saturating_sub(begin) as f64 / 1e9;
@@ -189,7 +189,7 @@ pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme
     }
 }
 
-/// The last line. Hands back the column of the terminal's cursor, where something is typed.
+/// Draws the last line. Returns the column of the terminal's cursor if the user is typing.
 pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) -> Option<u16> {
     let width = usize::from(area.width);
     match &state.over {
@@ -197,7 +197,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
             let question = prompt.question();
             let room = width.saturating_sub(question.len() + 1);
             let typed = text::width(&text::clean(&prompt.text));
-            // The end of what is typed stays in sight.
+            // Keep the end of the typed text visible.
             let shown = text::shifted(&prompt.text, typed.saturating_sub(room), room);
             let column = question.len() + text::width(&shown);
             let spans = vec![Span::styled(question, theme.key()), Span::raw(shown)];

@@ -1,4 +1,4 @@
-//! The table of functions: shares with their errors, bars, and the words of the sort keys.
+//! The table of functions: shares with their errors, bars, and the values of the sort keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -96,7 +96,7 @@ fn heading(
             continue;
         }
         if *key == SortKey::Symbol {
-            // Where rows have their mark.
+            // Blanks above the marks of the rows.
             line += "  ";
             line += &arrow(FunctionColumn::Key(at), profile.heading(*key), width.saturating_sub(2), false);
             line.push(' ');
@@ -141,7 +141,7 @@ fn spans(
     for (at, (cell, width)) in
         row.cells.iter().zip(&widths.keys).enumerate().filter(|(_, (_, width))| **width > 0)
     {
-        // The last column has the long names, and moves: then they are there in full.
+        // The last column has the long names. While the user scrolls it, show them in full.
         let is_moved = at == last && state.table.shift > 0;
         let mut words = match cell {
             Cell::Symbol(..) if callers.is_some() => {
@@ -170,7 +170,7 @@ fn spans(
     spans
 }
 
-/// A row's words with the whole name of its function.
+/// Returns a row's text with the full name of its function.
 fn in_full(profile: &Profile, row: &Row) -> String {
     let module = table::named(profile, row, SortKey::Dso).unwrap_or_default();
     let words = row.cells.iter().map(|cell| match *cell {
@@ -183,7 +183,7 @@ fn in_full(profile: &Profile, row: &Row) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The row of the cursor in full, its history, and the sum of what is marked.
+/// Draws the details: the row of the cursor in full, its history, and the sum of marked rows.
 fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, event: &Event, theme: Theme) {
     let Some(row) = state.table.row(event) else { return };
     let width = usize::from(areas.detail.width);
@@ -206,7 +206,7 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
     }
     let function = table::function(profile, row);
     let history = state.history.as_ref().filter(|(of, _)| Some(of) == function.as_ref());
-    // The row's own words come first where there is little room.
+    // If space is short, the row's text has priority.
     let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
         let room = (width / 3).min(40);
         let columns = crate::tui::state::time_strip::columns(sums, room.min(sums.len().max(1)) as u16);

@@ -1,4 +1,4 @@
-//! The help page, made from the table of keys.
+//! The help page, generated from the table of keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::tui::keys;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 
-/// Columns of the keys.
+/// Width of the keys in columns.
 const KEYS: usize = 18;
 
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, top: usize, _state: &State, theme: Theme) {

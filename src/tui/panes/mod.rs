@@ -1,7 +1,7 @@
-//! Drawing: each pane turns the state into characters and styles. Nothing is decided here but how things
-//! look.
+//! Drawing: each pane turns the state into characters and styles. Decides only appearance.
 //!
-//! Receives the [`State`]; writes into the frame. All foreign text passes [`fit`](super::fit) first.
+//! Receives the [`State`]; writes into the frame. All untrusted text passes through [`fit`](super::fit)
+//! first.
 
 pub mod code;
 pub mod events;
@@ -28,7 +28,7 @@ use crate::profile::sampled::CodeKind;
 use crate::text::{self, DisplayName};
 use crate::view::report::{GENERATED, INLINED, KERNEL};
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
@@ -59,7 +59,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     }
 }
 
-/// A line of text with styles, and one style for all of it on top.
+/// Draws a line of styled text, then applies one style to the whole line.
 fn put(buffer: &mut Buffer, area: Rect, line: u16, spans: Vec<Span<'static>>, over: Style) {
     if line < area.height {
         let area = Rect { y: area.y + line, height: 1, ..area };
@@ -68,7 +68,7 @@ fn put(buffer: &mut Buffer, area: Rect, line: u16, spans: Vec<Span<'static>>, ov
     }
 }
 
-/// Words in their styles, with what the search finds in all of them in another.
+/// Returns the parts in their styles, with matches of the search highlighted.
 fn found(parts: Vec<(String, Style)>, search: &Search, theme: Theme) -> Vec<Span<'static>> {
     let whole: String = parts.iter().map(|(text, _)| text.as_str()).collect();
     let places = search.places(&whole);
@@ -90,13 +90,13 @@ fn found(parts: Vec<(String, Style)>, search: &Search, theme: Theme) -> Vec<Span
     spans
 }
 
-/// A function's name in so many columns as one reads it: itself bright, what it belongs to and takes dim.
+/// Returns a function's name in `columns`: the name itself bright, its scope and arguments dim.
 fn name(symbol: &str, kind: CodeKind, columns: usize, theme: Theme) -> Vec<(String, Style)> {
     let name = DisplayName::new(symbol).fit(columns);
     vec![(name.scope, theme.dim()), (name.function, theme.function(kind)), (name.details, theme.dim())]
 }
 
-/// What stands before a function's name, if it is no ordinary one: colours are not everywhere.
+/// Returns the mark before a function's name, for terminals without colours; empty for ordinary functions.
 fn mark(kind: CodeKind, is_inlined: bool) -> &'static str {
     match kind {
         _ if is_inlined => INLINED,
@@ -106,7 +106,8 @@ fn mark(kind: CodeKind, is_inlined: bool) -> &'static str {
     }
 }
 
-/// The chosen line in full, as far as the lines that are there for it go; broken between words if all fits.
+/// Draws the full text of the chosen line, as far as it fits into the detail lines. Breaks it between words
+/// if all of it fits.
 fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
     let width = usize::from(area.width);
     let whole = text::wrap("", "", words, width);
@@ -119,7 +120,7 @@ fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
         }
         let skip = width * usize::from(line);
         let is_last = line + 1 == area.height;
-        // All but the last are filled to the brim; what is cut off there goes on below.
+        // Fill all lines but the last completely; the text continues on the next line.
         let part: String = match is_last {
             true => text::shifted(words, skip, width),
             false => text::shifted(words, skip, width + 1).trim_end_matches('…').to_owned(),
@@ -128,7 +129,7 @@ fn detail(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
     }
 }
 
-/// What stands in a pane that has nothing to show (yet).
+/// Draws a message in an empty pane.
 fn nothing(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
     for (line, words) in (0..area.height).zip(words.lines()) {
         put(

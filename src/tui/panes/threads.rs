@@ -1,4 +1,4 @@
-//! Processes, and below each its threads.
+//! Processes, with their threads below them.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -38,7 +38,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let (top, cursor) = (state.threads.scroll.top, state.threads.scroll.cursor);
     for (line, at) in (0..areas.body.height).zip(state.threads.lines.iter().skip(top)) {
         let share = event.share(at.cost);
-        // Those that have ended have no number any more.
+        // Threads that have ended no longer have a number.
         let number = |id: i32| if id < 0 { "–".to_owned() } else { id.to_string() };
         let tid = at.tid.map(number).unwrap_or_default();
         let pid = if at.tid.is_some() { String::new() } else { number(at.pid) };

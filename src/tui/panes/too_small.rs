@@ -1,4 +1,4 @@
-//! A terminal that is too small for the screen: what it would have to be, in as many lines as that takes.
+//! Message for a terminal that is too small: the required size, on as many lines as needed.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

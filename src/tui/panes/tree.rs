@@ -13,7 +13,7 @@ use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 
-/// What is said where there is no tree.
+/// Returns the message for a missing tree.
 pub(super) fn why_none(state: &State) -> &'static str {
     let Some((profile, _)) = state.event() else { return "waiting for the first samples …" };
     if state.is_waiting {
@@ -25,7 +25,7 @@ pub(super) fn why_none(state: &State) -> &'static str {
     }
 }
 
-/// What is said of callers that are not shown one by one.
+/// Describes callers that are combined into one line.
 pub(super) fn callers_words(profile: &Profile, tree: &Tree, callers: Callers) -> String {
     let name = |number: u32| DisplayName::new(profile.texts.get(tree.nodes[number as usize].symbol)).function;
     format!("{} callers (b): {} … {}", callers.count, name(callers.first), name(callers.last))
@@ -61,7 +61,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let room = width - 17 - if bar > 0 { bar + 1 } else { 0 };
     let lines = &state.stacks.lines;
     let (top, cursor) = (state.stacks.scroll.top, state.stacks.scroll.cursor);
-    // Deep branches move to the left so that the names around the cursor are seen.
+    // Scroll deep branches to the left, so that the names around the cursor are visible.
     let indent = lines.get(cursor).map_or(0, |line| usize::from(line.indent));
     let shift = indent.saturating_sub(room / 3);
     for (line, at) in (0..areas.body.height).zip(lines.iter().skip(top)) {

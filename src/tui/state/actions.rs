@@ -1,4 +1,4 @@
-//! What each action does to the state.
+//! The effect of each action on the state.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
@@ -13,7 +13,7 @@ use crate::profile::sampled::{FunctionRef, Order, ShareOf, SortKey};
 use crate::tui::engine::LiveCommand;
 use crate::tui::keys::{self, Action, Pane};
 
-/// What rows can be told apart by with one key, after what was asked for first.
+/// Sort keys through which one key cycles, after the ones requested first.
 const KEYS: &[&[SortKey]] = &[
     &[SortKey::Dso, SortKey::Symbol],
     &[SortKey::Symbol],
@@ -25,7 +25,7 @@ const KEYS: &[&[SortKey]] = &[
     &[SortKey::Cpu],
 ];
 
-/// Columns that one press moves long names by.
+/// Number of columns by which one key press scrolls long names.
 const SHIFT: usize = 8;
 
 impl State {
@@ -59,9 +59,9 @@ impl State {
     fn help_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
         let Some(Over::Help(mut scroll)) = self.over.take() else { return };
         let len = keys::help().len();
-        // It covers the lines above and below the pane too, and has a heading.
+        // The page also covers the lines above and below the pane, and has a heading.
         let height = self.areas().map_or(1, |areas| usize::from(areas.body.height + areas.detail.height));
-        // The page has no cursor: its uppermost line moves.
+        // The page has no cursor; keys move its top line.
         let most = len.saturating_sub(height);
         let top = scroll.top;
         let mut go = |to: usize| scroll.top = to.min(most);
@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// Up and down.
+    /// Moves the cursor up or down.
     pub(super) fn go(&mut self, lines: isize) {
         let height = self.height();
         let Some(answer) = self.answer.clone() else { return };
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// In the flame graph lines are levels.
+    /// Moves by levels of the flame graph.
     fn climb(&mut self, lines: isize) {
         let boxes = self.boxes();
         let Some(mut at) = self.flame_box(&boxes) else { return };
@@ -233,7 +233,7 @@ impl State {
         self.flame_to(at.node);
     }
 
-    /// The box of the flame graph's cursor.
+    /// Returns the box of the flame graph's cursor.
     pub fn flame_box(&self, boxes: &[flame::Box]) -> Option<flame::Box> {
         let node = self.flame_node(self.flame.cursor).unwrap_or(flame::ALL);
         boxes.iter().find(|b| b.node == node).or(boxes.first()).copied()
@@ -242,7 +242,7 @@ impl State {
     pub(super) fn flame_to(&mut self, node: u32) {
         self.flame.cursor =
             if node == flame::ALL { None } else { self.stacks.identities.get(node as usize).copied() };
-        // What lies outside of the zoomed part, or is too narrow to see, is zoomed out to.
+        // If the node is outside of the zoomed part, or too narrow to see, zoom out to it.
         let boxes = self.boxes();
         if node != flame::ALL && !boxes.iter().any(|b| b.node == node) {
             let parent = self.parents[node as usize];
@@ -259,7 +259,7 @@ impl State {
         }
     }
 
-    /// Left and right.
+    /// Moves left or right.
     fn sideways(&mut self, right: bool) {
         let height = self.height();
         match self.pane {
@@ -340,12 +340,12 @@ impl State {
         }
     }
 
-    /// Whether call chains were taken, as far as is known.
+    /// Whether call chains were recorded, as far as is known.
     pub fn has_chains(&self) -> bool {
         self.event().is_none_or(|(profile, _)| profile.has_totals || profile.trust.stacks > 0)
     }
 
-    /// What to do where there are no call chains.
+    /// Returns the advice for missing call chains.
     pub fn how_to_get_chains(&self) -> &'static str {
         match self.status.is_live {
             true => "no call chains are taken: pmc top -g takes them",
@@ -353,7 +353,7 @@ impl State {
         }
     }
 
-    /// The tree of the chosen function alone.
+    /// Shows the tree of only the chosen function.
     fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
         let Some(function) = self.function() else {
             self.said = Some(self.no_function());
@@ -419,7 +419,7 @@ impl State {
         self.go(1);
     }
 
-    /// The columns that the table can be sorted by.
+    /// Returns the columns by which the table can be sorted.
     pub fn columns(&self) -> Vec<FunctionColumn> {
         let Some((profile, _)) = self.event() else { return Vec::new() };
         let mut columns = vec![FunctionColumn::Own];
@@ -453,7 +453,7 @@ impl State {
             "by {}",
             next.iter().map(|key| key.heading().to_lowercase()).collect::<Vec<_>>().join(", ")
         ));
-        // The order survives, as far as what it goes by is still there.
+        // Keep the sort column if it still exists.
         if let FunctionColumn::Key(at) = self.table.sort {
             let key = self.query.keys.get(at);
             let at = key.and_then(|key| next.iter().position(|next| next == key));
@@ -464,7 +464,7 @@ impl State {
         self.ask(effects);
     }
 
-    /// Shares of the other kind of time.
+    /// Switches shares to the other kind of time.
     fn switch_latency(&mut self, effects: &mut Vec<Effect>) {
         if !self.event().is_some_and(|(profile, _)| profile.has_latency) {
             self.said = Some("nothing is known about latencies here: pmc record --latency".to_owned());
@@ -479,7 +479,7 @@ impl State {
         self.ask(effects);
     }
 
-    /// Only the library, function or thread of the cursor's line.
+    /// Filters by the library, function or thread of the cursor's line.
     fn zoom_in(&mut self, action: Action, effects: &mut Vec<Effect>) {
         let function = self.function();
         match action {
@@ -571,7 +571,7 @@ impl State {
         self.over = Some(Over::Strip(strip));
     }
 
-    /// The span of time under a choice, in nanoseconds.
+    /// Returns the selected time span in nanoseconds.
     pub fn strip_span(&self, strip: &Strip) -> Option<(u64, u64)> {
         let times = self.answer.as_ref()?.times.as_ref()?;
         let (first, last) = time_strip::slices(times.sums.len(), self.size.0, strip.span());

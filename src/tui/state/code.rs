@@ -1,10 +1,10 @@
-//! Source and assembly: which function, which line, with the source lines or without, and which of the
-//! functions inlined there are open.
+//! Source and assembly: the function, the cursor's line, whether source lines are shown, and which inlined
+//! functions are open.
 //!
 //! ```text
-//!     function begins          shown            a block: from the row where an inlined function begins, to
-//!   ▸ inlined: 3 instructions  its row alone    where one begins or goes on that it is not inlined into it
-//!     function goes on         shown
+//!     function begins          shown          A block extends from the first row of an inlined function
+//!   ▸ inlined: 3 instructions  only this row  to the row before another function begins or continues that
+//!     function continues       shown          is not inlined into it.
 //! ```
 
 use std::ops::Range;
@@ -21,29 +21,29 @@ use crate::sort;
 /// The pane's state.
 #[derive(Debug, Default)]
 pub struct Code {
-    /// Whose code it is, or will be.
+    /// The function whose code is shown or expected.
     pub function: Option<FunctionRef>,
-    /// The code, or why there is none; `None` until it comes.
+    /// The code, or the reason why it is not available; `None` until it arrives.
     pub listing: Option<Result<Arc<Listing>, String>>,
-    /// Cursor and uppermost line, in `shown`.
+    /// Cursor and top line, as indexes into `shown`.
     pub scroll: Scroll,
-    /// Indices of the shown rows in the listing's.
+    /// Indexes of the shown rows in the listing.
     pub shown: Vec<u32>,
-    /// The rows of inlined functions of which the first alone is shown, in order.
+    /// Row ranges of folded inlined functions, in order. Only the first row of each is shown.
     folds: Vec<Range<u32>>,
-    /// The first rows of inlined functions that were opened.
+    /// The first rows of inlined functions that the user opened.
     opened: FxHashSet<u32>,
-    /// The inlined function whose costliest line is looked for.
+    /// The inlined function whose most expensive line the cursor will go to.
     inlined: Option<String>,
-    /// Columns that source and assembly are moved to the left by.
+    /// Number of columns by which source and assembly are scrolled to the left.
     pub shift: usize,
-    /// Without source lines.
+    /// Whether source lines are hidden.
     pub no_source: bool,
-    /// How many of the costliest lines were visited.
+    /// Number of the most expensive lines already visited.
     visited: usize,
 }
 
-/// The words of a row, as searches see them.
+/// Returns the text of a row for searches.
 pub fn words(listing: &Listing, row: &Row) -> String {
     match &row.kind {
         Kind::Function { name, .. } => name.to_string(),
@@ -58,15 +58,15 @@ pub fn words(listing: &Listing, row: &Row) -> String {
 }
 
 impl Code {
-    /// Another function's code will come.
+    /// Prepares for another function's code.
     pub fn wait_for(&mut self, function: FunctionRef) {
         if self.function.as_ref() != Some(&function) {
             *self = Self { function: Some(function), no_source: self.no_source, ..Self::default() };
         }
     }
 
-    /// The cursor is to go to the costliest line of this function, which is inlined into the one that is
-    /// here, or will be.
+    /// Moves the cursor to the most expensive line of a function inlined into the shown one, as soon as the
+    /// code is there.
     pub fn look_for(&mut self, inlined: String, event: usize, height: usize) {
         match self.rows() {
             Some(_) => drop(self.hottest_inlined(&inlined, event, height)),
@@ -74,8 +74,8 @@ impl Code {
         }
     }
 
-    /// It came. The cursor goes to the costliest line, of the inlined function that was chosen, unless this
-    /// function was there already.
+    /// Stores the code of a function. The cursor goes to the most expensive line, of the chosen inlined
+    /// function if any, unless this function was already shown.
     pub fn set(
         &mut self,
         function: FunctionRef,
@@ -86,7 +86,7 @@ impl Code {
         if self.function.as_ref() != Some(&function) {
             return;
         }
-        // Whoever asked for a function of any module, or for the costliest, learns which one it is.
+        // The query may have left open the module or the function; store the actual one.
         if let Ok(found) = &listing
             && function.dso.is_empty()
         {
@@ -97,7 +97,7 @@ impl Code {
         self.rebuild(height);
         if is_new {
             self.visited = 0;
-            // Whoever asked for an inlined function gets the one that it is inlined into.
+            // A query for an inlined function returns the function that it is inlined into.
             let is_other = self.rows().is_some_and(|found| found.symbol != function.symbol);
             let inlined = self.inlined.take().or_else(|| is_other.then_some(function.symbol));
             if !inlined.is_some_and(|inlined| self.hottest_inlined(&inlined, event, height)) {
@@ -106,7 +106,7 @@ impl Code {
         }
     }
 
-    /// The code, where it is there.
+    /// Returns the code if it is available.
     pub fn rows(&self) -> Option<&Arc<Listing>> {
         self.listing.as_ref()?.as_ref().ok()
     }
@@ -119,9 +119,9 @@ impl Code {
         };
         let held = self.shown.get(self.scroll.cursor).copied();
         self.shown.clear();
-        // Of a file whose text is not there one line says so.
+        // A file without available text gets only one line.
         let mut missing = FxHashSet::default();
-        // Open inlined functions around the row, outermost first; the folded one that it lies in.
+        // Open inlined functions around the row, outermost first, and the folded one that contains the row.
         let mut around: Vec<(usize, &str)> = Vec::new();
         let mut folded: Option<(usize, &str)> = None;
         for (at, row) in (0u32..).zip(&listing.rows) {
@@ -159,28 +159,29 @@ impl Code {
         self.scroll.put(line, self.shown.len(), height);
     }
 
-    /// The line where a row is, or the one that stands for it.
+    /// Returns the line that shows a row, or the line of the fold that contains it.
     fn line_of(&self, row: u32) -> usize {
         self.shown.partition_point(|shown| *shown <= row).saturating_sub(1)
     }
 
-    /// The row of the cursor.
+    /// Returns the row of the cursor.
     pub fn row(&self) -> Option<u32> {
         self.shown.get(self.scroll.cursor).copied()
     }
 
-    /// The rows that a row stands for, if it is that of a folded function.
+    /// Returns the rows of a folded function by its first row.
     pub fn folded(&self, row: u32) -> Option<Range<usize>> {
         let fold = self.folds.iter().find(|fold| fold.start == row)?;
         Some(fold.start as usize..fold.end as usize)
     }
 
-    /// Whether a row is that of a function that was opened.
+    /// Whether the user opened the function that begins in this row.
     pub fn is_open(&self, row: u32) -> bool {
         self.opened.contains(&row)
     }
 
-    /// Opens the function that begins in the cursor's row, or closes it; whether one does.
+    /// Opens or closes the function that begins in the cursor's row; returns false if no function begins
+    /// there.
     pub fn toggle_inlined(&mut self, height: usize) -> bool {
         let Some(row) = self.row() else { return false };
         let is_folded = self.folds.iter().any(|fold| fold.start == row);
@@ -193,19 +194,19 @@ impl Code {
         true
     }
 
-    /// Puts the cursor on a row.
+    /// Moves the cursor to a row.
     pub fn go_to(&mut self, row: u32, height: usize) {
         let line = self.reveal(row, height);
         self.scroll.put(line, self.shown.len(), height);
     }
 
-    /// Puts the cursor on a row, and this in the middle of the screen.
+    /// Moves the cursor to a row, in the middle of the screen.
     fn centre(&mut self, row: u32, height: usize) {
         let line = self.reveal(row, height);
         self.scroll.centre(line, self.shown.len(), height);
     }
 
-    /// Opens the functions that a row is folded in; its line.
+    /// Opens all folds that contain a row; returns its line.
     fn reveal(&mut self, row: u32, height: usize) -> usize {
         while let Some(fold) = self.folds.iter().find(|fold| fold.start != row && fold.contains(&row)) {
             self.opened.insert(fold.start);
@@ -214,7 +215,7 @@ impl Code {
         self.line_of(row)
     }
 
-    /// With or without source lines.
+    /// Shows or hides source lines.
     pub fn toggle_source(&mut self, height: usize) {
         self.no_source = !self.no_source;
         self.rebuild(height);
@@ -225,7 +226,7 @@ impl Code {
         self.scroll.by(0, self.shown.len(), height);
     }
 
-    /// The costliest instruction; called again, the next.
+    /// Goes to the most expensive instruction; further calls go to the next ones.
     pub fn hottest(&mut self, event: usize, height: usize) {
         let Some(listing) = self.rows().cloned() else { return };
         let rows = (0u32..).zip(&listing.rows);
@@ -241,8 +242,8 @@ impl Code {
         }
     }
 
-    /// The costliest instruction of a function that is inlined here, and of what is inlined into that. Says
-    /// whether there is one.
+    /// Goes to the most expensive instruction of a function inlined here, including functions inlined into
+    /// that one. Returns whether there is one.
     fn hottest_inlined(&mut self, inlined: &str, event: usize, height: usize) -> bool {
         let Some(listing) = self.rows().cloned() else { return false };
         let mut within = None;
@@ -264,7 +265,7 @@ impl Code {
         true
     }
 
-    /// To where the jump of the cursor's line leads.
+    /// Goes to the target of the jump in the cursor's line.
     pub fn follow(&mut self, height: usize) -> bool {
         let (Some(listing), Some(row)) = (self.rows(), self.row()) else { return false };
         let Some(jump) = listing.jumps.iter().find(|jump| jump.from == row as usize) else { return false };
@@ -273,7 +274,7 @@ impl Code {
         true
     }
 
-    /// The function that the cursor's line calls, by name.
+    /// Returns the name of the function that the cursor's line calls.
     pub fn callee(&self) -> Option<String> {
         let listing = self.rows()?;
         let row = listing.rows.get(self.row()? as usize)?;
@@ -283,7 +284,8 @@ impl Code {
         }
     }
 
-    /// The next row that matches, the cursor's being the first, or the one before it; goes round.
+    /// Returns the next matching row, starting with the cursor's unless `skips_own` is set, or the previous
+    /// one if `backwards` is set. Wraps around.
     pub fn find(&self, search: &Search, skips_own: bool, backwards: bool) -> Option<u32> {
         let listing = self.rows()?;
         let (len, here) = (listing.rows.len(), self.row()? as usize);

@@ -1,43 +1,43 @@
-//! The flame graph as boxes on a grid of characters: which node lies where, how the cursor walks.
+//! The flame graph as boxes on a grid of characters: positions of the nodes, and movement of the cursor.
 //!
 //! ```text
 //!   depth 0   all ────────────────────────────────────   100 %
-//!   depth 1   main ─────────────────────────  thread ──   callers above, what they called below them
-//!   depth 2   parse ──────  eval ───────      work ────   siblings by name, so that they stay where they are
+//!   depth 1   main ─────────────────────────  thread ──   callers above their callees
+//!   depth 2   parse ──────  eval ───────      work ────   siblings sorted by name, for stable positions
 //! ```
 
 use crate::profile::sampled::boilerplate::Callers;
 use crate::profile::sampled::{Profile, Tree};
 use crate::sort;
 
-/// Stands for all of the event.
+/// The node of the whole event.
 pub const ALL: u32 = u32::MAX;
 
 /// A node on the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Box {
-    /// The node; [`ALL`] for the uppermost.
+    /// The node; [`ALL`] for the top box.
     pub node: u32,
-    /// Its line.
+    /// The line.
     pub depth: usize,
-    /// Its first column.
+    /// The first column.
     pub x: usize,
-    /// Its columns; at least one.
+    /// The width in columns; at least one.
     pub width: usize,
 }
 
 /// The flame graph's state.
 #[derive(Debug, Default)]
 pub struct Flame {
-    /// The node that fills the width; `None`: all.
+    /// Identity of the node that fills the width; `None` for all.
     pub zoom: Option<u64>,
-    /// The node of the cursor; `None`: all.
+    /// Identity of the cursor's node; `None` for all.
     pub cursor: Option<u64>,
-    /// The uppermost line shown.
+    /// The top line of the screen.
     pub top: usize,
 }
 
-/// The children of a node (or the top nodes) by name.
+/// Returns the children of a node, or the roots, sorted by name.
 fn below<'a>(profile: &Profile, tree: &'a Tree, node: u32) -> Vec<u32> {
     let list: &'a [u32] = if node == ALL { &tree.roots } else { &tree.nodes[node as usize].children };
     let mut list = list.to_vec();
@@ -52,10 +52,10 @@ fn cost(tree: &Tree, node: u32, all: u64) -> u64 {
     if node == ALL { all } else { tree.cost(node) }
 }
 
-/// Lays the tree out: what is above the zoomed node fills the width; what would be narrower than a column is
-/// left out.
+/// Lays out the tree. The zoomed node and its callers fill the width; nodes narrower than a column are
+/// omitted.
 ///
-/// Of `folded` callers only the last has a box; `parents` leads past the others.
+/// Of `folded` callers only the last has a box; `parents` skips the others.
 pub fn boxes(
     (profile, tree): (&Profile, &Tree),
     (parents, folded): (&[u32], &[Callers]),
@@ -73,7 +73,7 @@ pub fn boxes(
     for (depth, node) in above.iter().rev().enumerate() {
         boxes.push(Box { node: *node, depth, x: 0, width });
     }
-    // Each entry: node, depth, its part of the width as exact numbers.
+    // Each entry: node, depth, and exact start and end of its part of the width.
     let mut open: Vec<(u32, usize, f64, f64)> = vec![(zoom, above.len(), 0.0, width as f64)];
     let whole = cost(tree, zoom, all).max(1) as f64;
     let scale = width as f64 / whole;
@@ -96,7 +96,7 @@ pub fn boxes(
     boxes
 }
 
-/// The box beside (`right` or not) another on its line; or the nearest below or above.
+/// Returns the nearest box on the same line, to the right or left.
 pub fn beside(boxes: &[Box], from: &Box, right: bool) -> Option<u32> {
     let line = boxes.iter().filter(|b| b.depth == from.depth);
     let found = if right {
@@ -107,7 +107,7 @@ pub fn beside(boxes: &[Box], from: &Box, right: bool) -> Option<u32> {
     found.map(|b| b.node)
 }
 
-/// The widest box right below another.
+/// Returns the widest box directly below another.
 pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
     let children = boxes
         .iter()
@@ -115,7 +115,7 @@ pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
     children.max_by_key(|b| (b.width, std::cmp::Reverse(b.x))).map(|b| b.node)
 }
 
-/// The cost of what matches: of nodes inside of others that match only the outer ones count.
+/// Returns the cost of matching nodes. Nested matches count only once, by the outermost one.
 pub fn matched(tree: &Tree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();
     let mut sum = 0;

@@ -1,5 +1,5 @@
-//! What the screen shows, and what each key makes of it. Pure: keys, clicks and answers go in, effects come
-//! out; no terminal, no clock, no samples.
+//! The state of the screen, and the effect of each input on it. It is pure: keys, clicks and answers go in,
+//! effects come out. It uses no terminal, no clock and no samples.
 //!
 //! ```text
 //!   key ─┐
@@ -42,22 +42,22 @@ use table::FunctionTable;
 use threads::Threads;
 use time_strip::Strip;
 
-/// What comes in.
+/// An input.
 #[derive(Debug)]
 pub enum Input {
     /// A key.
     Key(KeyEvent),
     /// A click or the wheel.
     Mouse(MouseEvent),
-    /// Text that was pasted.
+    /// Pasted text.
     Paste(String),
-    /// The terminal has this many columns and lines now.
+    /// The new number of columns and lines of the terminal.
     Resize(u16, u16),
-    /// The engine's news.
+    /// The engine's updates.
     Poll(Box<Poll>),
 }
 
-/// What is to be done.
+/// An effect to carry out.
 #[derive(Debug, PartialEq)]
 #[allow(missing_docs, reason = "see `Engine`")]
 pub enum Effect {
@@ -71,18 +71,18 @@ pub enum Effect {
     Quit,
 }
 
-/// What lies over the pane.
+/// An overlay over the pane.
 #[derive(Debug)]
 pub enum Over {
-    /// The help page, from this line on.
+    /// The help page, with its scroll position.
     Help(Scroll),
-    /// A question in the last line.
+    /// A prompt in the last line.
     Prompt(Prompt),
-    /// A span of time is being chosen.
+    /// The selection of a time span.
     Strip(Strip),
 }
 
-/// What Esc goes back to.
+/// A view that Esc returns to.
 #[derive(Debug, Clone)]
 struct Crumb {
     query: Query,
@@ -92,24 +92,24 @@ struct Crumb {
     filter: Search,
 }
 
-/// Everything.
+/// The complete state of the screen.
 #[derive(Debug)]
 pub struct State {
     /// Columns and lines of the terminal.
     pub size: (u16, u16),
-    /// The pane that is shown.
+    /// The current pane.
     pub pane: Pane,
-    /// The pane that it began with.
+    /// The initial pane.
     pub home: Pane,
-    /// What lies over it.
+    /// The overlay over the pane, if any.
     pub over: Option<Over>,
-    /// What is asked.
+    /// The current query.
     pub query: Query,
-    /// What was answered last.
+    /// The last answer.
     pub answer: Option<Arc<Answer>>,
-    /// The answer to the last question has not come.
+    /// Whether the answer to the current query is still missing.
     pub is_waiting: bool,
-    /// The header's facts.
+    /// The header facts.
     pub status: Status,
     /// The table of functions.
     pub table: FunctionTable,
@@ -117,7 +117,7 @@ pub struct State {
     pub stacks: Stacks,
     /// The flame graph.
     pub flame: Flame,
-    /// Numbers of the nodes above each, of the answer's tree.
+    /// Parents of the nodes of the answer's tree.
     pub parents: Vec<u32>,
     /// Source and assembly.
     pub code: Code,
@@ -125,31 +125,31 @@ pub struct State {
     pub threads: Threads,
     /// Events.
     pub events: Scroll,
-    /// The callers that every program has are shown one by one.
+    /// Whether start-up functions that all programs have are shown individually.
     pub shows_callers: bool,
-    /// What is searched for.
+    /// The current search.
     pub search: Search,
-    /// What rows must match.
+    /// The filter for rows.
     pub filter: Search,
     /// A function's history.
     pub history: Option<(FunctionRef, Vec<u64>)>,
-    /// What was said last.
+    /// The last message.
     pub said: Option<String>,
     crumbs: Vec<Crumb>,
-    /// Whose history was asked for.
+    /// The function whose history was requested.
     asked_history: Option<FunctionRef>,
-    /// Where the last click went: the same line again is Enter.
+    /// Line of the last click; a second click on it acts as Enter.
     clicked: Option<(Pane, usize)>,
-    /// The keys of the first query, to come back to.
+    /// The sort keys of the first query, for the cycle of sort keys.
     first_keys: Vec<SortKey>,
-    /// Which end of the stacks is the tree's top.
+    /// Whether the tree starts with callers or callees.
     order: Order,
 }
 
 impl State {
-    /// The beginning. [`State::query`] is then what to ask first.
+    /// Returns the initial state. [`State::query`] is the first query to ask.
     ///
-    /// A tree's order is kept for when a tree is shown; until then none is asked for.
+    /// The order of a requested tree is stored, but the tree is requested only when a pane shows it.
     pub fn new(query: Query, size: (u16, u16)) -> Self {
         let order = query.tree.unwrap_or_default();
         let query = Query { tree: None, ..query };
@@ -182,36 +182,36 @@ impl State {
         }
     }
 
-    /// The parts of the screen; `None` when it is too small.
+    /// Returns the parts of the screen; `None` if it is too small.
     pub fn areas(&self) -> Option<Areas> {
         let has_times =
             self.answer.as_ref().and_then(|a| a.times.as_ref()).is_some_and(|times| times.sums.len() > 1);
         layout::areas(self.size, has_times, matches!(self.over, Some(Over::Strip(_))))
     }
 
-    /// Lines of the pane.
+    /// Returns the height of the pane in lines.
     pub fn height(&self) -> usize {
         self.areas().map_or(1, |areas| areas.body.height.into())
     }
 
-    /// The index of the event that is shown.
+    /// Returns the index of the shown event.
     pub fn event_index(&self) -> usize {
         self.answer.as_ref().and_then(|answer| answer.query.event).unwrap_or(0)
     }
 
-    /// The event that is shown.
+    /// Returns the shown event.
     pub fn event(&self) -> Option<(&Profile, &Event)> {
         let answer = self.answer.as_ref()?;
         Some((&answer.profile, answer.profile.events.get(self.event_index())?))
     }
 
-    /// The tree that is shown.
+    /// Returns the shown tree.
     pub fn tree(&self) -> Option<(&Profile, &Event, &Tree)> {
         let (profile, event) = self.event()?;
         Some((profile, event, event.tree.as_ref()?))
     }
 
-    /// Takes something in.
+    /// Handles an input; returns its effects.
     pub fn update(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match input {
@@ -260,7 +260,7 @@ impl State {
         }
         if let Some(answer) = poll.answer {
             self.is_waiting = answer.query != self.query;
-            // Names may have been filled in, samples may have come.
+            // The history may be outdated: names may have been resolved and samples added.
             self.asked_history = None;
             self.answer = Some(answer);
             self.rebuild();
@@ -270,7 +270,7 @@ impl State {
         }
     }
 
-    /// Makes everything that follows from the answer anew.
+    /// Recomputes everything that depends on the answer.
     fn rebuild(&mut self) {
         let height = self.height();
         let Some(answer) = self.answer.clone() else { return };
@@ -291,12 +291,12 @@ impl State {
         }
     }
 
-    /// The function that the cursor is on, where its name is known: nothing can be asked of others.
+    /// Returns the cursor's function if its name is known; queries need the name.
     pub fn function(&self) -> Option<FunctionRef> {
         self.any_function().filter(|function| function.symbol != PENDING)
     }
 
-    /// Why there is none.
+    /// Explains why no function is available.
     fn no_function(&self) -> String {
         match self.any_function() {
             Some(_) => "its name is still being looked for: try again in a moment".to_owned(),
@@ -304,7 +304,7 @@ impl State {
         }
     }
 
-    /// The function that the cursor is on, named or not.
+    /// Returns the cursor's function, with or without a known name.
     fn any_function(&self) -> Option<FunctionRef> {
         let (profile, event) = self.event()?;
         let of_node = |node: u32| {
@@ -321,7 +321,7 @@ impl State {
         }
     }
 
-    /// The function that costs most itself, of those in the table.
+    /// Returns the function with the largest own cost in the table.
     fn costliest(&self) -> Option<FunctionRef> {
         let (profile, event) = self.event()?;
         let rows = event.rows.iter().filter(|row| row.own.samples > 0);
@@ -330,8 +330,8 @@ impl State {
         rows.into_iter().find_map(|row| table::function(profile, row))
     }
 
-    /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined
-    /// into.
+    /// Returns the function whose code contains the cursor's line; for an inlined function, the function that
+    /// it is inlined into.
     fn outer_function(&self) -> Option<FunctionRef> {
         let node = match self.pane {
             Pane::Tree => self.stacks.node(),
@@ -350,13 +350,13 @@ impl State {
         (function.symbol != PENDING).then_some(function)
     }
 
-    /// The number of a node of the flame graph; `None`: all of it.
+    /// Returns the number of a node of the flame graph; `None` for all of it.
     pub fn flame_node(&self, identity: Option<u64>) -> Option<u32> {
         let identity = identity?;
         self.stacks.identities.iter().position(|other| *other == identity).map(|at| at as u32)
     }
 
-    /// The flame graph's boxes for the width of the screen.
+    /// Returns the flame graph's boxes for the width of the screen.
     pub fn boxes(&self) -> Vec<flame::Box> {
         let Some((profile, event, tree)) = self.tree() else { return Vec::new() };
         let zoom = self.flame_node(self.flame.zoom).unwrap_or(flame::ALL);
@@ -364,21 +364,21 @@ impl State {
         flame::boxes((profile, tree), above, self.flame_total(event, tree), zoom, self.size.0.into())
     }
 
-    /// What the flame graph's width stands for.
+    /// Returns the cost that corresponds to the flame graph's width.
     pub fn flame_total(&self, event: &Event, tree: &Tree) -> u64 {
         let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).sum();
-        // A tree of one function is as wide as the function; a whole one shows what small branches were left
-        // out.
+        // A tree of one function is as wide as the function. A whole tree shows a gap for omitted small
+        // branches.
         if self.answer.as_ref().is_some_and(|answer| answer.query.root.is_some()) {
             return roots;
         }
         event.cost(&event.total).saturating_sub(event.cost(&event.filtered)).max(roots)
     }
 
-    /// Asks, with the tree when one is shown.
+    /// Sends the query, including the tree if it is shown.
     fn ask(&mut self, effects: &mut Vec<Effect>) {
         let wants_tree = matches!(self.pane, Pane::Tree | Pane::Flame);
-        // A tree that is there keeps being asked for: panes are switched to and fro.
+        // Continue to request a tree once shown, because users switch between panes.
         if wants_tree || self.query.tree.is_some() {
             self.query.tree = Some(self.order);
         }
@@ -387,7 +387,7 @@ impl State {
         effects.push(Effect::Ask(Box::new(self.query.clone())));
     }
 
-    /// Shows a pane; asks for the tree when it needs one.
+    /// Shows a pane; requests the tree if the pane needs it.
     fn show(&mut self, pane: Pane, effects: &mut Vec<Effect>) {
         if pane == Pane::Code && self.pane != Pane::Code {
             if let Some(function) = self.outer_function() {
@@ -400,7 +400,7 @@ impl State {
                 self.said = Some(self.no_function());
                 return;
             } else if self.code.function.is_some() {
-                // What was there stays.
+                // Keep the code that is already shown.
             } else if let Some(function) = self.costliest() {
                 self.said =
                     Some(format!("no function was chosen: this is the costliest, {}", function.symbol));
@@ -422,7 +422,7 @@ impl State {
         }
     }
 
-    /// Remembers where we are, for Esc.
+    /// Stores the current view for Esc.
     fn leave_crumb(&mut self) {
         self.crumbs.push(Crumb {
             query: self.query.clone(),
@@ -431,15 +431,15 @@ impl State {
             search: self.search.clone(),
             filter: self.filter.clone(),
         });
-        // Whoever goes round in circles for ever needs no way back to the beginning.
+        // Limit the length of the history.
         if self.crumbs.len() > 200 {
             self.crumbs.remove(0);
         }
     }
 
-    /// Takes back the last filter or zoom. Says whether there was one.
+    /// Undoes the last filter or zoom. Returns whether there was one.
     fn undo(&mut self, effects: &mut Vec<Effect>) -> bool {
-        // What was searched for since then goes first.
+        // Undo later searches first.
         let then = self.crumbs.last().map(|crumb| (crumb.search.clone(), crumb.filter.clone()));
         let (search, filter) = then.unwrap_or_default();
         let is_filtered = filter.text != self.filter.text;
@@ -465,7 +465,7 @@ impl State {
         true
     }
 
-    /// Asks with another filter.
+    /// Sends the query with a changed filter.
     fn narrow(&mut self, change: impl FnOnce(&mut Filter), effects: &mut Vec<Effect>) {
         self.leave_crumb();
         change(&mut self.query.filter);

@@ -1,5 +1,5 @@
-//! The mouse: a click chooses, a second click on the same line is Enter, the wheel scrolls, dragging over the
-//! strip chooses a span of time.
+//! The mouse: a click selects, a second click on the same line acts as Enter, the wheel scrolls, and dragging
+//! over the strip selects a time span.
 
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
@@ -11,17 +11,17 @@ use crate::text;
 use crate::tui::keys::{self, Action, Pane};
 use crate::tui::layout;
 
-/// Columns of a hint with the blanks around its words.
+/// Returns the width of a hint with the blanks around it.
 fn hint_width(key: &str, words: &str) -> usize {
     text::width(key) + text::width(words) + 3
 }
 
-/// Lines that a step of the wheel scrolls.
+/// Number of lines per step of the wheel.
 const WHEEL: isize = 3;
 
 impl State {
-    /// What the last line says, from the left: an action, its key, and words. Those that must not fall off
-    /// come first.
+    /// Returns the hints of the last line from the left: action, key and words. The most important hints come
+    /// first, because the line may be too short for all.
     pub fn hints(&self) -> Vec<(Action, String, &'static str)> {
         let mut all: Vec<_> = keys::hints(self.pane, self.status.is_live)
             .filter(|binding| self.has_chains() || !keys::needs_chains(binding.action, self.pane))
@@ -42,7 +42,7 @@ impl State {
         all
     }
 
-    /// The action whose hint stands at a column of the last line.
+    /// Returns the action whose hint is at a column of the last line.
     fn hint_at(&self, x: usize) -> Option<Action> {
         let mut end = 0;
         let hints = self.hints();
@@ -82,7 +82,7 @@ impl State {
                         }
                     }
                     None if y == areas.footer.y => {
-                        // What was said hides the hints; a click takes it away.
+                        // A message hides the hints; a click removes it.
                         match self.said.take() {
                             Some(_) => {}
                             None => self.hint_at(x.into()).into_iter().for_each(|hit| self.act(hit, effects)),
@@ -113,7 +113,7 @@ impl State {
             }
             MouseEventKind::Up(MouseButton::Left) => {
                 if let Some(Over::Strip(strip)) = self.over {
-                    // A click alone sets the cursor; the keys go on from there.
+                    // A click without dragging sets the cursor; the user can continue with keys.
                     if strip.anchor.is_some_and(|anchor| anchor != strip.at) {
                         self.over = None;
                         self.apply_strip(strip, effects);

@@ -1,6 +1,6 @@
-//! Questions in the last line: what to search for, what to keep, where to write.
+//! Prompts in the last line: search, filter, file name.
 //!
-//! A search is carried out while it is typed; Esc takes it back.
+//! Searches run while the user types; Esc undoes them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,36 +13,36 @@ use crate::tui::engine::ExportForm;
 use crate::tui::keys::Pane;
 use crate::view::export::Format;
 
-/// What is asked for.
+/// Kind of prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptKind {
-    /// Where to go.
+    /// A search.
     Search,
-    /// What to keep.
+    /// A filter for rows.
     Filter,
     /// The file to write.
     Export,
 }
 
-/// A question.
+/// A prompt.
 #[derive(Debug)]
 pub struct Prompt {
-    /// What is asked for.
+    /// The kind of prompt.
     pub kind: PromptKind,
-    /// What was typed so far.
+    /// The text typed so far.
     pub text: String,
-    /// The search or filter that was in force before.
+    /// The search or filter before the prompt.
     before: Search,
-    /// The line of the cursor before; of code its row.
+    /// The cursor's line before the prompt; in code, its row.
     line: usize,
     node: Option<u64>,
 }
 
-/// Longest answer: nobody types more, a wrong paste does.
+/// Maximum length of the typed text; protects against accidental pastes.
 const LONGEST: usize = 1000;
 
 impl Prompt {
-    /// The words in front of the answer.
+    /// Returns the words in front of the typed text.
     pub fn question(&self) -> &'static str {
         match self.kind {
             PromptKind::Search => "Search: ",
@@ -52,7 +52,7 @@ impl Prompt {
     }
 }
 
-/// The form that the end of a file's name asks for; else what it may end in.
+/// Returns the format for a file's extension, or a message with the known extensions.
 fn form(path: &str) -> Result<ExportForm, String> {
     if path.ends_with(".data") {
         return Ok(ExportForm::PerfData);
@@ -114,7 +114,7 @@ impl State {
         self.over = Some(Over::Prompt(prompt));
     }
 
-    /// Carries out what was typed so far.
+    /// Applies the text typed so far.
     fn try_out(&mut self, prompt: &Prompt) {
         match prompt.kind {
             PromptKind::Search => {
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// To where the search began.
+    /// Moves the cursor back to the start of the search.
     fn go_back(&mut self, prompt: &Prompt) {
         let height = self.height();
         match self.pane {
@@ -167,7 +167,7 @@ impl State {
     fn finish(&mut self, prompt: Prompt, effects: &mut Vec<Effect>) {
         match prompt.kind {
             PromptKind::Search if prompt.text.is_empty() => {
-                // As in vi: an empty search is the last one again.
+                // As in vi, an empty search repeats the last one.
                 self.search = prompt.before;
                 self.find(Step::Next);
             }
@@ -204,7 +204,7 @@ impl State {
         }
     }
 
-    /// Goes to what matches the search.
+    /// Moves the cursor to a match of the search; returns whether there is one.
     pub(super) fn find(&mut self, step: Step) -> bool {
         if !self.search.is_some() {
             return false;
@@ -259,7 +259,7 @@ impl State {
             && !self.shows_callers
             && (self.table.callers.is_some() || !self.stacks.folded.is_empty())
         {
-            // It may be one of the callers that are not shown one by one.
+            // The match may be a start-up function that is hidden.
             self.shows_callers = true;
             self.rebuild();
             if self.find(step) {

@@ -1,16 +1,16 @@
-//! A cursor in a list that is longer than the screen: where it stands and which line is uppermost.
+//! A cursor in a list that is longer than the screen.
 
-/// Where a list stands.
+/// Scroll position of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scroll {
     /// The line of the cursor.
     pub cursor: usize,
-    /// The uppermost line shown.
+    /// The top line of the screen.
     pub top: usize,
 }
 
 impl Scroll {
-    /// Puts the cursor on a line of `len`, `height` of them shown at a time.
+    /// Moves the cursor to a line of a list with `len` lines, of which `height` are visible.
     pub fn put(&mut self, line: usize, len: usize, height: usize) {
         self.cursor = line.min(len.saturating_sub(1));
         let height = height.max(1);
@@ -23,12 +23,12 @@ impl Scroll {
         self.top = self.top.min(len.saturating_sub(height));
     }
 
-    /// Moves it by so many lines.
+    /// Moves the cursor by this number of lines.
     pub fn by(&mut self, lines: isize, len: usize, height: usize) {
         self.put(self.cursor.saturating_add_signed(lines), len, height);
     }
 
-    /// Brings a line to the middle of what is shown.
+    /// Moves the cursor to a line, in the middle of the screen.
     pub fn centre(&mut self, line: usize, len: usize, height: usize) {
         self.top = line.saturating_sub(height / 2);
         self.put(line, len, height);
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!((scroll.cursor, scroll.top), (0, 0));
         scroll.by(1000, 100, 10);
         assert_eq!((scroll.cursor, scroll.top), (99, 90));
-        // The list became shorter, then empty.
+        // The list becomes shorter, then empty.
         scroll.by(0, 5, 10);
         assert_eq!((scroll.cursor, scroll.top), (4, 0));
         scroll.by(0, 0, 10);

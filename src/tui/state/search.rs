@@ -1,23 +1,23 @@
-//! What is searched for: a regular expression while it is being typed, and the same as plain text where it is
-//! none.
+//! Searches for a regular expression; text that is not a valid expression is searched for literally.
 
 use regex_lite::{Regex, RegexBuilder};
 
 /// A search.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
-    /// What was typed.
+    /// The typed text.
     pub text: String,
     regex: Option<Regex>,
-    /// It is no regular expression (yet), so it is looked for as it stands.
+    /// Whether the text is not a valid regular expression (yet) and is searched for literally.
     pub is_plain: bool,
 }
 
-/// Memory of a compiled expression: `a{999}{999}` is refused, and taken as text.
+/// Maximum size of a compiled expression in bytes. Larger ones such as `a{999}{999}` are searched for
+/// literally.
 const LARGEST: usize = 1 << 20;
 
 impl Search {
-    /// Without a capital letter, case does not matter.
+    /// Returns a search. It ignores case if the text has no capital letters.
     pub fn new(text: &str) -> Self {
         if text.is_empty() {
             return Self::default();
@@ -31,17 +31,17 @@ impl Search {
         Self { text: text.to_owned(), regex: regex.or_else(|| build(&regex_lite::escape(text))), is_plain }
     }
 
-    /// Whether anything is searched for.
+    /// Whether the search is not empty.
     pub fn is_some(&self) -> bool {
         self.regex.is_some()
     }
 
-    /// Whether it is in a text. Without anything to search for nothing matches.
+    /// Whether a text matches. An empty search matches nothing.
     pub fn finds(&self, text: &str) -> bool {
         self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
-    /// Where it is in a text, by byte; empty matches are none.
+    /// Returns the byte ranges of non-empty matches in a text.
     pub fn places(&self, text: &str) -> Vec<(usize, usize)> {
         let Some(regex) = &self.regex else { return Vec::new() };
         regex

@@ -1,7 +1,6 @@
-//! The call tree as lines: which branches are open, which line the cursor is on.
+//! The call tree as lines: open branches, and the line of the cursor.
 //!
-//! Receives a [`Tree`]; hands on visible lines. Nodes are known again in the next answer by the names on
-//! their path.
+//! Receives a [`Tree`] and returns the visible lines. The names on a node's path identify it across answers.
 
 use std::hash::Hasher;
 
@@ -13,7 +12,8 @@ use crate::profile::sampled::boilerplate::{self, Callers};
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{Profile, Tree};
 
-/// What nodes are known by in other answers, by number: a hash of all names from the top to them.
+/// Returns identities of nodes that are stable across answers, by number: a hash of all names from the root
+/// to the node.
 pub fn identities(profile: &Profile, tree: &Tree) -> Vec<u64> {
     let mut all = vec![0; tree.nodes.len()];
     let mut open: Vec<(u32, u64)> = tree.roots.iter().map(|root| (*root, 0)).collect();
@@ -30,7 +30,7 @@ pub fn identities(profile: &Profile, tree: &Tree) -> Vec<u64> {
     all
 }
 
-/// Numbers of the nodes above each; `u32::MAX` for the top ones.
+/// Returns the parent of each node; `u32::MAX` for roots.
 pub fn parents(tree: &Tree) -> Vec<u32> {
     let mut all = vec![u32::MAX; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
@@ -44,36 +44,38 @@ pub fn parents(tree: &Tree) -> Vec<u32> {
 /// A visible line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLine {
-    /// Its node.
+    /// The node.
     pub node: u32,
-    /// It stands for the callers that every program has, down to this node.
+    /// The start-up functions that the line combines, down to this node.
     pub callers: Option<Callers>,
-    /// Columns to the right: two below a fork, one below an only call, so that long chains stay narrow.
+    /// Indentation in columns: two more for each of several children, one more for an only child, so that
+    /// long chains stay narrow.
     pub indent: u16,
 }
 
 /// The tree's state.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// Cursor and uppermost line.
+    /// Cursor and top line.
     pub scroll: Scroll,
-    /// What is visible.
+    /// The visible lines.
     pub lines: Vec<StackLine>,
-    /// By number of the node.
+    /// Identities by number of the node.
     pub identities: Vec<u64>,
-    /// The chains of callers that are one line each, if they are.
+    /// Chains of start-up functions that are combined into one line each.
     pub folded: Vec<Callers>,
     parents: Vec<u32>,
     open: FxHashSet<u64>,
     held: Option<u64>,
-    /// Nobody has opened or closed anything yet.
+    /// Whether the user has not opened or closed any branch yet.
     fresh: bool,
 }
 
 impl Stacks {
-    /// A new tree: what was open stays open; a tree that nobody has touched opens where most of its cost is.
+    /// Sets a new tree. Open branches stay open. If the user has not opened or closed any, opens the path
+    /// with most of the cost.
     ///
-    /// `folds`: the callers that every program has are one line.
+    /// `folds` combines start-up functions that all programs have into one line.
     pub fn set(&mut self, profile: &Profile, tree: &Tree, folds: bool, height: usize) {
         self.folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
         self.identities = identities(profile, tree);
@@ -90,7 +92,7 @@ impl Stacks {
         self.rebuild(tree, height);
     }
 
-    /// Forgets what is open: another tree comes.
+    /// Forgets the open branches, before a different tree is set.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
@@ -140,12 +142,12 @@ impl Stacks {
         StackLine { node: callers.map_or(root, |callers| callers.last), callers, indent: 0 }
     }
 
-    /// The callers that a node stands for.
+    /// Returns the start-up functions that a node's line combines.
     pub fn callers_at(&self, node: u32) -> Option<Callers> {
         self.folded.iter().find(|callers| callers.last == node).copied()
     }
 
-    /// Whether a node is one of those callers, and not the last.
+    /// Whether a node is one of those functions, but not the last.
     pub fn is_folded(&self, node: u32) -> bool {
         self.folded.iter().any(|callers| {
             let mut at = callers.last;
@@ -159,7 +161,7 @@ impl Stacks {
         })
     }
 
-    /// The node of the cursor.
+    /// Returns the node of the cursor.
     pub fn node(&self) -> Option<u32> {
         self.lines.get(self.scroll.cursor).map(|line| line.node)
     }
@@ -169,18 +171,18 @@ impl Stacks {
         self.open.contains(&self.identities[node as usize])
     }
 
-    /// Puts the cursor on a line.
+    /// Moves the cursor to a line.
     pub fn put(&mut self, line: usize, height: usize) {
         self.scroll.put(line, self.lines.len(), height);
         self.held = self.node().map(|node| self.identities[node as usize]);
     }
 
-    /// Moves the cursor.
+    /// Moves the cursor by this number of lines.
     pub fn by(&mut self, lines: isize, height: usize) {
         self.put(self.scroll.cursor.saturating_add_signed(lines), height);
     }
 
-    /// Opens the branch of the cursor, or closes it; says whether anything changed.
+    /// Opens or closes the cursor's branch; returns whether anything changed.
     pub fn open(&mut self, tree: &Tree, wanted: bool, height: usize) -> bool {
         let Some(node) = self.node() else { return false };
         let identity = self.identities[node as usize];
@@ -197,7 +199,7 @@ impl Stacks {
         changed
     }
 
-    /// To the caller's line (in caller order).
+    /// Moves the cursor to the parent's line (the caller, in caller order).
     pub fn to_parent(&mut self, height: usize) {
         let Some(parent) = self.node().map(|node| self.parents[node as usize]) else { return };
         if let Some(line) = self.lines.iter().position(|line| line.node == parent) {
@@ -205,7 +207,7 @@ impl Stacks {
         }
     }
 
-    /// Opens all branches, or none.
+    /// Opens or closes all branches.
     pub fn open_all(&mut self, tree: &Tree, wanted: bool, height: usize) {
         self.fresh = false;
         self.held = self.node().map(|node| self.identities[node as usize]);
@@ -213,14 +215,15 @@ impl Stacks {
         if wanted {
             self.open.extend(&self.identities);
         } else {
-            // Nothing open means nobody touched it; a number that no node has says otherwise.
+            // An empty set would mean that the user has not touched the tree, so insert a value that is no
+            // node's identity.
             self.open.insert(0);
             self.held = None;
         }
         self.rebuild(tree, height);
     }
 
-    /// Opens the costliest path from the cursor down, and goes to its end.
+    /// Opens the most expensive path from the cursor down, and goes to its end.
     pub fn hot_path(&mut self, tree: &Tree, height: usize) {
         let Some(last) = self.open_while(tree, self.node(), |_, _| true) else { return };
         self.fresh = false;
@@ -228,7 +231,7 @@ impl Stacks {
         self.rebuild(tree, height);
     }
 
-    /// Opens everything above a node and goes there.
+    /// Opens all branches above a node and goes to the node.
     pub fn reveal(&mut self, tree: &Tree, node: u32, height: usize) {
         let mut above = self.parents[node as usize];
         while above != u32::MAX {
@@ -240,8 +243,8 @@ impl Stacks {
         self.rebuild(tree, height);
     }
 
-    /// The next node that matches, opened or not, in the order of the whole tree, behind the cursor (or
-    /// before it).
+    /// Returns the next matching node after the cursor, or the previous one, in the order of the whole tree,
+    /// including closed branches.
     pub fn find(
         &self,
         profile: &Profile,
@@ -271,13 +274,13 @@ impl Stacks {
     }
 }
 
-/// Where a search goes.
+/// Direction of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// To what costs most of all that matches.
+    /// To the match with the largest cost.
     Largest,
-    /// On.
+    /// To the next match.
     Next,
-    /// Back.
+    /// To the previous match.
     Back,
 }

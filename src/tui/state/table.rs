@@ -1,7 +1,7 @@
-//! The table of functions: which rows are shown in which order, where the cursor is, which rows are marked.
+//! The table of functions: shown rows, their order, cursor and marks.
 //!
-//! Receives an answer's rows; decides their order and what the filter leaves. Rows are known again in the
-//! next answer by their words, so the cursor stays on its function while numbers change.
+//! Receives an answer's rows; decides their order and applies the filter. A row's cells identify it across
+//! answers, so the cursor stays on its function while numbers change.
 
 use std::hash::Hasher;
 
@@ -14,35 +14,35 @@ use crate::profile::sampled::{Cell, Event, FunctionRef, Profile, Row, SortKey};
 use crate::sort;
 use crate::view::report::cell_words;
 
-/// What the table is sorted by.
+/// The sort column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FunctionColumn {
-    /// With what it called.
+    /// Cost including callees.
     Total,
-    /// Itself.
+    /// Own cost.
     Own,
-    /// A sort key's words.
+    /// A sort key, by index.
     Key(usize),
 }
 
 /// The table's state.
 #[derive(Debug)]
 pub struct FunctionTable {
-    /// Cursor and uppermost row.
+    /// Cursor and top row.
     pub scroll: Scroll,
-    /// What it is sorted by.
+    /// The sort column.
     pub sort: FunctionColumn,
-    /// The other way round.
+    /// Whether the order is reversed.
     pub reverse: bool,
-    /// Indices of the shown rows in the answer's.
+    /// Indexes of the shown rows in the answer.
     pub shown: Vec<u32>,
-    /// Marked rows.
+    /// Identities of marked rows.
     pub marks: FxHashSet<u64>,
-    /// Columns by which long names are moved to the left.
+    /// Number of columns by which long names are scrolled to the left.
     pub shift: usize,
-    /// The row that stands for the callers that every program has, and how many they are.
+    /// The row that combines the start-up functions that all programs have, and their number.
     pub callers: Option<(u32, usize)>,
-    /// The row of the cursor, once it was moved.
+    /// Identity of the cursor's row, after the user has moved the cursor.
     held: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl Default for FunctionTable {
     }
 }
 
-/// What a row is known by in other answers.
+/// Returns an identity of a row that is stable across answers.
 pub fn identity(profile: &Profile, row: &Row) -> u64 {
     let mut hasher = FxHasher::default();
     for cell in &row.cells {
@@ -96,12 +96,12 @@ pub fn identity(profile: &Profile, row: &Row) -> u64 {
     hasher.finish()
 }
 
-/// A row's words, as searches see them.
+/// Returns a row's text for searches.
 pub fn words(profile: &Profile, row: &Row) -> String {
     row.cells.iter().map(|cell| cell_words(profile, cell)).collect::<Vec<_>>().join(" ")
 }
 
-/// The function of a row, where it has one.
+/// Returns the function of a row, if it has one.
 pub fn function(profile: &Profile, row: &Row) -> Option<FunctionRef> {
     let at = |wanted: SortKey| profile.keys.iter().position(|key| *key == wanted);
     let symbol = match row.cells.get(at(SortKey::Symbol)?)? {
@@ -111,7 +111,7 @@ pub fn function(profile: &Profile, row: &Row) -> Option<FunctionRef> {
     Some(FunctionRef { dso: named(profile, row, SortKey::Dso).unwrap_or_default(), symbol })
 }
 
-/// The text of a row under a sort key, where it is one.
+/// Returns the text of a row's sort key, if it is text.
 pub fn named(profile: &Profile, row: &Row, key: SortKey) -> Option<String> {
     let at = profile.keys.iter().position(|other| *other == key)?;
     match row.cells.get(at)? {
@@ -121,9 +121,9 @@ pub fn named(profile: &Profile, row: &Row, key: SortKey) -> Option<String> {
 }
 
 impl FunctionTable {
-    /// Chooses and orders rows anew; the cursor stays with its row, or at the top if it was never moved.
+    /// Selects and sorts the rows again. The cursor stays on its row, or at the top if it was never moved.
     ///
-    /// `folds`: the callers that every program has, as far as they cost nothing themselves, are one row.
+    /// `folds` combines start-up functions that all programs have into one row, unless they have own cost.
     pub fn rebuild(&mut self, profile: &Profile, event: &Event, filter: &Search, folds: bool, height: usize) {
         let takes = |row: &Row| !filter.is_some() || filter.finds(&words(profile, row));
         self.shown = (0..event.rows.len() as u32).filter(|at| takes(&event.rows[*at as usize])).collect();
@@ -138,13 +138,13 @@ impl FunctionTable {
             }
         }
         match self.sort {
-            // That is how they come.
+            // The answer's rows are already in this order.
             FunctionColumn::Total => {}
             FunctionColumn::Own => {
                 sort::by_key(&mut self.shown, |at| std::cmp::Reverse(event.cost(&row(at).own)))
             }
             FunctionColumn::Key(key) => {
-                // A number compares as one; words in any case.
+                // Compare numbers as numbers, and text without regard to case.
                 let by = |at: &u32| match row(at).cells.get(key) {
                     Some(Cell::Task(number, _) | Cell::Number(number)) => (*number, String::new()),
                     Some(cell @ (Cell::Text(_) | Cell::Line(..) | Cell::Offset(..))) => {
@@ -169,30 +169,31 @@ impl FunctionTable {
         self.scroll.put(line, self.shown.len(), height);
     }
 
-    /// The row of the cursor.
+    /// Returns the row of the cursor.
     pub fn row<'a>(&self, event: &'a Event) -> Option<&'a Row> {
         event.rows.get(*self.shown.get(self.scroll.cursor)? as usize)
     }
 
-    /// Puts the cursor on a line, and remembers its row.
+    /// Moves the cursor to a line and remembers its row.
     pub fn put(&mut self, line: usize, profile: &Profile, event: &Event, height: usize) {
         self.scroll.put(line, self.shown.len(), height);
         self.hold(profile, event);
     }
 
-    /// Moves the cursor, and remembers its row.
+    /// Moves the cursor by this number of lines and remembers its row.
     pub fn by(&mut self, lines: isize, profile: &Profile, event: &Event, height: usize) {
         self.scroll.by(lines, self.shown.len(), height);
         self.hold(profile, event);
     }
 
     fn hold(&mut self, profile: &Profile, event: &Event) {
-        // Whoever is at the top stays at the top, whatever row comes there.
+        // A cursor at the top stays at the top, even if the top row changes.
         let row = self.row(event).filter(|_| self.scroll.cursor > 0);
         self.held = row.map(|row| identity(profile, row));
     }
 
-    /// The line of the next (or, backwards, the last) row that matches, from a line on; goes round.
+    /// Returns the line of the next matching row at or after `from`, or of the previous one before it. Wraps
+    /// around.
     pub fn find(
         &self,
         profile: &Profile,
@@ -210,14 +211,14 @@ impl FunctionTable {
         }
     }
 
-    /// The line of the row that matches and costs most with what it calls; of several the first.
+    /// Returns the line of the matching row with the largest total cost; the first one of several.
     pub fn largest(&self, profile: &Profile, event: &Event, search: &Search) -> Option<usize> {
         let row = |line: &usize| &event.rows[self.shown[*line] as usize];
         let lines = (0..self.shown.len()).filter(|line| search.finds(&words(profile, row(line))));
         lines.max_by_key(|line| (event.cost(&row(line).total), std::cmp::Reverse(*line)))
     }
 
-    /// Marks the row of the cursor, or takes the mark away.
+    /// Marks or unmarks the row of the cursor.
     pub fn mark(&mut self, profile: &Profile, event: &Event) {
         let Some(row) = self.row(event) else { return };
         let identity = identity(profile, row);

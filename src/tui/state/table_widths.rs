@@ -1,5 +1,5 @@
-//! How wide the columns of the table of functions are on this screen, and which of them stands at a column of
-//! it: the pane draws by it, and a click on the heading is looked up in it.
+//! Column widths of the table of functions on this screen. The pane uses them for drawing, and a click on the
+//! heading to find its column.
 
 use super::State;
 use super::table::FunctionColumn;
@@ -7,22 +7,22 @@ use crate::profile::sampled::{Cell, Event, Profile};
 use crate::text::{self, DisplayName};
 use crate::view::report::{cell_words, fit_keys};
 
-/// Rows that the widths of columns are measured by.
+/// Number of rows used to measure the columns.
 const MEASURED: usize = 200;
 
-/// How wide things are.
+/// Column widths.
 pub(in crate::tui) struct TableWidths {
     pub(in crate::tui) has_totals: bool,
     pub(in crate::tui) has_errors: bool,
-    /// The share of the other kind of time: see [`Profile::share_of`].
+    /// Whether the share of the other kind of time is shown: see [`Profile::share_of`].
     pub(in crate::tui) has_other: bool,
     pub(in crate::tui) bar: usize,
-    /// Of the sort keys' columns; 0: it is left out.
+    /// Widths of the sort keys' columns; 0 for an omitted column.
     pub(in crate::tui) keys: Vec<usize>,
 }
 
 impl TableWidths {
-    /// Columns of the share of the other kind of time.
+    /// Width of the share of the other kind of time.
     pub(in crate::tui) const OTHER: usize = 8;
 
     pub(in crate::tui) fn of(state: &State, profile: &Profile, event: &Event) -> Self {
@@ -56,7 +56,7 @@ impl TableWidths {
         Self { has_totals: profile.has_totals, has_errors, has_other: profile.has_latency, bar, keys }
     }
 
-    /// The column of numbers or words at a column of the screen.
+    /// Returns the table's column at a column of the screen.
     pub(super) fn at(&self, x: usize) -> Option<FunctionColumn> {
         let mut end = 1;
         if self.has_totals {

@@ -1,4 +1,4 @@
-//! Processes and threads as lines: each process with its sum, its threads below it where it has several.
+//! Processes and threads as lines: each process with its sum, and its threads below it if it has several.
 
 use rustc_hash::FxHashMap;
 
@@ -11,34 +11,34 @@ use crate::sort;
 pub struct ThreadLine {
     /// The process.
     pub pid: i32,
-    /// The thread; `None`: the whole process.
+    /// The thread; `None` for the whole process.
     pub tid: Option<i32>,
-    /// Its name; a process has that of its first thread, where it is known.
+    /// The name. A process has the name of its first thread if that is known.
     pub comm: StringId,
-    /// Its samples.
+    /// The number of samples.
     pub samples: u64,
-    /// What they cost: periods, or latencies where shares are of those.
+    /// The cost: periods, or latencies if shares refer to those.
     pub cost: u64,
 }
 
 /// The pane's state.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// Cursor and uppermost line.
+    /// Cursor and top line.
     pub scroll: Scroll,
     /// All lines.
     pub lines: Vec<ThreadLine>,
 }
 
 impl Threads {
-    /// New sums. The cursor stays with its process or thread.
+    /// Sets new sums. The cursor stays on its process or thread.
     pub fn set(&mut self, answer: &Answer, height: usize) {
         let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));
         let mut by_pid: FxHashMap<i32, Vec<ThreadLine>> = FxHashMap::default();
         for thread in &answer.threads {
             let cost = answer.query.share_of.cost(&thread.value);
             let lines = by_pid.entry(thread.pid).or_default();
-            // A thread that changed its name is still one thread.
+            // A renamed thread is still one thread.
             match lines.iter_mut().find(|line| line.tid == Some(thread.tid)) {
                 Some(line) => {
                     line.samples += thread.value.samples;

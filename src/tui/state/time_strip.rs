@@ -1,33 +1,33 @@
-//! Choosing a span of time: a cursor on the strip, and its other end once that is set.
+//! Selection of a time span on the strip.
 
-/// The choice so far; ends are columns of the strip.
+/// The selection so far; its ends are columns of the strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Strip {
     /// The column of the cursor.
     pub at: u16,
-    /// The other end.
+    /// The column of the other end, if it is set.
     pub anchor: Option<u16>,
 }
 
 impl Strip {
-    /// First and last column.
+    /// Returns the first and last column.
     pub fn span(&self) -> (u16, u16) {
         let other = self.anchor.unwrap_or(self.at);
         (self.at.min(other), self.at.max(other))
     }
 }
 
-/// The periods of each of `width` columns; of a slice that lies in two, each has its part.
+/// Returns the periods of each of `width` columns. A slice that spans two columns is divided between them.
 pub fn columns(sums: &[u64], width: u16) -> Vec<u64> {
     let (len, width) = (sums.len(), usize::from(width));
     if len == 0 || width == 0 {
         return Vec::new();
     }
     if len <= width {
-        // Fewer slices than columns: a slice is several columns wide.
+        // With fewer slices than columns, a slice is several columns wide.
         return (0..width).map(|column| sums[column * len / width]).collect();
     }
-    // Where columns and slices begin, counted in parts of both.
+    // Count positions in units of 1 / (`len` * `width`), in which columns and slices have integer bounds.
     let part = |column: usize, slice: usize| {
         let (from, to) = ((column * len).max(slice * width), ((column + 1) * len).min((slice + 1) * width));
         u128::from(sums[slice]) * to.saturating_sub(from) as u128
@@ -37,7 +37,7 @@ pub fn columns(sums: &[u64], width: u16) -> Vec<u64> {
     (0..width).map(|column| u64::try_from(sum(column)).unwrap_or(u64::MAX)).collect()
 }
 
-/// The slices under columns `from` to `to`: first and last index.
+/// Returns the first and last index of the slices in the columns `from` to `to`.
 pub fn slices(len: usize, width: u16, (from, to): (u16, u16)) -> (usize, usize) {
     let (width, len) = (usize::from(width.max(1)), len.max(1));
     let (from, to) = (usize::from(from), usize::from(to));
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(columns(&[1, 2, 3, 4, 5, 6], 3), [3, 7, 11]);
         assert_eq!(columns(&[5, 9], 4), [5, 5, 9, 9]);
         assert_eq!(columns(&[], 9), [0u64; 0]);
-        // What is even looks even.
+        // Even sums give even columns.
         assert_eq!(columns(&[100; 240], 200), [120; 200]);
         assert_eq!(columns(&[u64::MAX; 3], 2), [u64::MAX; 2]);
         for (len, width) in [(240usize, 60u16), (7, 60), (60, 60), (1, 1), (100, 33)] {

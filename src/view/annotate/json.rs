@@ -1,4 +1,4 @@
-//! The document: functions with instructions, lines and costs. docs/annotate.md explains each field.
+//! The JSON document: functions with instructions, lines and costs. docs/annotate.md explains each field.
 
 use std::io::{self, Write};
 
@@ -69,7 +69,7 @@ fn round(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-/// One an event; null where nothing was sampled.
+/// Returns one cost per event; null for an event without samples.
 fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &Layout) -> Json {
     let cost = |event: usize| {
         let value = value(event);

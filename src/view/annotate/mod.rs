@@ -1,7 +1,7 @@
 //! `pmc annotate` as text and JSON.
 //!
-//! Receives [`Listing`]s and a [`Layout`]; decides words, widths and colours. What a terminal's screen needs
-//! of it too ([`operands`], [`arrows`], [`source_line`]) is public.
+//! Receives [`Listing`]s and a [`Layout`]; decides words, widths and colours. [`operands`], [`arrows`] and
+//! [`source_line`] are public because the terminal screen uses them too.
 
 mod json;
 mod rows;
@@ -12,68 +12,68 @@ use std::io::{self, Write};
 use crate::profile::annotate::{Basis, Flow, Instruction, Jump, Listing};
 use crate::text::clean;
 
-/// Whom listings are for.
+/// Output format of listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
-    /// A person: arrows, and the error of each percentage.
+    /// Text for a human reader, with arrows and the error of each percentage.
     #[default]
     Text,
-    /// `grep` and `awk`: an instruction a row, as perf writes it.
+    /// One instruction per row in perf's format, for `grep` and `awk`.
     Rows,
-    /// Programs: one document.
+    /// A single JSON document for other programs.
     Json,
 }
 
-/// How listings are shown.
+/// Options for displaying listings.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
-    /// Whom it is for.
+    /// The output format.
     pub form: Form,
-    /// What percentages are parts of.
+    /// The total that percentages refer to.
     pub basis: Basis,
-    /// Source lines are shown.
+    /// Whether to show source lines.
     pub source: bool,
-    /// Instructions are shown.
+    /// Whether to show instructions.
     pub instructions: bool,
-    /// Numbers of samples as columns.
+    /// Whether to show a column with the number of samples.
     pub show_samples: bool,
-    /// Sums of periods as columns.
+    /// Whether to show a column with the sum of periods.
     pub show_period: bool,
-    /// All events stand side by side in rows too, not only those of a recorded group.
+    /// Whether rows show all events side by side, not only the events of a recorded group.
     pub group: bool,
-    /// Each source line has its file's name.
+    /// Whether to prefix each source line with its file name.
     pub file_names: bool,
-    /// Paths are not shortened.
+    /// Whether to show full paths.
     pub full_paths: bool,
-    /// The bytes of instructions.
+    /// Whether to show the bytes of instructions.
     pub raw_bytes: bool,
-    /// At most so many rows of a function.
+    /// Maximum number of rows per function.
     pub rows: usize,
-    /// With colours.
+    /// Whether to use colours.
     pub colour: bool,
 }
 
-/// What is known of the recording as a whole.
+/// Facts about the recording as a whole.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Samples of all events.
     pub samples: u64,
-    /// What was lost.
+    /// Number of lost samples.
     pub lost: u64,
-    /// The file is damaged: nobody knows how many samples are missing.
+    /// Whether the file is damaged, so that the number of missing samples is unknown.
     pub is_damaged: bool,
-    /// Functions with samples.
+    /// Number of functions with samples.
     pub functions: usize,
-    /// Functions that were asked for but are not shown.
+    /// Number of requested functions that are not shown.
     pub left_out: usize,
-    /// What is worth knowing about the file.
+    /// Notes about the file.
     pub notes: Vec<String>,
 }
 
-/// Writes all of it.
+/// Writes all listings in the format of `layout`.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, listings: &[Listing], facts: &Facts, layout: &Layout) -> io::Result<()> {
     match layout.form {
         Form::Text => text::write(out, listings, facts, layout),
@@ -82,13 +82,13 @@ pub fn write(out: &mut dyn Write, listings: &[Listing], facts: &Facts, layout: &
     }
 }
 
-/// An instruction's operands with the names of what it leads to, harmless for a terminal.
+/// Returns an instruction's operands with the name of its target, safe to print on a terminal.
 pub fn operands(listing: &Listing, instruction: &Instruction) -> String {
     let mut text = instruction.operands.to_string();
     if let Some(target) = &instruction.target {
         let inside = target.address.wrapping_sub(listing.start) < listing.size.max(1);
         let words = match &target.name {
-            // A jump to the function's own beginning from inside is a loop, not a call.
+            // A jump from inside the function to its own start is a loop, not a call.
             Some((name, 0)) if !inside || instruction.flow == Flow::Call => clean(name).into_owned(),
             Some((name, into)) if !inside => format!("{}+{into:#x}", clean(name)),
             _ => format!("{:x}", target.address),
@@ -106,7 +106,7 @@ pub fn operands(listing: &Listing, instruction: &Instruction) -> String {
     text
 }
 
-/// The arrows beside a row: one column a lane and one for the head, the outermost lane first.
+/// Returns the arrows of one row: one column per lane, outermost first, and one for the arrowhead.
 pub fn arrows(listing: &Listing, row: usize) -> String {
     let mut cells = Cells::default();
     for jump in &listing.jumps {
@@ -115,15 +115,16 @@ pub fn arrows(listing: &Listing, row: usize) -> String {
     cells.draw(listing.lanes)
 }
 
-/// The arrows beside all rows: each jump is written down at its ends alone, and what runs between them
-/// follows by adding up.
+/// Returns the arrows of all rows. Each jump is recorded only at its two ends; running sums fill in the rows
+/// between.
 fn all_arrows(listing: &Listing) -> Vec<String> {
     if listing.lanes == 0 {
         return Vec::new();
     }
     let count = listing.rows.len();
     let mut cells = vec![Cells::default(); count];
-    // By lane and row: how many arrows more than in the row above come from above, and go on below.
+    // Per lane and row: change, relative to the row above, in the number of arrows that come from above and
+    // that continue below.
     let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
     for jump in listing.jumps.iter().filter(|jump| jump.span().1 < count) {
         let (top, bottom) = jump.span();
@@ -146,16 +147,16 @@ fn all_arrows(listing: &Listing) -> Vec<String> {
     cells.iter().map(|cells| cells.draw(listing.lanes)).collect()
 }
 
-/// What arrows do in a row: a bit a lane.
+/// Parts of arrows that cross one row, with one bit per lane.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cells {
-    /// They come from above.
+    /// Lanes whose arrow comes from above.
     up: u32,
-    /// They go on below.
+    /// Lanes whose arrow continues below.
     down: u32,
-    /// They turn to the code.
+    /// Lanes whose arrow starts or ends in this row.
     ends: u32,
-    /// One of them leads here.
+    /// Whether a jump leads to this row.
     is_target: bool,
 }
 
@@ -177,7 +178,7 @@ impl Cells {
         if lanes == 0 {
             return out;
         }
-        // Whether a line runs from an arrow's end further out to the code.
+        // Whether a horizontal line from the end of an outer arrow crosses this lane.
         let mut runs = false;
         for lane in (0..lanes).rev() {
             let has = |bits: u32| bits >> lane & 1 == 1;
@@ -205,7 +206,7 @@ impl Cells {
     }
 }
 
-/// A source line, harmless for a terminal, with tabs as spaces.
+/// Returns a source line that is safe to print on a terminal, with tabs expanded to spaces.
 pub fn source_line(text: &str) -> String {
     const TAB: usize = 8;
     if !text.contains('\t') {
@@ -222,7 +223,7 @@ pub fn source_line(text: &str) -> String {
     out
 }
 
-/// A file's path, or its last part.
+/// Returns a file's full path or only its last component.
 fn file_name(path: &str, full: bool) -> String {
     let shown = if full { path } else { path.rsplit('/').next().unwrap_or(path) };
     clean(shown).into_owned()

@@ -1,5 +1,5 @@
-//! Listings as perf writes them, for `grep` and `awk`: one row an instruction, a table an event (or a group
-//! of events). What pmc says besides is a comment.
+//! Listings in perf's format, for `grep` and `awk`: one row per instruction, one table per event or group of
+//! events. Additional remarks by pmc are comment lines.
 //!
 //! ```text
 //!  Percent |\tSource code & Disassembly of prog for cpu-clock (1234 samples, percent: local period)
@@ -42,13 +42,13 @@ pub(super) fn write(
     comments(out, &said)
 }
 
-/// Lines as comments.
+/// Writes lines as comments.
 fn comments(out: &mut dyn Write, said: &[u8]) -> io::Result<()> {
     let said = String::from_utf8_lossy(said);
     said.lines().filter(|line| !line.is_empty()).try_for_each(|line| writeln!(out, "# {}", line.trim_start()))
 }
 
-/// Which events stand side by side.
+/// Returns the groups of events that share a table.
 fn tables(listing: &Listing, layout: &Layout, events: &[usize]) -> Vec<Vec<usize>> {
     if layout.group {
         return vec![events.to_vec()];
@@ -91,7 +91,7 @@ fn table(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
     rows[window].iter().try_for_each(|row| self::row(out, page, row, wide))
 }
 
-/// Columns of a number.
+/// Returns the width of a number column.
 fn column(layout: &Layout) -> usize {
     if layout.show_period { 12 } else { 8 }
 }
@@ -121,7 +121,7 @@ fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Resu
     }
 }
 
-/// The operands with names of targets, as objdump writes them: `jle 1200 <inner+0x60>`.
+/// Returns the operands with names of targets, as objdump writes them: `jle 1200 <inner+0x60>`.
 fn operands(instruction: &Instruction) -> String {
     let place = |target: &Target| match &target.name {
         Some((name, 0)) => format!("{:x} <{}>", target.address, clean(name)),
@@ -139,7 +139,7 @@ fn operands(instruction: &Instruction) -> String {
     text
 }
 
-/// Source alone, a row a line.
+/// Writes only source, one line per row.
 fn lines(out: &mut dyn Write, page: &Page<'_>, wide: usize) -> io::Result<()> {
     let Page { listing, layout, .. } = page;
     let lines = &listing.lines;
@@ -158,7 +158,7 @@ fn lines(out: &mut dyn Write, page: &Page<'_>, wide: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The numbers of a row, one an event.
+/// Returns the numbers of a row, one per event.
 fn costs(page: &Page<'_>, value: impl Fn(usize) -> Value) -> String {
     let (layout, wide) = (page.layout, column(page.layout));
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Listings for a person.
+//! Listings for human readers.
 //!
 //! ```text
 //! weigh  in prog
@@ -22,11 +22,11 @@ use crate::sort;
 use crate::text::{clean, hex, width};
 use crate::units::thousands;
 
-/// Lines above the listing.
+/// Maximum number of lines in the summary above the listing.
 const COSTLIEST: usize = 10;
-/// Lines with less are not among the costliest.
+/// Minimum share of a line in that summary.
 const LEAST: f64 = 0.005;
-/// From this share on a row is hot, as perf colours it.
+/// Share from which a row counts as hot; perf's threshold.
 const HOT: f64 = 0.05;
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
@@ -59,17 +59,17 @@ pub(super) fn write(
     trust(out, facts)
 }
 
-/// One listing on paper.
+/// One listing as it is being written.
 pub(super) struct Page<'a> {
     pub(super) listing: &'a Listing,
     pub(super) layout: &'a Layout,
-    /// Events that are shown: those with samples in the function.
+    /// Indexes of the shown events: those with samples in the function.
     pub(super) events: Vec<usize>,
-    /// Columns of addresses.
+    /// Width of addresses in columns.
     address: usize,
-    /// Columns of line numbers.
+    /// Width of line numbers in columns.
     number: usize,
-    /// Columns of bytes.
+    /// Width of instruction bytes in columns.
     pub(super) bytes: usize,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Page<'a> {
         writeln!(out)
     }
 
-    /// The colour of a share, as perf has it.
+    /// Returns the colour of a share, with perf's thresholds.
     pub(super) fn colour(&self, share: f64) -> &'static str {
         match share {
             _ if !self.layout.colour => "",
@@ -130,7 +130,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The columns of costs of a row.
+    /// Returns the cost columns of a row.
     fn costs(&self, value: impl Fn(usize) -> Value) -> String {
         let mut text = String::new();
         for at in &self.events {
@@ -156,12 +156,12 @@ impl<'a> Page<'a> {
         text
     }
 
-    /// The columns without anything in them.
+    /// Returns blank cost columns.
     fn no_costs(&self) -> String {
         " ".repeat((self.column() + 2) * self.events.len())
     }
 
-    /// Columns of an event's costs.
+    /// Returns the width of one event's costs in columns.
     fn column(&self) -> usize {
         12 + if self.layout.show_period { 16 } else { 0 } + if self.layout.show_samples { 10 } else { 0 }
     }
@@ -207,7 +207,7 @@ impl<'a> Page<'a> {
         writeln!(out)
     }
 
-    /// What a window of rows leaves out above or below.
+    /// Summarizes the rows above or below the window.
     fn left_out(&self, out: &mut dyn Write, rows: &[Row], where_: &str) -> io::Result<()> {
         let Some(&first) = self.events.first().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let mut sum = Value::default();
@@ -230,14 +230,14 @@ impl<'a> Page<'a> {
         self.left_out(out, &rows[window.end..], "below")
     }
 
-    /// The stretch of so many rows that costs most.
+    /// Returns the most expensive window of `layout.rows` consecutive rows.
     pub(super) fn window<'v>(&self, count: usize, values: impl Fn(usize) -> &'v [Value]) -> Range<usize> {
         let Some(&event) = self.events.first().filter(|_| self.layout.rows < count) else { return 0..count };
         let period = |at: usize| values(at).get(event).map_or(0, |value| u128::from(value.period));
         let size = self.layout.rows;
         let mut sum: u128 = (0..size).map(period).sum();
         let (mut best, mut start) = (sum, 0);
-        // Of stretches that cost the same the middle one has its hot rows in the middle.
+        // Of several windows with the same cost, choose the middle one: it has its hot rows in the middle.
         let mut last = 0;
         for at in 1..=count - size {
             sum = sum + period(at + size - 1) - period(at - 1);
@@ -289,7 +289,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Source alone.
+    /// Writes only source lines.
     fn lines(&self, out: &mut dyn Write) -> io::Result<()> {
         self.headings(out)?;
         let lines = &self.listing.lines;
@@ -317,7 +317,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What to know about a listing.
+/// Writes the notes on a listing.
 pub(super) fn notes(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
     if let Some(from) = &page.listing.bytes_from {
         writeln!(out, "  Instructions from {}.", clean(from))?;
@@ -340,7 +340,7 @@ pub(super) fn is_code(row: &Row) -> bool {
     matches!(row.kind, Kind::Instruction(_) | Kind::Address(_))
 }
 
-/// The number of a line, with its file where that is wanted.
+/// Returns a line number, with the file name if the layout asks for it.
 pub(super) fn place(listing: &Listing, layout: &Layout, file: usize, line: u32) -> String {
     match listing.files.get(file).filter(|_| layout.file_names) {
         Some(file) => format!("{}:{line}", file_name(&file.path, layout.full_paths)),
@@ -354,7 +354,7 @@ fn percent(share: f64, error: f64) -> String {
     text
 }
 
-/// What to know about the distance between cause and address.
+/// Explains the distance between the cause of a cost and its recorded address.
 fn skid(event: &Event) -> Option<&'static str> {
     match event.skid {
         Skid::Any => Some(

@@ -1,4 +1,4 @@
-//! Rows for programs: fields with a separator, and CSV. Both have the same fields.
+//! Rows for other programs: separated fields and CSV, with the same fields.
 
 use std::io::{self, Write};
 
@@ -74,7 +74,7 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
     fields
 }
 
-/// A comment line with the titles, then the rows; a dot stands for a separator inside a field.
+/// Writes a comment line with the titles, then the rows. A dot replaces the separator inside fields.
 pub(super) fn separated(
     out: &mut dyn Write,
     comparison: &Comparison,

@@ -1,4 +1,4 @@
-//! The document: recordings, events, rows with changes, the tree. docs/diff.md explains each field.
+//! The JSON document: recordings, events, rows with changes, the tree. docs/diff.md explains each field.
 
 use std::io::{self, Write};
 
@@ -99,7 +99,7 @@ fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
     Json::Object(object)
 }
 
-/// The sort keys with their values.
+/// Returns the sort keys with their values.
 fn words(comparison: &Comparison, cells: &[Cell]) -> Map<String, Json> {
     let mut object = Map::new();
     for (key, cell) in comparison.keys.iter().zip(cells) {
@@ -123,8 +123,8 @@ fn words(comparison: &Comparison, cells: &[Cell]) -> Map<String, Json> {
     object
 }
 
-/// Each node after its parent, whose index it names; those below the limit in all recordings are left out
-/// with what is below them.
+/// Returns each node after its parent and with the parent's index. Omits the subtree of a node whose share is
+/// below the limit in all recordings.
 fn nodes<'a>(
     comparison: &'a Comparison,
     event: &'a Event,

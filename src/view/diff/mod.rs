@@ -15,33 +15,33 @@ use crate::units::duration;
 
 pub use crate::view::report::Form;
 
-/// How a comparison is shown.
+/// Options for displaying a comparison.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// In which form.
+    /// The output format.
     pub form: Form,
-    /// At most so many rows.
+    /// Maximum number of rows.
     pub rows: usize,
-    /// Rows whose share (0 to 1) is below this everywhere are left out.
+    /// Minimum share (0 to 1). Rows below it in all recordings are omitted.
     pub limit: f64,
-    /// Periods as columns.
+    /// Whether to show a column of periods.
     pub period: bool,
-    /// How each value was computed.
+    /// Whether to show how each value was computed.
     pub formula: bool,
-    /// Only rows that the base has.
+    /// Whether to show only rows that occur in the baseline.
     pub baseline_only: bool,
-    /// For a person: names of functions as one reads them, in lines of at most so many columns.
+    /// Maximum line width in columns, for a human reader; function names are shortened. `None` for programs.
     pub width: Option<usize>,
-    /// At most so many branches of the tree, those with the largest changes; `None`: all of them.
+    /// Maximum number of branches of the tree, largest changes first; `None` for no limit.
     pub tree_lines: Option<usize>,
-    /// The looks of the text.
+    /// Text styles.
     pub paint: Paint,
 }
 
-/// Writes all of it.
+/// Writes the comparison in the format of `layout`.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
     match &layout.form {
         Form::Text => text::write(out, comparison, layout),
@@ -51,7 +51,7 @@ pub fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> i
     }
 }
 
-/// The lines that are wanted, before `rows` cuts them.
+/// Returns the lines that pass the layout's filters, before `rows` truncates them.
 fn wanted<'a>(event: &'a Event, layout: &Layout) -> Vec<&'a Line> {
     let largest = |line: &Line| {
         let shares = line.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
@@ -62,7 +62,7 @@ fn wanted<'a>(event: &'a Event, layout: &Layout) -> Vec<&'a Line> {
     event.lines.iter().filter(keep).collect()
 }
 
-/// A computed value with its sign, and what follows it.
+/// Formats a computed value with its sign and unit.
 fn value(compute: Compute, change: &Change) -> String {
     match (compute, change.value) {
         (Compute::Delta | Compute::DeltaAbs, Some(value)) => format!("{:+.1}", value * 100.0),
@@ -73,7 +73,7 @@ fn value(compute: Compute, change: &Change) -> String {
     }
 }
 
-/// A recording's part of a line: its time where times are compared, else its share.
+/// Formats one recording's part of a line: its time if times are compared, otherwise its share.
 fn part(comparison: &Comparison, event: &Event, values: &[Value], file: usize) -> String {
     match (values[file].samples, comparison.compute) {
         (0, _) => "-".to_owned(),
@@ -82,7 +82,7 @@ fn part(comparison: &Comparison, event: &Event, values: &[Value], file: usize) -
     }
 }
 
-/// In the tree it is the times that are compared, or else always the shares.
+/// Formats a change in the tree: a time if times are compared, otherwise always a share.
 fn delta(compute: Compute, change: Option<&Change>) -> String {
     change.map_or_else(
         || "-".to_owned(),
@@ -93,12 +93,12 @@ fn delta(compute: Compute, change: Option<&Change>) -> String {
     )
 }
 
-/// Columns of a recording's part, and of a difference.
+/// Returns the column widths of a recording's part and of a difference.
 fn tree_widths(comparison: &Comparison) -> (usize, usize) {
     if comparison.compute == Compute::Time { (7, 17) } else { (6, 12) }
 }
 
-/// Half the width of its interval.
+/// Formats the error: half the width of the confidence interval.
 fn error(compute: Compute, change: &Change) -> String {
     let half = (change.interval.1 - change.interval.0) / 2.0;
     match compute {
@@ -110,7 +110,7 @@ fn error(compute: Compute, change: &Change) -> String {
     }
 }
 
-/// How a value came about.
+/// Returns the formula behind a value, with its numbers.
 fn formula(compute: Compute, event: &Event, line: &Line, file: usize) -> String {
     let total = |file: usize| event.totals[file].as_ref().map_or(0, |total| total.period);
     let (old, new) = (line.values[0].period, line.values[file].period);
@@ -124,7 +124,7 @@ fn formula(compute: Compute, event: &Event, line: &Line, file: usize) -> String 
     }
 }
 
-/// What changes of this kind are called.
+/// Returns the column title for changes of this kind.
 fn heading(compute: Compute) -> &'static str {
     match compute {
         Compute::Delta | Compute::DeltaAbs => "Delta",

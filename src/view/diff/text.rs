@@ -1,4 +1,4 @@
-//! A comparison for a person.
+//! A comparison for human readers.
 //!
 //! ```text
 //! cpu-clock
@@ -21,13 +21,13 @@ use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
 use crate::view::report::{Spelling, Words, chained, fit_keys, words};
 
-/// Text columns are cut at this width where lines have no end, except the last.
+/// Maximum width of all text columns but the last when line width is unlimited.
 const WIDEST: usize = 40;
-/// What the last column keeps where numbers take all there is.
+/// Minimum width of the last column, even if numbers fill the line.
 const NARROWEST: usize = 16;
-/// Deeper branches of the tree would stand outside of every screen.
+/// Maximum indented depth of the tree; deeper branches would leave any screen.
 const DEEPEST: u32 = 60;
-/// Functions in one line of the tree.
+/// Maximum number of functions in one line of the tree.
 const CHAIN: usize = 8;
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
@@ -107,9 +107,9 @@ fn table(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: 
     claims(out, comparison, event, "rows")
 }
 
-/// Rows of numbers, and of keys behind them.
+/// A table whose rows consist of numbers followed by sort keys.
 struct Table<'a> {
-    /// What stands over the numbers, and whether it stands to the right.
+    /// Title of each number column, and whether it is right-aligned.
     titles: Vec<(String, bool)>,
     keys: Vec<(SortKey, String)>,
     rows: Vec<Row<'a>>,
@@ -118,27 +118,28 @@ struct Table<'a> {
 struct Row<'a> {
     is_noise: bool,
     numbers: Vec<String>,
-    /// The cells' words.
+    /// The text of each cell.
     words: Vec<String>,
     cells: &'a [Cell],
 }
 
-/// How wide the columns of keys are, two blanks before each; 0: left out, because all rows say the same.
+/// Widths of the key columns, without the two blanks before each. A width of 0 omits the column because all
+/// its rows are equal.
 struct Fitted {
     widths: Vec<usize>,
-    /// Some column has less than it needs.
+    /// Whether a column is narrower than its contents.
     is_tight: bool,
 }
 
 impl Table<'_> {
-    /// Columns of a number.
+    /// Returns the width of a number column.
     fn number_width(&self, at: usize) -> usize {
         let numbers = self.rows.iter().map(|row| width(&row.numbers[at]));
         numbers.chain([width(&self.titles[at].0)]).max().unwrap_or(0)
     }
 
-    /// The keys in what the numbers leave of so many columns; those that say the same in all rows may be left
-    /// out, or not.
+    /// Fits the keys into the space that the numbers leave of `most` columns. `leaves_out` allows omitting
+    /// keys that are equal in all rows.
     fn fitted(&self, most: Option<usize>, leaves_out: bool) -> Fitted {
         let widest = |at: usize| {
             let words = self.rows.iter().map(|row| width(&row.words[at]));
@@ -185,11 +186,11 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// The headings and the rows.
+    /// Returns the headings and the rows.
     fn lines(&self, comparison: &Comparison, layout: &Layout, widths: &[usize]) -> Vec<String> {
         let paint = layout.paint;
         let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
-        // A number, or its heading, as wide as its column.
+        // Pads a number or its heading to the width of its column.
         let number = |at: usize, text: &str, role: Role| {
             let pad = " ".repeat(number_widths[at] - width(text));
             let painted = paint.words(role, text);
@@ -225,7 +226,7 @@ impl Table<'_> {
         lines
     }
 
-    /// A key of a row, in so many columns, if they have an end.
+    /// Returns a row's key, truncated to `columns` if that is given.
     fn words(&self, comparison: &Comparison, row: &Row<'_>, at: usize, columns: Option<usize>) -> Words {
         let is_last = at + 1 == self.keys.len();
         match (&row.cells[at], columns) {
@@ -242,7 +243,7 @@ impl Table<'_> {
     }
 }
 
-/// How many lines differ by more than noise.
+/// Writes how many lines differ by more than noise.
 fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &str) -> io::Result<()> {
     let others = comparison.files.len() - 1;
     for number in 0..others {
@@ -258,7 +259,7 @@ fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &
     Ok(())
 }
 
-/// The hottest call chains: those that recordings have in common, then those that they have not.
+/// Writes the hottest call chains: first those common to the recordings, then the others.
 fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
     let all = wanted(event, layout);
     let rows = all.iter().map(|line| Row {
@@ -292,7 +293,7 @@ fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout
     claims(out, comparison, event, "streams")
 }
 
-/// A call chain, a frame a line, innermost first.
+/// Writes a call chain, one frame per line, innermost first.
 fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &Layout) -> io::Result<()> {
     let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
@@ -319,12 +320,13 @@ fn word(comparison: &Comparison, cell: &Cell, layout: &Layout) -> String {
     words(&comparison.texts, cell, Spelling::read(layout.width.is_some()))
 }
 
-/// Where there is little room, shares that follow from the base and the difference are left out.
+/// Returns whether shares are shown. A tight layout omits shares that follow from the base and the
+/// difference.
 fn has_shares(comparison: &Comparison, is_tight: bool) -> bool {
     !is_tight || !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
 
-/// What stands over the numbers, and whether it stands to the right.
+/// Returns the title of each number column, and whether it is right-aligned.
 fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
     let others = comparison.files.len() - 1;
@@ -349,7 +351,7 @@ fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(Stri
     titles
 }
 
-/// The numbers of a line.
+/// Returns the numbers of a line.
 fn numbers(
     comparison: &Comparison,
     event: &Event,
@@ -388,7 +390,7 @@ fn numbers(
     cells
 }
 
-/// The branches that differ by more than noise, or lead to one that does.
+/// Writes the branches that differ by more than noise, and their callers.
 fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
     let Some(tree) = &event.tree else { return Ok(()) };
     let differs = |node: &Node| node.changes.iter().any(|change| !is_noise(change));
@@ -398,7 +400,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     sort::by(&mut differing, |one, other| {
         size(&tree.nodes[*other as usize]).total_cmp(&size(&tree.nodes[*one as usize]))
     });
-    // Nodes that say what their callers say share a line with them.
+    // A node with the same numbers as its caller shares its line.
     let passes_on = |at: u32| {
         let node = &tree.nodes[at as usize];
         let above = node.parent.map(|parent| &tree.nodes[parent as usize]);
@@ -446,7 +448,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
         let noise = !differs(node);
         let numbers = amounts(comparison, event, node);
         let before = width(&numbers) + 2;
-        // Deep branches leave half of the line to names.
+        // Limit the indentation of deep branches so that names get half of the line.
         let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
         let inset = match 2 * node.depth as usize {
             deep if deep > (room / 2).min(room.saturating_sub(NARROWEST)) => format!("{:>2}… ", node.depth),
@@ -487,12 +489,12 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     Ok(())
 }
 
-/// The largest change of a branch.
+/// Returns the largest change of a branch.
 fn size(node: &Node) -> f64 {
     node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max)
 }
 
-/// What stands before a branch.
+/// Returns the numbers in front of a branch.
 fn amounts(comparison: &Comparison, event: &Event, node: &Node) -> String {
     let (own, apart) = tree_widths(comparison);
     let share = |file| part(comparison, event, &node.values, file);
@@ -504,7 +506,7 @@ fn amounts(comparison: &Comparison, event: &Event, node: &Node) -> String {
     text
 }
 
-/// A function's name, to a person in at most so many columns.
+/// Returns a function's name. For a human reader it is shortened to `columns`.
 fn name(comparison: &Comparison, node: &Node, layout: &Layout, columns: usize) -> Words {
     let symbol = comparison.texts.get(node.symbol);
     match layout.width {
@@ -584,8 +586,8 @@ mod tests {
         assert!(text.contains("Times are compared as they are") && !text.contains("own total"), "{text}");
     }
 
-    /// Two kinds of rows with long names in two or three recordings, and a call chain of 60 of them, of
-    /// which six at a time say the same.
+    /// Builds two kinds of rows with long names in two or three recordings, and a call chain of 60 of them in
+    /// which groups of six have the same numbers.
     fn compared(files: usize, programs: &[&str]) -> Comparison {
         let mut comparison =
             Comparison { keys: vec![SortKey::Dso, SortKey::Symbol], ..Comparison::default() };
@@ -647,7 +649,7 @@ mod tests {
             let text = written(&compared(files, &programs), Some(columns), None);
             let wide: Vec<&str> = text.lines().filter(|line| width(line) > columns).collect();
             assert!(wide.is_empty(), "{files} {columns}: {wide:#?}");
-            // The function's own name is what is read, at least its beginning.
+            // The function's own name must be readable, at least its beginning.
             let count = |name: &str| text.matches(name).count();
             let names = [count("_M_emplace_"), count("price_of_")];
             assert!(names.iter().all(|names| *names >= 20) && !text.contains("[.]"), "{columns}: {text}");
@@ -656,7 +658,7 @@ mod tests {
             assert_eq!(is_short, columns <= 80, "{files} {columns}: {text}");
             assert_eq!(text.contains(" New ") || text.contains(" share "), !is_short, "{columns}: {text}");
         }
-        // Half of a line of 80 columns is the name's, and programs have what is left.
+        // The name gets half of an 80-column line; programs get the rest.
         let text = written(&compared(2, &programs), Some(80), None);
         assert!(text.contains("  libfirs…    …Basket<…>::price_of_all_of_them\n"), "{text}");
     }
@@ -667,7 +669,7 @@ mod tests {
         let text = written(&comparison, Some(80), None);
         assert!(text.contains("  Shared Object of all rows: a program\n"), "{text}");
         assert_eq!(text.matches("a program").count(), 1, "{text}");
-        // A program that reads gets whole names in every row.
+        // Output for programs has full names in every row.
         let text = written(&comparison, None, None);
         assert!(text.matches("a program").count() == 40 && !text.contains("of all rows"), "{text}");
         assert!(text.contains(&format!("[.] {}", NAMES[0])) && text.contains(NAMES[1]), "{text}");
@@ -680,7 +682,7 @@ mod tests {
             let tree = text.split("Call tree").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
             tree.lines().filter(|line| line.contains("90.0%")).count()
         };
-        // Six functions that say the same are one branch.
+        // Six functions with equal numbers form one branch.
         let text = written(&comparison, Some(120), None);
         assert_eq!(branches(&text), 10, "{text}");
         assert!(text.contains("› ↳ shop::warehouse::shelves::Basket<…>::price_of_all_of_them"), "{text}");

@@ -1,16 +1,16 @@
-//! What callgrind writes, for KCachegrind and callgrind_annotate: costs of lines, and of calls.
+//! Callgrind's format, for KCachegrind and callgrind_annotate: costs of lines and of calls.
 //!
 //! ```text
 //!   fn=(1) main          the function whose lines follow
 //!   12 500               line, its own cost
-//!   cfn=(2) work         a call from here …
-//!   calls=3 0            … so many samples saw …
-//!   14 900               … at this line, and what they cost
+//!   cfn=(2) work         a function called from here
+//!   calls=3 0            number of samples with the call
+//!   14 900               line of the call, inclusive cost
 //! ```
 //!
-//! A function's cost with what it calls is, to readers, its own and that of its calls. So of a function that
-//! a stack holds several times the outermost call counts, and none where its own cost does: nothing counts
-//! twice.
+//! Readers compute a function's inclusive cost as its own cost plus the cost of its calls. To avoid double
+//! counting, only the outermost call counts for a function that occurs several times in a stack. No call to a
+//! function counts if the function's own cost already does.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,22 +21,22 @@ use super::{Contents, function_name};
 use crate::profile::sampled::{Call, StackProfile, StringId};
 use crate::text::clean;
 
-/// Costs by event.
+/// Costs, one per event.
 type Costs = Vec<u64>;
 
-/// What is known of a function.
+/// Costs of one function.
 #[derive(Default)]
 struct Function {
     /// Own costs by line.
     lines: BTreeMap<u32, Costs>,
-    /// By line and the function that is called there: samples, and costs.
+    /// Number of samples and costs, by line and called function.
     calls: BTreeMap<(u32, u32), (u64, Costs)>,
 }
 
-/// What a function is told apart by: module, source file, name.
+/// Identity of a function: module, source file, name.
 type Identity = (StringId, Option<StringId>, StringId);
 
-/// Writes it.
+/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
     let used: Vec<usize> =
@@ -64,7 +64,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
     writeln!(out, "\ntotals: {}", costs(&totals))
 }
 
-/// Functions by number: a call that each is, and its costs.
+/// Returns, by function number, an example call of each function and its costs.
 fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<Call>, Vec<Function>) {
     let code = stacks.code();
     let mut numbers: FxHashMap<Identity, u32> = FxHashMap::default();
@@ -107,15 +107,15 @@ fn costs(list: &[u64]) -> String {
     list.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Names that were written: each is written out once, and named by its number from then on.
+/// Names written so far. The file spells each name once and then refers to it by number.
 #[derive(Default)]
 struct Known {
-    /// By kind (object, file, function).
+    /// Numbers by name, for each kind (object, file, function).
     numbers: [FxHashMap<String, usize>; 3],
 }
 
 impl Known {
-    /// Says where a function is, in the words of its own lines or in those of calls to it.
+    /// Writes a function's location, with the keywords for the function's own lines or for calls to it.
     fn place(
         &mut self,
         out: &mut dyn Write,

@@ -1,14 +1,14 @@
-//! The Firefox Profiler's processed format: threads with samples in time, by category; tracepoints as
+//! The Firefox Profiler's processed format: threads with samples over time, by category; tracepoints as
 //! markers.
 //!
 //! ```text
 //!   process ── thread ──┬── samples: time, stack, CPU time
-//!      (pid)    (tid)   '── markers: a tracepoint's words, with the stack that led to it
+//!      (pid)    (tid)   '── markers: a tracepoint's fields, with its stack
 //!   frame: function, in a category (program, library, kernel, …) with its module as subcategory
 //! ```
 //!
-//! A second event that is sampled has threads of its own, named after it: the format knows one kind of
-//! sample.
+//! The format supports one kind of sample. A second sampled event therefore gets separate threads that are
+//! named after it.
 
 use std::io::{self, Write};
 
@@ -26,13 +26,13 @@ use crate::profile::sampled::StackProfile;
 use crate::profile::sampled::stacks::StackRow;
 use crate::text::{as_json, clean};
 
-/// Writes it.
+/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     let profile = Builder::new(contents).build(contents);
     write!(out, "{}", as_json(&profile))
 }
 
-/// The words of a tracepoint.
+/// A marker with the fields of a tracepoint.
 struct Tracepoint {
     name: StringHandle,
     words: StringHandle,
@@ -70,25 +70,25 @@ impl StaticSchemaMarker for Tracepoint {
 struct Builder<'a> {
     stacks: &'a StackProfile<'a>,
     profile: Profile,
-    /// The time that all others count from.
+    /// Time zero of the profile.
     first: u64,
     categories: FxHashMap<CodeKind, CategoryHandle>,
     subcategories: FxHashMap<(CategoryHandle, String), CategoryPairHandle>,
-    /// By call.
+    /// Frames by call number.
     frames: FxHashMap<usize, FrameInfo>,
     processes: FxHashMap<i32, ProcessHandle>,
-    /// By event and thread.
+    /// Threads by event and thread key.
     threads: FxHashMap<(u32, ThreadKey), NamedThread>,
 }
 
-/// A thread: its id, or where that was not recorded its number among the threads of the stacks.
+/// Key of a thread: its id or, if the id was not recorded, its number among the threads of the stacks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum ThreadKey {
     Id(i32),
     Number(u32),
 }
 
-/// A thread of the profile, and the number of its latest name. A thread that is renamed stays one thread.
+/// A thread of the profile and the number of its latest name. A renamed thread stays one thread.
 #[derive(Clone, Copy)]
 struct NamedThread {
     handle: ThreadHandle,
@@ -128,7 +128,8 @@ impl<'a> Builder<'a> {
     fn build(mut self, contents: &Contents<'_>) -> Profile {
         let mut rows: Vec<&StackRow> = self.stacks.rows.iter().collect();
         rows.sort_by_key(|row| row.time);
-        // Tracepoints are marks in the threads of the event that is sampled; alone, they are samples too.
+        // Tracepoints are markers in the threads of the sampled event. Without such an event they are samples
+        // too.
         let is_mark = |row: &StackRow| row.payload.is_some();
         let samples = rows.iter().find(|row| !is_mark(row)).map(|row| row.event);
         let base = samples.unwrap_or(contents.event as u32);
@@ -140,15 +141,16 @@ impl<'a> Builder<'a> {
             let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
             let event = &self.stacks.events[row.event as usize];
             let cpu = if event.is_clock() { row.value.period } else { 0 };
-            // Where nobody knows the times, samples follow each other.
+            // If times were not recorded, samples follow one another.
             let so_far = elapsed.entry(thread).or_default();
             let at = row.time.map_or(*so_far, |time| time - self.first);
             *so_far += cpu.max(1_000_000);
             let at = Timestamp::from_nanos_since_reference(at);
             if is_mark(row) {
-                // A row joins samples of one moment that say the same.
+                // A row may combine several equal samples with the same timestamp.
                 (0..row.value.samples).for_each(|_| self.mark(thread, at, row, stack));
-                // The profiler shows the time from the first sample to the last, and no marks outside of it.
+                // The profiler shows the time from the first to the last sample, and no markers outside of
+                // it.
                 if samples.is_some() && (index == 0 || index == last) {
                     self.profile.add_sample(thread, at, None, CpuDelta::ZERO, 0);
                 }
@@ -201,7 +203,7 @@ impl<'a> Builder<'a> {
         handle
     }
 
-    /// The frames of a stack, outermost first.
+    /// Returns the frames of a stack, outermost first.
     fn frames(&mut self, stack: u32) -> Vec<FrameInfo> {
         let stacks = self.stacks;
         let calls = stacks.stack(stack).rev().flat_map(|location| stacks.code().range(location).rev());

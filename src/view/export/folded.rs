@@ -1,10 +1,10 @@
-//! Folded stacks: one line a stack, as programs that draw flame graphs read it.
+//! Folded stacks: one line per stack, the input format of flame graph tools.
 //!
 //! ```text
 //!   grep;main;parse;read_line 1700000      the thread's name, the outermost caller, …, the sum of periods
 //! ```
 //!
-//! The lines are those of `perf script | inferno-collapse-perf`, in the order of their words.
+//! The lines equal those of `perf script | inferno-collapse-perf`, sorted by their text.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,13 +20,13 @@ use crate::text::clean;
 /// Writes an event's stacks with their periods.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize) -> io::Result<()> {
     each(stacks, event, false, &mut |path, period| writeln!(out, "{path} {period}"))
 }
 
-/// An event's stacks with their periods; functions bear the mark that flame graphs tell the kernel's, the
-/// inlined and generated code by.
+/// Returns an event's stacks with their periods. Function names end in the marks by which flame graphs
+/// recognize kernel, inlined and generated code.
 pub fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)> {
     let mut lines = Vec::new();
     let _ = each(stacks, event, true, &mut |path, period| {
@@ -36,7 +36,7 @@ pub fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)>
     lines
 }
 
-/// Visits an event's distinct stacks, in the order of their words.
+/// Visits an event's distinct stacks, sorted by their text.
 fn each(
     stacks: &StackProfile<'_>,
     event: usize,
@@ -54,11 +54,11 @@ fn each(
                 CodeKind::Generated => "_[j]",
                 _ => "",
             };
-            // A name that cannot be taken for two.
+            // Replace semicolons, which separate functions.
             format!("{}{mark}", function_name(call, stacks.texts).replace(';', ":"))
         })
         .collect();
-    // By the thread's name, then by the node where the stack ends.
+    // Sums of periods by thread name, then by the node where the stack ends.
     let mut sums: BTreeMap<String, FxHashMap<Option<u32>, u64>> = BTreeMap::new();
     let mut of_thread: FxHashMap<u32, String> = FxHashMap::default();
     for row in stacks.rows.iter().filter(|row| row.event as usize == event) {
@@ -98,9 +98,9 @@ fn each(
     Ok(())
 }
 
-/// The rank of each node in the order of words; those whose words are the same share one.
+/// Returns the rank of each node in text order; nodes with the same text share a rank.
 fn ranks(paths: &Paths, names: &[String]) -> Vec<u32> {
-    // Functions by name, those of the same name together.
+    // Number the functions by name; equal names get equal numbers.
     let mut sorted: Vec<u32> = (0..names.len() as u32).collect();
     sorted.sort_unstable_by_key(|function| &names[*function as usize]);
     let (mut of_name, mut number) = (vec![0; names.len()], 0);
@@ -108,7 +108,8 @@ fn ranks(paths: &Paths, names: &[String]) -> Vec<u32> {
         number += u32::from(at > 0 && names[*function as usize] != names[sorted[at - 1] as usize]);
         of_name[*function as usize] = number;
     }
-    // Below each node what it calls, by name. Callers come first, so those of one path are joined by then.
+    // Callees of each node, by name. Ranks are assigned to callers first, so nodes with equal paths are
+    // already in one group.
     let mut below: Vec<Vec<(u32, u32)>> = vec![Vec::new(); paths.nodes.len()];
     let mut top: Vec<(u32, u32)> = Vec::new();
     for (node, about) in paths.nodes.iter().enumerate() {
@@ -120,7 +121,7 @@ fn ranks(paths: &Paths, names: &[String]) -> Vec<u32> {
     }
     let mut ranks = vec![0; paths.nodes.len()];
     let mut rank = 0;
-    // Each entry: nodes whose words are the same.
+    // Each entry is a group of nodes with the same text.
     let mut open: Vec<Vec<u32>> = Vec::new();
     let push = |mut list: Vec<(u32, u32)>, open: &mut Vec<Vec<u32>>| {
         list.sort_unstable();

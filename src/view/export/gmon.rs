@@ -1,14 +1,14 @@
-//! What programs that were built for gprof(1) write when they end: a file for each event and program.
+//! The `gmon.out` files of programs built for gprof(1): one file per event and program.
 //!
-//! Receives stacks, and how places in files and the addresses belong together that linkers gave; hands on
-//! [`GmonFile`]s, which whoever asked puts into a folder. Samples of a function are counted by address, and
-//! each call that a stack shows counts once for each sample; gprof knows one program at a time, so calls into
-//! others are left out.
+//! Receives stacks and a mapping from file offsets to the addresses assigned by the linker. Returns
+//! [`GmonFile`]s, which the caller stores in a folder. Samples of a function are counted by address. Each
+//! call in a stack counts once per sample. gprof handles one program at a time, so calls into other programs
+//! are omitted.
 //!
 //! ```text
-//! "gmon" 1        and 12 bytes of nothing
-//! 0  histogram    first address, end, bins, rate, "seconds", 's';  16 bits a bin
-//! 0  …            the same range again, with what was more than 16 bits hold: readers add up
+//! "gmon" 1        and 12 unused bytes
+//! 0  histogram    first address, end, bins, rate, "seconds", 's';  16 bits per bin
+//! 0  …            the same range again, with counts in excess of 16 bits; readers add them up
 //! 1  arc          the caller's address, the function's, a count
 //! ```
 //! Sources: `gmon_out.h` of glibc, `hist.c` of binutils.
@@ -22,44 +22,44 @@ use crate::session::Location;
 use crate::text::clean;
 use crate::units::S;
 
-/// gprof's unit of code: a bin is a multiple of it, in bytes.
+/// gprof's unit of code in bytes; the size of a bin is a multiple of it.
 const UNIT: u64 = 2;
-/// Bins of a histogram, at most: those of larger code are wider.
+/// Maximum number of bins of a histogram; larger code gets wider bins.
 const MOST_BINS: u64 = 1 << 20;
 
-/// How places in files become addresses.
+/// Converts file offsets to link-time addresses.
 pub trait LinkAddresses {
-    /// The address that the linker gave to a location's place in its file.
+    /// Returns the link-time address of a location.
     fn address(&self, location: &Location) -> Option<u64>;
 
-    /// Bytes of an address of a module: 4 or 8.
+    /// Returns the size of a module's addresses in bytes: 4 or 8.
     fn width(&self, module: u32) -> usize;
 }
 
 /// The samples of one event in one program or library.
 pub struct GmonFile {
-    /// The event's name; foreign text.
+    /// The event's name; untrusted text.
     pub event: String,
-    /// The program; untrusted text.
+    /// The program's path; untrusted text.
     pub program: PathBuf,
-    /// The last name of the program.
+    /// The program's file name.
     pub name: String,
-    /// Samples a second; 1 where the event is no clock.
+    /// Samples per second; 1 unless the event is a clock.
     rate: u32,
     dimension: &'static str,
     width: usize,
     /// Samples by address.
     samples: BTreeMap<u64, u64>,
-    /// Samples by the address of a call and that of the function that is called.
+    /// Samples by the addresses of a call and of the called function.
     arcs: BTreeMap<(u64, u64), u64>,
 }
 
-/// All of a recording, in the order of its events and modules.
+/// Returns the files of a recording, ordered by event and module.
 pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<GmonFile> {
     let mut files: BTreeMap<(u32, u32), GmonFile> = BTreeMap::new();
     let empty = |event: u32, module: u32| {
         let (event, of) = (&stacks.events[event as usize], &stacks.modules[module as usize]);
-        // Samples a second, by their periods in nanoseconds.
+        // Samples per second, from their periods in nanoseconds.
         let rate = u128::from(event.total.samples) * u128::from(S) / u128::from(event.total.period.max(1));
         GmonFile {
             event: event.name.clone(),
@@ -76,7 +76,7 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
     let mut seen = Vec::new();
     for row in &stacks.rows {
         seen.clear();
-        // Innermost first: the function that was called last, and where it starts.
+        // Innermost first: the function called last, and its start address.
         let mut callee: Option<(u32, u64)> = None;
         for (depth, number) in stacks.stack(row.stack).enumerate() {
             let location = stacks.location(number);
@@ -95,7 +95,7 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
                 let file = files.entry((row.event, module)).or_insert_with(|| empty(row.event, module));
                 *file.arcs.entry((address, to)).or_default() += row.value.samples;
             }
-            // The outermost of the functions at a location is the one that was called.
+            // The outermost function at a location is the one that was called.
             let start = code.calls()[code.range(number)].last().and_then(|call| call.start);
             let start = start.map(|start| location.at(start.get()));
             callee = start.and_then(|start| addresses.address(&start)).map(|start| (module, start));
@@ -105,10 +105,10 @@ pub fn files(stacks: &StackProfile<'_>, addresses: &dyn LinkAddresses) -> Vec<Gm
 }
 
 impl GmonFile {
-    /// Writes it.
+    /// Writes the file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Fails if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"gmon")?;
         out.write_all(&1u32.to_ne_bytes())?;
@@ -133,7 +133,7 @@ impl GmonFile {
         Ok(())
     }
 
-    /// The first address, the number of bins, and the bytes of code that each is for.
+    /// Returns the first address, the number of bins, and the bytes of code per bin.
     fn range(&self) -> (u64, usize, u64) {
         let first = self.samples.keys().next().copied().unwrap_or(0);
         let last = self.samples.keys().next_back().copied().unwrap_or(first);
@@ -145,7 +145,7 @@ impl GmonFile {
         (first, ((last - first) / width + 1) as usize, width)
     }
 
-    /// Writes as much of the counts as fits, and leaves the rest.
+    /// Writes as much of the counts as 16 bits hold, and leaves the rest in `counts`.
     fn histogram(&self, out: &mut dyn Write, first: u64, width: u64, counts: &mut [u64]) -> io::Result<()> {
         out.write_all(&[0])?;
         self.address(out, first)?;
@@ -171,7 +171,8 @@ impl GmonFile {
         }
     }
 
-    /// Where it belongs in the folder: the event's name, then the program's. Neither leads out of it.
+    /// Returns the file's place in the folder: the event's name and the program's. Neither can escape the
+    /// folder.
     pub fn place(&self) -> [String; 2] {
         let plain = |name: &str| {
             let name = clean(name).replace('/', "_");

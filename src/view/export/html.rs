@@ -1,13 +1,13 @@
-//! One page that holds everything and asks nobody: the form of a recording that people send to each other.
+//! A self-contained HTML page: the format for sharing a recording with other people.
 //!
 //! ```text
 //!   page/page.html ── page/page.css, page/page.js ── data
 //!                                                     '── JSON, gzipped, base64: names once, paths as a
-//!                                                         tree, what ended where by thread and time
+//!                                                         tree, ends of stacks by thread and time
 //! ```
 //!
-//! The page may load nothing: its policy says so to the browser. Whatever is untrusted stands in the data,
-//! which the script shows as text only, or is escaped here (the title).
+//! The page must not load anything; its content security policy enforces this in the browser. Untrusted text
+//! is either in the data, which the script shows only as text, or escaped here (the title).
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -32,9 +32,9 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// Writes it.
+/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
-    // Each mark stands in the page once, in this order.
+    // Each placeholder occurs once in the page, in this order.
     let parts = PAGE.split(['⟦', '⟧']);
     for part in parts {
         match part {
@@ -43,7 +43,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
             "script" => out.write_all(SCRIPT.as_bytes())?,
             "data" => {
                 let text = EncoderWriter::new(&mut *out, &STANDARD);
-                // Numbers come one by one, and each write to the packer costs as much as a full one.
+                // Numbers arrive one at a time, and each write to the compressor has a high fixed cost.
                 let mut zipped = BufWriter::new(GzEncoder::new(text, Compression::fast()));
                 data(&mut zipped, contents)?;
                 zipped.into_inner()?.finish()?.finish()?;
@@ -90,7 +90,7 @@ fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     serde_json::Serializer::new(&mut *out).collect_seq(contents.listings.iter().map(Code::of))?;
     let paths = stacks.paths();
     functions(out, stacks, &paths)?;
-    // How far back a node's caller is; 0 where nobody called.
+    // Distance from a node back to its caller; 0 for a node without a caller.
     let back = paths.nodes.iter().zip(0u32..).map(|(node, at)| node.caller.map_or(0, |caller| at - caller));
     list(out, "back", back)?;
     list(out, "fn", paths.nodes.iter().map(|node| node.function))?;
@@ -98,7 +98,7 @@ fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     write!(out, "}}")
 }
 
-/// The functions: name, module, kind of code (its number), and whether it is inlined.
+/// Writes the functions: name, module, number of the kind of code, and whether the function is inlined.
 fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
     let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
@@ -120,13 +120,13 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
 }
 
-/// A name as the screen has it, without template arguments and what a function returns; `None` where that is
-/// all of it.
+/// Returns a name as the screen shows it, without template arguments and return type; `None` if that changes
+/// nothing.
 fn brief(name: &str) -> Option<String> {
     Some(DisplayName::new(name).text()).filter(|brief| brief != name)
 }
 
-/// What ended where: event, thread, slice of time, node, samples and periods, in the order of nodes.
+/// Writes the ends of stacks: event, thread, time slice, node, samples and periods, sorted by node.
 fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
     let slice = stacks.slice.unwrap_or(1).max(1);
     let number = |row: &StackRow| row.time.unwrap_or(0) / slice;
@@ -152,7 +152,7 @@ fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::R
     list(out, "cellPeriod", cells.iter().map(|(_, (_, period))| *period))
 }
 
-/// A list of numbers, written as it is made.
+/// Writes a list of numbers as they are produced.
 fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<u64>>) -> io::Result<()> {
     write!(out, ",\"{name}\":[")?;
     for (at, value) in values.enumerate() {
@@ -161,20 +161,19 @@ fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<
     write!(out, "]")
 }
 
-/// A function's code.
+/// The annotated code of a function.
 #[derive(Serialize)]
 struct Code<'a> {
     name: Cow<'a, str>,
     brief: Option<String>,
     module: Cow<'a, str>,
-    /// What the function cost, by event.
+    /// Cost of the function, by event.
     own: Vec<u64>,
     notes: Vec<String>,
     rows: Vec<CodeRow<'a>>,
 }
 
-/// A row of it: the name of a function (`f`), a source line (`s`) or an instruction (`i`), with what it cost
-/// by event.
+/// A row of code: a function name (`f`), a source line (`s`) or an instruction (`i`), with its cost by event.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum CodeRow<'a> {

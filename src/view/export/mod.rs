@@ -1,8 +1,8 @@
-//! Exports: what a recording holds, in the forms that other programs and people read.
+//! Exports of a recording to the formats of other programs, and to web pages.
 //!
-//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording ([`Contents`]);
-//! decides which formats there are, by which endings and names they are known, what each needs to have told
-//! apart, and what each holds. Where the bytes go is left to others.
+//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording ([`Contents`]).
+//! Decides the formats, their names and file extensions, the detail that each needs, and their contents. Does
+//! not open files.
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
@@ -31,7 +31,7 @@ use crate::profile::sampled::stacks::StackThread;
 use crate::profile::sampled::{Call, Profile, StackProfile, StringTable};
 use crate::text::clean;
 
-/// What is written.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table below says what each is")]
 pub enum Format {
@@ -47,32 +47,32 @@ pub enum Format {
     Csv,
 }
 
-/// What rows must tell apart for a format, besides events, stacks and the names of threads.
+/// Detail that a format needs in rows, in addition to events, stacks and thread names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Nothing.
+    /// No additional detail.
     Names,
     /// Threads.
     Threads,
-    /// Threads, and slices of time.
+    /// Threads and time slices.
     Slices,
-    /// Threads, and each sample's time.
+    /// Threads and the time of each sample.
     Times,
-    /// The same, and what tracepoints said.
+    /// Threads, the time of each sample, and the fields of tracepoints.
     Payloads,
 }
 
-/// What is known of a format.
+/// Properties of a format.
 struct About {
     format: Format,
-    /// What `--format` calls it.
+    /// Name in `--format`.
     name: &'static str,
-    /// Endings of files, the usual one first.
+    /// File extensions, the usual one first.
     endings: &'static [&'static str],
     detail: Detail,
 }
 
-/// Where one ending is part of another, the longer one counts.
+/// All formats. If several extensions match a file name, the longest wins.
 const FORMATS: &[About] = &[
     About::new(Format::Html, "html", &[".html", ".htm"], Detail::Slices),
     About::new(Format::Svg, "svg", &[".svg"], Detail::Names),
@@ -102,10 +102,10 @@ impl Format {
         FORMATS.iter().find(|about| about.format == self).unwrap_or(&FORMATS[0])
     }
 
-    /// The format of a name that was typed.
+    /// Returns the format with this name.
     ///
     /// # Errors
-    /// When there is none; says which there are.
+    /// Fails if the name is unknown; the error lists the known names.
     pub fn named(name: &str) -> Result<Self> {
         let found = FORMATS.iter().find(|about| about.name == name.trim());
         let names = || FORMATS.iter().map(|about| about.name).collect::<Vec<_>>().join(", ");
@@ -114,10 +114,10 @@ impl Format {
         })
     }
 
-    /// The format that the end of a file's name stands for.
+    /// Returns the format that matches a file's extension.
     ///
     /// # Errors
-    /// When it stands for none; says which endings there are.
+    /// Fails if the extension is unknown; the error lists the known extensions.
     pub fn of_file(path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().to_lowercase();
         let endings =
@@ -132,87 +132,86 @@ impl Format {
         })
     }
 
-    /// The usual endings of all formats, parted by commas.
+    /// Returns the usual extensions of all formats, separated by commas.
     pub fn endings() -> String {
         FORMATS.iter().map(|about| about.endings[0]).collect::<Vec<_>>().join(", ")
     }
 
-    /// The usual ending of its files.
+    /// Returns the usual file extension.
     pub fn ending(self) -> &'static str {
         self.about().endings[0]
     }
 
-    /// What rows must tell apart for it.
+    /// Returns the detail that the format needs in rows.
     pub fn detail(self) -> Detail {
         self.about().detail
     }
 
-    /// Whether it is made of the answer of a report: [`Contents::answer`].
+    /// Whether the export is made from the answer of a report: [`Contents::answer`].
     pub fn is_table(self) -> bool {
         matches!(self, Self::Json | Self::Csv)
     }
 
-    /// Whether it says how far the data can be trusted, and shows code: [`Contents::answer`] has the quality
-    /// then, and [`Contents::listings`] some functions.
+    /// Whether the export shows code and how far the data can be trusted. If so, [`Contents::answer`] must
+    /// have the quality, and [`Contents::listings`] some functions.
     pub fn is_whole(self) -> bool {
         self == Self::Html
     }
 
-    /// Whether it is a folder of files, which [`gmon::files`] makes, and not one document.
+    /// Whether the export is a folder of files, made by [`gmon::files`], instead of one document.
     pub fn is_folder(self) -> bool {
         self == Self::Gmon
     }
 
-    /// Whether it can show the difference to another recording: [`Contents::before`].
+    /// Whether the export can show the difference from another recording: [`Contents::before`].
     pub fn is_differential(self) -> bool {
         self == Self::Svg
     }
 }
 
-/// What is written down.
+/// Contents of an export.
 pub struct Contents<'a> {
     /// The stacks.
     pub stacks: &'a StackProfile<'a>,
-    /// The event that is meant where a format has room for one.
+    /// The event to export in formats that support only one.
     pub event: usize,
-    /// Tables and trees, for [`Format::is_table`]; what the data are worth, for [`Format::is_whole`].
+    /// Tables and trees, for [`Format::is_table`]; the quality of the data, for [`Format::is_whole`].
     pub answer: &'a Profile,
-    /// How these are shown.
+    /// Layout of these tables and trees.
     pub layout: &'a report::Layout,
-    /// What it is of: a file's name.
+    /// The title: a file name.
     pub title: &'a str,
-    /// The circumstances.
+    /// The circumstances of the recording.
     pub recording: &'a Circumstances,
-    /// The code of the costliest functions.
+    /// The code of the most expensive functions.
     pub listings: &'a [Listing],
-    /// Folded stacks of another recording, of which the difference is shown: the path of each, and its
-    /// periods.
+    /// Folded stacks of another recording, to show the difference from it: each path with its periods.
     pub before: Option<&'a [(String, u64)]>,
 }
 
-/// How a recording came about.
+/// The circumstances of a recording.
 #[derive(Debug, Default)]
 pub struct Circumstances {
-    /// What it says of itself.
+    /// Metadata of the recording.
     pub about: Recording,
     /// First and last time of its samples, in nanoseconds of its clock.
     pub span: Option<(u64, u64)>,
-    /// When the first was taken: nanoseconds since 1970.
+    /// Time of the first sample, in nanoseconds since 1970.
     pub started: Option<u64>,
 }
 
 impl Contents<'_> {
-    /// The command line that recorded; empty where nobody knows.
+    /// Returns the recorded command line; empty if unknown.
     fn command(&self) -> &str {
         let facts = &self.recording.about.facts;
         facts.iter().find(|(label, _)| label == "cmdline").map_or("", |(_, words)| words)
     }
 }
 
-/// Writes it.
+/// Writes the export in this format.
 ///
 /// # Errors
-/// Those of `out`; a format that is a folder.
+/// Fails if writing to `out` fails, or if the format is a folder.
 pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io::Result<()> {
     let table = |form| report::Layout { form, rows: usize::MAX, ..contents.layout.clone() };
     match format {
@@ -231,7 +230,8 @@ pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io
     }
 }
 
-/// A function's name, harmless for a terminal; of one without a name its module's, in brackets.
+/// Returns a function's name, safe to print on a terminal. A function without a name gets its module's name
+/// in brackets.
 fn function_name(call: &Call, texts: &StringTable) -> String {
     let name = clean(texts.get(call.symbol));
     if call.named || name != UNKNOWN {
@@ -241,7 +241,7 @@ fn function_name(call: &Call, texts: &StringTable) -> String {
     if module.starts_with('[') { module.into_owned() } else { format!("[{module}]") }
 }
 
-/// A thread's name with its number, harmless for a terminal.
+/// Returns a thread's name with its number, safe to print on a terminal.
 fn thread_name(thread: &StackThread) -> String {
     match thread.tid {
         Some(tid) => format!("{} ({tid})", clean(&thread.comm)),

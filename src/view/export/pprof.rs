@@ -1,13 +1,13 @@
-//! pprof's protocol buffer, gzipped: `go tool pprof`, and whatever else reads it.
+//! pprof's protocol buffer, gzipped, for `go tool pprof` and other readers.
 //!
 //! ```text
 //!   sample ── locations, innermost first ── lines, the inlined functions first ── functions
-//!      │            └── mapping: the module's file, build-id, where its first process had it
-//!      '── values: of each event the samples and the periods;  labels: thread, pid, tid
+//!      │            └── mapping: the module's file, build-id, addresses in its first process
+//!      '── values: samples and periods per event;  labels: thread, pid, tid
 //! ```
 //!
-//! The fields: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All words are numbers in the
-//! string table, whose first is empty.
+//! The fields: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All strings are indexes into
+//! the string table, whose first entry is empty.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -136,7 +136,7 @@ struct Function {
     filename: i64,
 }
 
-/// Writes it.
+/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     let profile = Builder::new(contents.stacks).build(contents);
     let mut out = GzEncoder::new(out, Compression::fast());
@@ -144,14 +144,14 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
     out.finish().map(drop)
 }
 
-/// The profile so far, and the numbers of what is in it.
+/// The profile so far, and the numbers of its contents.
 struct Builder<'a> {
     stacks: &'a StackProfile<'a>,
     profile: Profile,
     strings: FxHashMap<String, i64>,
     functions: FxHashMap<(StringId, StringId, Option<StringId>), u64>,
     locations: FxHashMap<u32, u64>,
-    /// By module.
+    /// Mappings by module.
     mappings: FxHashMap<u32, u64>,
 }
 
@@ -227,8 +227,8 @@ impl<'a> Builder<'a> {
         number
     }
 
-    /// The modules of these stacks. A program comes first, that with the most frames: readers take the first
-    /// for it.
+    /// Adds the modules of these stacks. The program with the most frames comes first, because readers take
+    /// the first mapping for the main program.
     fn mappings(&mut self, used: &[u32]) {
         let stacks = self.stacks;
         let mut ends: FxHashMap<u32, (u64, u64, usize)> = FxHashMap::default();
@@ -252,7 +252,7 @@ impl<'a> Builder<'a> {
         for number in modules {
             let module = &stacks.modules[number as usize];
             let (first, last, _) = ends[&number];
-            // As its first process had it; what others had elsewhere in the file is taken in.
+            // Use the mapping of the module's first process, extended to cover other used parts of the file.
             let mapped = module.mapping.filter(|_| module.kind == Kind::File);
             let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));
             let limit = mapped.map_or(0, |mapping| mapping.start.0.saturating_add(mapping.len));
@@ -277,7 +277,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Where a location was in the memory of its module's first process.
+    /// Returns the address of a location in the memory of its module's first process.
     fn address(&self, number: u32) -> u64 {
         let location = self.stacks.location(number);
         let module = location.module().map(|module| &self.stacks.modules[module as usize]);

@@ -1,9 +1,9 @@
-//! speedscope's own format: per thread the stacks one after the other, so that its time order means
-//! something.
+//! speedscope's native format. It has stacks per thread in the order of time, so that speedscope's "Time
+//! Order" view works.
 //!
 //! ```text
 //!   shared.frames  each function once: name, source file or module
-//!   profiles       one an event and thread: lists of frames, the outermost first, and what each weighs
+//!   profiles       one per event and thread: lists of frames, outermost first, with their weights
 //! ```
 //!
 //! The schema: <https://www.speedscope.app/file-format-schema.json>.
@@ -17,7 +17,7 @@ use super::{Contents, function_name, thread_name};
 use crate::profile::sampled::stacks::StackRow;
 use crate::text::clean;
 
-/// Writes it.
+/// Writes the export.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
     let paths = stacks.paths();
@@ -43,7 +43,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
     let costliest = profiles.values().enumerate().max_by_key(|(at, rows)| (weight(rows), usize::MAX - at));
     let active = costliest.map_or(0, |(at, _)| at);
     for (at, ((event, thread), mut rows)) in profiles.into_iter().enumerate() {
-        // Where no times are known, the order is as good as any.
+        // If times are unknown, the order is arbitrary.
         rows.sort_by_key(|row| row.time);
         let event = &stacks.events[event as usize];
         let name = format!("{} {}", thread_name(&stacks.threads[thread as usize]), clean(&event.name));

@@ -1,8 +1,8 @@
-//! A flame graph as a picture that a browser zooms and searches; inferno draws it.
+//! A flame graph as an SVG image that supports zoom and search in a browser; inferno draws it.
 //!
 //! ```text
 //!   folded stacks ─────────────────┐
-//!   folded stacks of another ── difference ── inferno::flamegraph ── SVG
+//!   second folded stacks ────── difference ── inferno::flamegraph ── SVG
 //! ```
 
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ use super::{Contents, folded};
 use crate::text::clean;
 use crate::units::thousands;
 
-/// Writes it. Widths are periods, as in a report.
+/// Writes the export. Widths are periods, as in a report.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     let Some(event) = contents.stacks.events.get(contents.event) else { return Ok(()) };
     let mut lines = folded::with_marks(contents.stacks, contents.event);
     if lines.is_empty() {
-        // inferno would call a picture of nothing an error.
+        // inferno returns an error if there are no stacks.
         lines.push(("no samples".to_owned(), 1));
     }
     let name = clean(&event.name);
@@ -31,7 +31,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
         Some(_) => format!("{samples} samples; red: more than before, blue: less"),
     });
     options.count_name = if event.is_clock() { "ns".to_owned() } else { "occurrences".to_owned() };
-    // The kernel, inlined and generated code each have colours of their own, by the marks.
+    // By the marks, kernel code, inlined functions and generated code get separate colours.
     options.colors = Palette::Multi(MultiPalette::Java);
     options.bgcolors = Some(BackgroundColor::Flat((255, 255, 255).into()));
     options.hash = true;
@@ -43,7 +43,7 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
         None => flamegraph::from_lines(&mut options, now.lines(), out),
         Some(before) => {
             let mut both = Vec::new();
-            // Shares are compared, not how long each ran.
+            // Compare shares, not absolute durations.
             let how = differential::Options { normalize: true, ..Default::default() };
             differential::from_readers(how, text(before).as_bytes(), now.as_bytes(), &mut both)?;
             let mut both: Vec<&str> = std::str::from_utf8(&both).unwrap_or_default().lines().collect();

@@ -1,5 +1,5 @@
-//! Call chains one by one, the costliest first: `-g flat` (a function a line) and `-g folded` (a chain a
-//! line, for tools).
+//! Individual call chains, most expensive first: `-g flat` (one function per line) and `-g folded` (one chain
+//! per line, for tools).
 
 use std::io::{self, Write};
 
@@ -8,9 +8,9 @@ use crate::profile::sampled::{Event, Profile, Tree, Value};
 use crate::sort;
 use crate::terminal::Paint;
 
-/// Longer chains are cut at this many functions.
+/// Maximum number of functions in a chain; longer chains are truncated.
 const LONGEST: usize = 1024;
-/// Blanks before a function.
+/// Number of blanks before a function.
 const INDENT: usize = 6;
 
 pub(super) fn write(
@@ -26,7 +26,7 @@ pub(super) fn write(
     let mut above: Vec<Option<u32>> = vec![None; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
         node.children.iter().for_each(|child| above[*child as usize] = Some(number as u32));
-        // Whatever no branch below accounts for ends here: the sampled function itself, or small branches.
+        // Samples that no branch below accounts for end here: the sampled function itself, or small branches.
         if node.own.samples > 0 && event.share(event.cost(&node.own)) * 100.0 >= layout.branch_limit {
             ends.push((number as u32, node.own.clone()));
         }

@@ -1,4 +1,4 @@
-//! Rows for programs: fields with a separator, as `perf report -t` has them, and CSV.
+//! Rows for programs: separated fields, as in `perf report -t`, and CSV.
 
 use std::io::{self, Write};
 
@@ -20,12 +20,12 @@ fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
     }
 }
 
-/// perf's lines before all tables.
+/// Writes perf's lines before all tables.
 pub(super) fn lost(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     writeln!(out, "#\n# Total Lost Samples: {}\n#", profile.trust.lost_samples)
 }
 
-/// perf's lines above all tables: the values that stand for columns.
+/// Writes perf's lines above all tables: the columns with a single value, which are omitted from the rows.
 pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     for (key, value) in layout.elided(profile) {
         writeln!(out, "# {}: {}", key.name(), clean(value))?;
@@ -33,14 +33,14 @@ pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &Lay
     Ok(())
 }
 
-/// perf's lines before a table.
+/// Writes perf's lines before a table.
 pub(super) fn headline(out: &mut dyn Write, events: &[&Event]) -> io::Result<()> {
     let Some(leader) = events.first() else { return Ok(()) };
     writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(events))?;
     writeln!(out, "# Event count (approx.): {}", leader.total.period)
 }
 
-/// A comment line with the headings, then the rows; a dot stands for a separator inside a field.
+/// Writes a comment line with the headings, then the rows. A dot replaces the separator inside fields.
 pub(super) fn separated(
     out: &mut dyn Write,
     profile: &Profile,
@@ -79,8 +79,8 @@ pub(super) fn separated(
     Ok(())
 }
 
-/// One table for all events, the first column being the event; groups are not put side by side, so that all
-/// lines have the same fields.
+/// Writes one table for all events, with the event as the first column. Groups are not shown side by side, so
+/// that all lines have the same fields.
 pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let columns = layout.columns(profile);
     let mut writer = csv::Writer::from_writer(out);

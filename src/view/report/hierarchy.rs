@@ -1,5 +1,5 @@
-//! Rows below rows (`--hierarchy`): all that agree in the first sort key are added up, below them those that
-//! agree in the second too, and so on. Costs are their own: what functions called is in the tree.
+//! Nested rows (`--hierarchy`): the first level sums up rows that agree in the first sort key, the next level
+//! those that also agree in the second, and so on. Costs are own costs; the tree has the costs of callees.
 //!
 //! ```text
 //!    Self  Command / Shared Object / Symbol
@@ -18,7 +18,7 @@ use crate::sort;
 use crate::text::{cut, width};
 use crate::units::thousands;
 
-/// What deep rows keep of the line.
+/// Minimum width of the text of deep rows.
 const NARROWEST: usize = 16;
 
 /// Rows that agree in their first cells.

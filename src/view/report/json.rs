@@ -1,6 +1,6 @@
-//! The document: totals, rows, tree, modules, trust. docs/report.md explains each field.
+//! The JSON document: totals, rows, tree, modules, trust. docs/report.md explains each field.
 //!
-//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and parsers of JSON refuse such
+//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and JSON parsers reject such
 //! nesting.
 
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     writeln!(out, "],\n\"trust\": {}\n}}", as_json(&trust))
 }
 
-/// The list of events, without its brackets.
+/// Writes the list of events, without its brackets.
 pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     for (number, event) in profile.events.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
@@ -79,7 +79,7 @@ struct Cost {
     error: f64,
     samples: u64,
     period: u64,
-    /// Percent of time by the clock on the wall.
+    /// Percentage of wall-clock time.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<f64>,
 }
@@ -146,7 +146,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
     Ok(())
 }
 
-/// Each node after its parent, whose index it names.
+/// Writes each node after its parent, with the parent's index.
 fn tree(
     out: &mut dyn Write,
     profile: &Profile,

@@ -1,15 +1,17 @@
-//! How wide the columns of the sort keys are where a line has so many columns: on the screen and in text.
+//! Widths of the sort key columns when the line width is limited, on the screen and in text.
 
 use crate::profile::sampled::SortKey;
 
-/// No column is made narrower for the sake of the last.
+/// Minimum width of a column that shrinks in favour of the last one.
 const NARROWEST: usize = 6;
 
-/// Makes `widths`, what the columns of `keys` would like, fit into `room`, with `gap` blanks behind each; the
-/// last gets what the others leave, and that is no less than its part of what it would like if the widest can
-/// shrink. Names of
-/// functions, where they are last, get `half`, and columns that say the same in each row (`is_mute`) go for
-/// that first: their width becomes 0.
+/// Fits `widths`, the preferred widths of the columns of `keys`, into `room`, with `gap` blanks after each
+/// column.
+///
+/// The last column gets the rest of the room. Other columns shrink, widest first, until that is `half` for
+/// function names, and otherwise the smaller of its preferred width and an equal part of the room. For
+/// function names, columns with the same cell in all rows (`is_mute`) are removed before that: their width
+/// becomes 0.
 pub fn fit_keys(
     widths: &mut [usize],
     keys: &[SortKey],

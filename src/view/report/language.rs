@@ -1,4 +1,5 @@
-//! Functions of languages with a runtime, for a person: what each cost with its interpreter, and in all.
+//! Functions of languages with a runtime, for human readers: own cost, including the interpreter, and total
+//! cost.
 //!
 //! ```text
 //!   Functions by name of their runtime; Self includes the native code that they run
@@ -16,9 +17,9 @@ use crate::text::width;
 use crate::units::{duration, thousands};
 use crate::view::table::{self, right};
 
-/// Functions that are listed, unless all rows are: at most so many …
+/// Maximum number of listed functions unless all rows are shown.
 const MOST: usize = 10;
-/// … with at least this part of all, in percent.
+/// Minimum share of a listed function in percent unless all rows are shown.
 const LEAST: f64 = 1.0;
 
 pub(super) fn write(

@@ -1,7 +1,7 @@
 //! `pmc report` as text, separated fields, CSV and JSON.
 //!
-//! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. Computes no shares of
-//! its own beyond asking the profile for them.
+//! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. All shares come from
+//! the profile.
 
 mod chains;
 mod fields;
@@ -28,40 +28,40 @@ pub use key_widths::fit_keys;
 pub(super) use name::Words;
 pub(super) use tree::chained;
 
-/// In which form.
+/// Output format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    /// For a person.
+    /// Text for a human reader.
     Text,
-    /// Fields with this between them.
+    /// Fields separated by this string.
     Separated(String),
-    /// Fields as RFC 4180 has them.
+    /// CSV as in RFC 4180.
     Csv,
-    /// One document.
+    /// A single JSON document.
     Json,
 }
 
 impl Form {
-    /// It holds rows and nothing else: what is worth knowing about the recording has no place in it.
+    /// Whether the format holds only rows, without room for notes on the recording.
     pub fn is_bare(&self) -> bool {
         matches!(self, Self::Separated(_) | Self::Csv)
     }
 }
 
-/// A column.
+/// A column of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// Its own part, in percent.
+    /// Own share, in percent.
     Own,
-    /// Its part with what it called, in percent.
+    /// Share including callees, in percent.
     Total,
-    /// Its own part of time by the clock on the wall, in percent.
+    /// Own share of wall-clock time, in percent.
     OwnLatency,
-    /// That part with what it called, in percent.
+    /// Share of wall-clock time including callees, in percent.
     TotalLatency,
-    /// The part of its own that was in a mode of the CPU, in percent: its index in [`MODES`].
+    /// Own share in one CPU mode, in percent; the mode is an index into [`MODES`].
     InMode(usize),
-    /// Weight of a sample, on average: which of [`Value::weights`].
+    /// Average weight of a sample; an index into [`Value::weights`].
     Weight(usize),
     /// Number of samples.
     Samples,
@@ -76,122 +76,123 @@ pub const IN_MODES: [&str; MODES.len()] =
     ["overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"];
 
 impl Column {
-    /// Whether it is a part of time by the clock.
+    /// Whether the column is a share of wall-clock time.
     pub fn is_latency(self) -> bool {
         matches!(self, Self::OwnLatency | Self::TotalLatency)
     }
 }
 
-/// How call chains are drawn in the text.
+/// How the text draws call chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// A tree whose percentages are of the whole.
+    /// A tree with percentages of the whole.
     #[default]
     Tree,
-    /// A tree whose percentages are of the branch above.
+    /// A tree with percentages of the parent branch.
     Fractal,
-    /// Each chain by itself, a function a line.
+    /// Separate chains, one function per line.
     Flat,
-    /// Each chain in one line.
+    /// Separate chains, one chain per line.
     Folded,
 }
 
-/// What stands before a call chain.
+/// Number shown in front of a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unit {
     /// Its share.
     #[default]
     Percent,
-    /// Its periods.
+    /// Its sum of periods.
     Period,
-    /// Its samples.
+    /// Its number of samples.
     Count,
 }
 
-/// Where the text has call chains.
+/// Position of call chains in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChainPlace {
-    /// All of them in one tree below the table.
+    /// All chains in one tree below the table.
     #[default]
     Below,
-    /// Those of each row under it, as perf has them.
+    /// Each row's chains below the row, as in perf.
     UnderRows {
-        /// The row names the function that chains begin with: those that have all of them in common leave it
-        /// out.
+        /// Whether to omit the first function if all chains of a row have it in common, because the row names
+        /// it.
         omits_first: bool,
     },
 }
 
-/// How the profile is shown.
+/// Options for displaying a profile.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// In which form.
+    /// The output format.
     pub form: Form,
-    /// The columns that were asked for.
+    /// The requested columns.
     pub columns: Option<Vec<Column>>,
-    /// Columns besides the usual ones, behind their numbers.
+    /// Columns to show in addition to the default ones, after their numbers.
     pub added: Vec<Column>,
-    /// Number of samples as a column.
+    /// Whether to show a column with the number of samples.
     pub show_samples: bool,
-    /// Periods as a column.
+    /// Whether to show a column with the sum of periods.
     pub show_period: bool,
-    /// At most so many rows.
+    /// Maximum number of rows.
     pub rows: usize,
-    /// Rows below this percentage are left out.
+    /// Minimum percentage of a row.
     pub row_limit: f64,
-    /// Branches of the tree below this percentage are left out.
+    /// Minimum percentage of a branch of the tree.
     pub branch_limit: f64,
-    /// At most so many lines of the tree, the largest branches; `None`: all of them.
+    /// Maximum number of lines of the tree, largest branches first; `None` for no limit.
     pub tree_lines: Option<usize>,
-    /// Which events stand side by side.
+    /// Which events are shown side by side.
     pub grouping: Grouping,
-    /// Widths of the columns, where they are given.
+    /// Explicit widths of the columns; 0 or missing for automatic ones.
     pub widths: Vec<usize>,
-    /// The tree has the sampled functions at its top.
+    /// Whether the sampled functions are the roots of the tree.
     pub callee: bool,
-    /// How the tree is drawn.
+    /// How to draw the tree.
     pub shape: Shape,
-    /// What stands before its branches.
+    /// Number shown in front of the tree's branches.
     pub unit: Unit,
-    /// Where it is drawn.
+    /// Position of the call chains.
     pub chains: ChainPlace,
-    /// At most so many branches below each other in one place.
+    /// Maximum number of branches with the same parent.
     pub branches: Option<usize>,
-    /// Rows below rows, by sort key.
+    /// Whether to nest rows by sort key.
     pub hierarchy: bool,
-    /// Source files with their folders.
+    /// Whether to show source files with their directories.
     pub full_paths: bool,
-    /// Names of functions with all their template arguments, however wide.
+    /// Whether to show function names with all template arguments, regardless of their width.
     pub full_names: bool,
-    /// Times to the nanosecond.
+    /// Whether to show times in nanoseconds.
     pub nanoseconds: bool,
-    /// The member of a group that its table is sorted by.
+    /// The member of a group that determines the order of its table.
     pub sort_member: usize,
-    /// A line of the text has at most so many columns; `None`: as many as it takes.
+    /// Maximum line width of the text in columns; `None` for no limit.
     pub width: Option<usize>,
-    /// The looks of the text.
+    /// Text styles.
     pub paint: Paint,
-    /// Text is for a program at the other end of a pipe: rows as perf has them, all else in comments.
+    /// Whether the text is for a program at the other end of a pipe: rows in perf's format, everything else
+    /// in comments.
     pub is_piped: bool,
-    /// Rows only: no headlines, headings and remarks.
+    /// Whether to write only rows, without headlines, headings and remarks.
     pub is_quiet: bool,
-    /// Sort keys for which a filter leaves one value. As in perf's text, a line above the table shows the
-    /// value, and the table has no such column.
+    /// Sort keys that a filter restricts to one value. As in perf's text, a line above the table shows the
+    /// value, and the table omits the column.
     pub single_values: Vec<(SortKey, String)>,
 }
 
 /// Which events share a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// None.
+    /// Every event has a separate table.
     Apart,
-    /// Those that were recorded as a group.
+    /// Events that were recorded as a group share a table.
     Recorded,
-    /// All, where no group was recorded.
+    /// As [`Self::Recorded`]; if no group was recorded, all events share a table.
     All,
 }
 
-/// The costliest rows and the tree below them, as text.
+/// The most expensive rows and the tree below them, as text.
 impl Default for Layout {
     fn default() -> Self {
         Self {
@@ -226,23 +227,23 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Whether a column asks for periods by the CPU's mode.
+    /// Whether a requested column needs periods by CPU mode.
     pub fn asks_modes(&self) -> bool {
         let mut typed = self.columns.iter().flatten().chain(&self.added);
         typed.any(|column| matches!(column, Column::InMode(_)))
     }
 
-    /// Columns of a line for a person.
+    /// Returns the maximum line width for a human reader.
     fn width(&self) -> Option<usize> {
         self.width.filter(|_| self.reads_names())
     }
 
-    /// Whether names are shown as one reads them: to a person.
+    /// Whether to shorten function names for a human reader.
     fn reads_names(&self) -> bool {
         self.form == Form::Text && !self.full_names && !self.is_piped
     }
 
-    /// The columns, without those that [`Self::elided`] has.
+    /// Returns the columns except those in [`Self::elided`].
     fn columns(&self, profile: &Profile) -> Vec<Column> {
         let mut columns = self.all_columns(profile);
         let elided = self.elided(profile);
@@ -250,7 +251,7 @@ impl Layout {
         columns
     }
 
-    /// Keys with one value in all rows, which a filter named; none where they are all keys that there are.
+    /// Returns the keys with a single value that a filter selected; none if that would remove all keys.
     fn elided(&self, profile: &Profile) -> Vec<&(SortKey, String)> {
         let columns = self.all_columns(profile);
         let is_same = |key: SortKey| {
@@ -296,10 +297,10 @@ impl Layout {
     }
 }
 
-/// Writes all of it.
+/// Writes the whole report.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     match &layout.form {
         Form::Text => text::write(out, profile, layout),
@@ -309,40 +310,40 @@ pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Res
     }
 }
 
-/// Writes the text's tables and trees, without what they are worth.
+/// Writes the tables and trees of the text, without the quality of the data.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     text::tables(out, profile, layout)
 }
 
-/// Writes what the data are worth: the trust line and what belongs to it.
+/// Writes the quality of the data: the trust line and related notes.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     text::trust(out, profile, &Layout::default())
 }
 
-/// The events with their rows as the JSON document has them, parted by commas.
+/// Writes the events with their rows in the format of the JSON document, separated by commas.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     json::events(out, profile, layout)
 }
 
-/// A row of a table: the same cells in one event, or in each member of a group.
+/// A line of a table: a row with the same cells in one event or in each member of a group.
 struct Line<'a> {
     cells: &'a [Cell],
-    /// By member of the table's events.
+    /// Rows by member of the table's events.
     rows: Vec<Option<&'a Row>>,
-    /// It stands for so many callers that every program has; 0: for itself.
+    /// Number of start-up functions, common to all programs, that the line summarizes; 0 for an ordinary row.
     callers: usize,
 }
 
-/// The events that stand side by side in the table of this one; none where it stands in its leader's.
+/// Returns the events in the table of this event; empty if this event is shown in its leader's table.
 fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<&'a Event> {
     let events = &profile.events;
     let has_groups = events.iter().enumerate().any(|(at, event)| event.leader != at);
@@ -354,8 +355,8 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<
     (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
-/// The lines of a table, above the limit: in the leader's order, then what only others have. With their
-/// number before `rows` cut it. To a person the callers that every program has are one.
+/// Returns the lines of a table above the limit, and their number before `rows` truncates them. The leader's
+/// lines come first. For a human reader, start-up functions that all programs have are combined.
 fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
     let mut lines: Vec<Line<'a>> = Vec::new();
     let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
@@ -392,7 +393,7 @@ fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<L
     (lines, all)
 }
 
-/// A field of each member, or one of the line.
+/// Returns the fields of a line; a number has one field per member of the group.
 fn fields(
     profile: &Profile,
     layout: &Layout,
@@ -421,19 +422,19 @@ fn fields(
     fields
 }
 
-/// The columns with those of numbers once for each event.
+/// Returns the columns, with number columns repeated for each event.
 fn spread(columns: &[Column], events: usize) -> Vec<Column> {
     let times = |column: &Column| if matches!(column, Column::Key(_)) { 1 } else { events };
     columns.iter().flat_map(|column| std::iter::repeat_n(*column, times(column))).collect()
 }
 
-/// The names of events that share a table.
+/// Returns the names of events that share a table.
 fn names(events: &[&Event]) -> String {
     let names: Vec<_> = events.iter().map(|event| clean(&event.name)).collect();
     names.join(", ")
 }
 
-/// A cell's words, harmless for a terminal.
+/// Returns a cell's text, safe to print on a terminal.
 fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     let spelling = Spelling {
         full_paths: layout.full_paths,
@@ -443,38 +444,38 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     words(&profile.texts, cell, spelling)
 }
 
-/// The same in the usual spelling.
+/// Returns a cell's text in the default spelling, safe to print on a terminal.
 pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
     words(&profile.texts, cell, Spelling::default())
 }
 
-/// How the cells of a row are spelt.
+/// How to spell the cells of a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spelling {
-    /// Source files with their folders.
+    /// Whether to show source files with their directories.
     full_paths: bool,
-    /// Times to the nanosecond instead of the microsecond.
+    /// Whether to show times in nanoseconds instead of microseconds.
     nanoseconds: bool,
-    /// Names of functions as one reads them.
+    /// Whether to shorten function names for a human reader.
     reads: bool,
 }
 
 impl Spelling {
-    /// As one reads them, or as they are.
+    /// Returns the default spelling, with function names shortened if `reads` is true.
     pub(super) fn read(reads: bool) -> Self {
         Self { reads, ..Self::default() }
     }
 }
 
-/// Stands before the names of the kernel's functions; [`INLINED`] before inlined ones, [`GENERATED`] before
-/// generated code.
+/// Mark before the names of kernel functions. [`INLINED`] marks inlined functions, [`GENERATED`] generated
+/// code.
 pub const KERNEL: &str = "◆ ";
 /// See [`KERNEL`].
 pub const INLINED: &str = "↳ ";
 /// See [`KERNEL`].
 pub const GENERATED: &str = "~ ";
 
-/// The same, for whoever has cells and words without a profile.
+/// Returns a cell's text, safe to print on a terminal. Needs no profile.
 pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
@@ -521,7 +522,7 @@ fn heading(column: Column, profile: &Profile) -> &str {
     }
 }
 
-/// What of a row a column shows a share of, and the cost.
+/// Returns the cost whose share a column shows, and the total that the share refers to.
 fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
     Some(match column {
         Column::Own => (ShareOf::Period, row.own.period),
@@ -537,7 +538,7 @@ fn average_weight(row: &Row, which: usize) -> String {
     format!("{:.1}", row.own.weights()[which] as f64 / row.own.samples.max(1) as f64)
 }
 
-/// With its error for a person, with perf's two decimals for a program.
+/// Formats a percentage: with its error for a human reader, with perf's two decimals for a program.
 fn percent(event: &Event, (of, cost): (ShareOf, u64), layout: &Layout) -> String {
     let share = event.share_by(of, cost);
     if layout.is_piped || layout.form != Form::Text {

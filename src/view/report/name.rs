@@ -1,4 +1,4 @@
-//! The name of a function in text for a person: its sign, its scope, itself, its details, each as it looks.
+//! A function's name in text for human readers, in styled parts: mark, scope, name and details.
 
 use super::{GENERATED, INLINED, KERNEL};
 use crate::profile::sampled::CodeKind;
@@ -6,17 +6,17 @@ use crate::terminal::Paint;
 use crate::terminal::theme::Role;
 use crate::text::{DisplayName, width};
 
-/// Words beside each other, each with what it is.
+/// Adjacent pieces of text, each with its role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::view) struct Words(Vec<(Role, String)>);
 
 impl Words {
-    /// Words that are harmless.
+    /// Returns text that is safe to print.
     pub(in crate::view) fn new(role: Role, words: impl Into<String>) -> Self {
         Self(vec![(role, words.into())])
     }
 
-    /// A function of such code, in at most so many columns; `plain` is the sign of ordinary ones.
+    /// Returns a function's name in at most `columns` columns. `plain` is the mark of ordinary functions.
     pub(in crate::view) fn of_function(
         name: &str,
         (kind, is_inlined): (CodeKind, bool),
@@ -38,22 +38,22 @@ impl Words {
         ])
     }
 
-    /// Columns that they take.
+    /// Returns the width in columns.
     pub(in crate::view) fn width(&self) -> usize {
         self.0.iter().map(|(_, words)| width(words)).sum()
     }
 
-    /// Puts others behind them.
+    /// Appends other text.
     pub(in crate::view) fn push(&mut self, others: &Self) {
         self.0.extend_from_slice(&others.0);
     }
 
-    /// The same, less important.
+    /// Returns the text in the style for less important text.
     pub(in crate::view) fn quiet(self) -> Self {
         Self(self.0.into_iter().map(|(_, words)| (Role::Quiet, words)).collect())
     }
 
-    /// As they are printed.
+    /// Returns the styled text.
     pub(in crate::view) fn painted(&self, paint: Paint) -> String {
         self.0.iter().map(|(role, words)| paint.words(*role, words)).collect()
     }

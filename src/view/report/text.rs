@@ -1,4 +1,4 @@
-//! The report for a person: the table, the tree, and the trust line at the end.
+//! The report for human readers: the table, the tree, and the trust line at the end.
 //!
 //! ```text
 //! 326 samples of cpu-clock (65.2 ms)
@@ -21,12 +21,11 @@ use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
 
-/// Text columns are cut at this width, except the last.
+/// Maximum width of all text columns but the last when line width is unlimited.
 const WIDEST: usize = 40;
-/// In a pipe shorter names are padded to this width at most: longer ones are whole, and push their own line
-/// only.
+/// Width to which names in a pipe are padded. Longer names are not truncated; they shift only their own line.
 const PADDED: usize = 80;
-/// What the last column keeps where numbers take all there is.
+/// Minimum width of the last column, even if numbers fill the line.
 const NARROWEST: usize = 16;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
@@ -42,14 +41,14 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     trust(&mut out, profile, layout)
 }
 
-/// Headline, table and tree of each event.
+/// Writes the headline, table and tree of each event.
 pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let mut first = true;
     for index in 0..profile.events.len() {
         let events = side_by_side(profile, layout, index);
         let samples: u64 = events.iter().map(|event| event.total.samples).sum();
         let is_dummy = events.iter().all(|event| event.name.starts_with("dummy"));
-        // perf opens a dummy event for side-band only.
+        // perf opens a dummy event only for side-band records.
         if events.is_empty() || samples == 0 && (is_dummy || profile.events.len() > 1) {
             continue;
         }
@@ -130,12 +129,12 @@ fn is_number(column: Column) -> bool {
     !matches!(column, Column::Key(_))
 }
 
-/// The place of a sort key in a row's cells.
+/// Returns the position of a sort key in a row's cells.
 fn key_at(profile: &Profile, key: SortKey) -> usize {
     profile.keys.iter().position(|other| *other == key).unwrap_or(usize::MAX)
 }
 
-/// A function's name as one reads it, in so many columns.
+/// Returns a function's name shortened to `columns`.
 fn symbol(profile: &Profile, cells: &[Cell], columns: usize) -> Words {
     match cells.get(key_at(profile, SortKey::Symbol)) {
         Some(Cell::Symbol(letter, id)) => {
@@ -150,7 +149,7 @@ fn symbol(profile: &Profile, cells: &[Cell], columns: usize) -> Words {
     }
 }
 
-/// How wide perf's columns of numbers are at least.
+/// Returns the minimum width of perf's number columns.
 fn perfs_width(column: Column) -> usize {
     match column {
         Column::Key(_) => 0,
@@ -159,7 +158,8 @@ fn perfs_width(column: Column) -> usize {
     }
 }
 
-/// How wide the columns are; 0: left out, because all rows say the same there and names need the room.
+/// Returns the widths of the columns. A width of 0 omits a column because its cells are equal in all rows and
+/// names need the space.
 fn widths(columns: &[Column], lines: &[Vec<String>], layout: &Layout) -> Vec<usize> {
     let given = |at: usize| layout.widths.get(at).copied().filter(|given| *given > 0);
     let mut widths: Vec<usize> = (0..columns.len())
@@ -213,7 +213,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     }));
     let widths = widths(&columns, &lines, layout);
     for (at, width) in widths.iter().enumerate() {
-        // What is left out because all rows say it is said once.
+        // Name the common value of an omitted column once.
         if *width == 0 && lines.len() > 1 && !layout.is_quiet && !lines[1][at].is_empty() {
             writeln!(out, "  {} of all rows: {}", lines[0][at], lines[1][at])?;
         }
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use crate::profile::sampled::{Cell, DataQuality, SortKey, Value};
 
-    /// A name with a separator in it, so wide that a person's table cuts it.
+    /// Writes a name that contains a separator and is so wide that the table for human readers truncates it.
     fn written(is_piped: bool) -> String {
         let mut profile = Profile { keys: vec![SortKey::Dso, SortKey::Symbol], ..Profile::default() };
         let dso = profile.texts.add(&"d".repeat(WIDEST + 9));
@@ -443,7 +443,7 @@ mod tests {
                 "{text}"
             );
         }
-        // Asked for as they are, they are.
+        // With `full_names`, names are not shortened.
         let layout = Layout { width: Some(80), full_names: true, ..Layout::default() };
         let mut out = Vec::new();
         write(&mut out, &profile, &layout).unwrap();

@@ -1,5 +1,5 @@
-//! The call tree for a person: percent, own percent, bar, and chains of single calls folded into one line
-//! each way down.
+//! The call tree for human readers: percentage, own percentage, bar. A chain of single calls is folded into
+//! one line in both directions.
 //!
 //! ```text
 //!   Total    Self
@@ -20,13 +20,13 @@ use crate::sort;
 use crate::terminal::theme::Role;
 use crate::text::{clean, width};
 
-/// Cells of a full bar.
+/// Width of a full bar in columns.
 const BAR: usize = 10;
-/// Deeper branches are cut: they would stand outside of every screen.
+/// Maximum depth; deeper branches are cut because they would leave any screen.
 const DEEPEST: usize = 60;
-/// Functions in one line before it is broken.
+/// Maximum number of functions in a chain.
 const CHAIN: usize = 8;
-/// Lines that they take at most where lines have an end.
+/// Maximum number of lines of a chain when line width is limited.
 const LINES: usize = 3;
 
 pub(super) fn write(
@@ -60,7 +60,7 @@ pub(super) fn write(
     let mut open: Vec<Open<'_>> = Vec::new();
     push(&mut open, &shown(&tree.roots), "", 0, &event.total);
     while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
-        // What every program begins with costs as much as what it calls.
+        // Start-up functions that all programs have cost as much as their callee.
         let callers = folded.iter().find(|callers| callers.first == number);
         let mut node = &tree.nodes[callers.map_or(number, |callers| callers.last) as usize];
         let whole = &node.total;
@@ -78,7 +78,7 @@ pub(super) fn write(
             (_, false) => ("├ ", "│ "),
         };
         let before = width(&numbers) + BAR + 2;
-        // The rails of deep branches leave half of the line to names.
+        // Limit the rails of deep branches so that names get half of the line.
         let most = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before) / 2);
         let drawn = match width(&rails) + 2 > most {
             true => format!("{depth:>2}… "),
@@ -90,7 +90,7 @@ pub(super) fn write(
             Some(callers) => Words::new(Role::Quiet, format!("{} callers", callers.count)),
             None => name(profile, node, layout, room),
         }];
-        // A function that calls one other with all it cost is no branch.
+        // A function that passes all of its cost to one callee is not a separate branch.
         let mut below = shown(&node.children);
         while let [only] = below[..] {
             let next = &tree.nodes[only as usize];
@@ -120,13 +120,14 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A function that calls one other with all it cost: both stand in one line.
+/// Whether a function passes all of its cost to one callee, so that both share a line.
 fn passes_on(event: &Event, node: &Node, next: &Node) -> bool {
     let share = |value: &Value| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
-/// What a branch costs at least, so that the largest take no more than the lines there are; 0: all are shown.
+/// Returns the minimum cost of a branch so that the largest branches fit into the available lines; 0 for no
+/// limit.
 fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
     let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
@@ -139,7 +140,8 @@ fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
     branches.get(lines).map_or(0, |first_left| (first_left + 1).min(branches[0]))
 }
 
-/// The names of a chain in at most [`LINES`] lines of so many columns: what is left out is in the middle.
+/// Returns the names of a chain in at most [`LINES`] lines of `room` columns, omitting functions in the
+/// middle.
 pub(in crate::view) fn chained(names: &[Words], room: usize) -> Vec<Words> {
     let whole = broken(names, room);
     let (Some(last), true) = (names.last(), whole.len() > LINES) else { return whole };
@@ -151,7 +153,7 @@ pub(in crate::view) fn chained(names: &[Words], room: usize) -> Vec<Words> {
     (1..names.len() - 1).rev().map(shortened).find(|lines| lines.len() <= LINES).unwrap_or(whole)
 }
 
-/// Names in lines of so many columns; all lines but the first have a rail and a sign before them.
+/// Breaks names into lines of `room` columns. All lines but the first start with `› `.
 fn broken(names: &[Words], room: usize) -> Vec<Words> {
     let mut lines: Vec<Words> = Vec::new();
     for name in names {
@@ -172,19 +174,19 @@ fn broken(names: &[Words], room: usize) -> Vec<Words> {
     lines
 }
 
-/// A branch that is still to be drawn.
+/// A branch that is not drawn yet.
 struct Open<'a> {
     number: u32,
     /// The lines to its left.
     rails: String,
-    /// It is the last of its siblings.
+    /// Whether the branch is the last of its siblings.
     is_last: bool,
     depth: usize,
-    /// What the branch above cost.
+    /// Cost of the parent branch.
     above: &'a Value,
 }
 
-/// Puts branches on the list of those that are to be shown, the first of them last.
+/// Pushes branches in reverse order, so that the first is popped first.
 fn push<'a>(open: &mut Vec<Open<'a>>, list: &[u32], rails: &str, depth: usize, above: &'a Value) {
     open.extend(list.iter().enumerate().rev().map(|(at, number)| Open {
         number: *number,
@@ -195,7 +197,7 @@ fn push<'a>(open: &mut Vec<Open<'a>>, list: &[u32], rails: &str, depth: usize, a
     }));
 }
 
-/// What stands before a branch.
+/// Formats the number in front of a branch.
 pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Value) -> String {
     match layout.unit {
         Unit::Period => format!("{:>14}", value.period),
@@ -210,7 +212,7 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Valu
     }
 }
 
-/// A function's name, to a person in at most so many columns.
+/// Returns a function's name. For a human reader it is shortened to `columns`.
 pub(super) fn name(profile: &Profile, link: impl Into<Link>, layout: &Layout, columns: usize) -> Words {
     let link = link.into();
     let symbol = profile.texts.get(link.symbol);
@@ -253,7 +255,7 @@ mod tests {
         let caller = Layout { callee: false, width: Some(80), ..Layout::default() };
         let text = written(&names, 9, &caller);
         assert!(text.contains("2 callers › main") && !text.contains("_start"), "{text}");
-        // What cost something itself is told, and so is who called it.
+        // A function with its own cost is shown, and so is its caller.
         let text = written(&names[..2], 9, &caller);
         assert!(text.contains("_start › __libc_start_main") && !text.contains("callers"), "{text}");
         let callee = Layout { callee: true, width: Some(80), ..Layout::default() };

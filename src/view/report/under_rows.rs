@@ -1,17 +1,17 @@
-//! The call chains of a row under it, in perf's layout, for scripts that read perf's.
+//! The call chains of each row below it, in perf's layout, for scripts that parse perf's output.
 //!
 //! ```text
 //!     39.71%    39.53%  calls    calls  [.] leaf
 //!             |
-//!             ---leaf                                  what all chains have in common
+//!             ---leaf                                  common part of all chains
 //!                |
-//!                |--11.91%--main                       and where they part
+//!                |--11.91%--main                       and its branches
 //!                |
 //!                 --4.33%--middle
 //!                           main
 //! ```
-//! Percentages are of all; `fractal` has those of the place above, and a last branch `[...]` for what it left
-//! out. `flat` and `folded` print chains one by one.
+//! Percentages refer to the total. With `fractal` they refer to the parent, and a last branch `[...]` has the
+//! omitted rest. `flat` and `folded` print separate chains.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -20,27 +20,27 @@ use super::{ChainPlace, Form, Layout, Shape, Unit, tree};
 use crate::profile::sampled::{ChainNode, ChainTree, Event, Profile, Row, Value};
 use crate::sort;
 
-/// Before everything but folded chains.
+/// Margin before all chains but folded ones.
 const MARGIN: &str = "            ";
-/// A level of the tree that goes on, or has ended.
+/// A finished and an unfinished level of the tree.
 const RAILS: [&str; 2] = ["           ", "|          "];
 
-/// Deeper branches are cut, whatever a damaged recording holds.
+/// Maximum depth; protects against damaged recordings.
 const DEEPEST: usize = 1024;
 
-/// How chains are written.
+/// Writes the chains of rows.
 pub(super) struct Chains<'a> {
     profile: &'a Profile,
     event: &'a Event,
     layout: &'a Layout,
     /// See [`ChainPlace::UnderRows`].
     omits_first: bool,
-    /// Between the functions of a folded chain.
+    /// Separator between the functions of a folded chain.
     separator: &'a str,
 }
 
 impl<'a> Chains<'a> {
-    /// Those of an event's rows, where they stand under rows.
+    /// Returns a writer for an event's rows if the layout puts chains below rows.
     pub(super) fn new(profile: &'a Profile, event: &'a Event, layout: &'a Layout) -> Option<Self> {
         let ChainPlace::UnderRows { omits_first } = layout.chains else { return None };
         let separator = match &layout.form {
@@ -50,7 +50,7 @@ impl<'a> Chains<'a> {
         Some(Self { profile, event, layout, omits_first, separator })
     }
 
-    /// Writes those of a row, if it has any.
+    /// Writes the chains of a row, if it has any.
     pub(super) fn write(&self, out: &mut dyn Write, row: &Row) -> io::Result<()> {
         let Some(chains) = &row.chains else { return Ok(()) };
         match self.layout.shape {
@@ -68,7 +68,7 @@ impl<'a> Chains<'a> {
         node.links.iter().copied().map(name).collect()
     }
 
-    /// What stands before a chain; `cost` and `all` are what a percentage is made of.
+    /// Formats the number in front of a chain; a percentage is `cost` in proportion to `all`.
     fn amount(&self, value: &Value, cost: u64, all: u64) -> String {
         match self.layout.unit {
             Unit::Period => value.period.to_string(),
@@ -109,11 +109,12 @@ impl<'a> Chains<'a> {
         };
         let place = Place { margin: &margin, all, above: &above };
         self.branches(out, chains, roots, &place, &mut vec![true])?;
-        // Rows without chains have no empty line either.
+        // A row without chains has no empty line.
         if has_printed || !roots.is_empty() { writeln!(out) } else { Ok(()) }
     }
 
-    /// The branches at a place, and all that follows them. `rails` says of each level whether it goes on.
+    /// Writes the branches at a place with all their descendants. `rails` says for each level whether it
+    /// continues.
     fn branches(
         &self,
         out: &mut dyn Write,
@@ -151,7 +152,7 @@ impl<'a> Chains<'a> {
             self.branches(out, chains, &node.children, &Place { margin, all, above: &below }, rails)?;
             rails.pop();
         }
-        // As with perf, no samples are not counted even where what was sampled above belongs to the rest.
+        // As in perf, with sample counts no rest is shown if it has no samples.
         let has_rest = rest > 0 && rest != all && (self.layout.unit != Unit::Count || left.samples > 0);
         if is_fractal && has_rest {
             rails[level] = false;
@@ -178,7 +179,8 @@ impl<'a> Chains<'a> {
             let node = &chains.nodes[end];
             let all = self.cost(&self.event.total);
             if self.layout.shape == Shape::Folded {
-                // A chain that goes on counts what ends here only; perf's flat form counts all.
+                // A folded chain counts only samples that end at its last function; perf's flat form counts
+                // all.
                 let amount = self.amount(&node.own, self.cost(&node.own), all);
                 let names: Vec<String> = names.iter().map(|name| name.replace(self.separator, ".")).collect();
                 writeln!(out, "{amount} {}", names.join(self.separator))?;
@@ -194,22 +196,22 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// The rails of all levels.
+/// Returns the rails of all levels.
 fn drawn(rails: &[bool]) -> String {
     rails.iter().map(|goes_on| RAILS[usize::from(*goes_on)]).collect()
 }
 
-/// Drawn rails up to the column of the last one, where a branch leaves it.
+/// Returns drawn rails up to the column of the last one, where a branch starts.
 fn joint(drawn: &str) -> &str {
     &drawn[..drawn.len() - RAILS[0].len() + 1]
 }
 
-/// Where branches begin.
+/// The place where branches start.
 struct Place<'a> {
     margin: &'a str,
-    /// What percentages are of.
+    /// The total that percentages refer to.
     all: u64,
-    /// What all branches here cost, those that are left out too.
+    /// Cost of all branches here, including omitted ones.
     above: &'a Value,
 }
 
@@ -219,7 +221,8 @@ mod tests {
     use crate::abi::CpuMode;
     use crate::profile::sampled::chain_tree::Link;
 
-    /// `main` calls `work` and `idle` and has samples of its own; a branch of it was too small.
+    /// Writes a tree in which `main` calls `work` and `idle` and has own samples; one of its branches was too
+    /// small.
     fn written(shape: Shape, unit: Unit, omits_first: bool) -> String {
         let mut profile = Profile::default();
         let dso = profile.texts.add("app");

@@ -1,4 +1,4 @@
-//! The counts of a recording, one line a counter and round, as perf script prints them.
+//! The counts of a recording in perf script's format: one line per counter and round.
 //!
 //! ```text
 //! CPU   THREAD             VAL             ENA             RUN            TIME EVENT
@@ -14,31 +14,31 @@ use crate::units::Count;
 /// A counter's total at the end of a round.
 #[derive(Debug, Clone, Copy)]
 pub struct CountLine<'a> {
-    /// On which CPU, where it was counted by CPU.
+    /// The CPU if counts are per CPU.
     pub cpu: Option<u32>,
-    /// Whose, where threads were counted.
+    /// The thread if counts are per thread.
     pub tid: Option<u32>,
-    /// Since the start.
+    /// The count since the start.
     pub count: Count,
     /// Nanoseconds from the start to the end of the round.
     pub at_ns: u64,
-    /// The event; untrusted text.
+    /// The event's name; untrusted text.
     pub event: &'a str,
 }
 
-/// The line above all others.
+/// Writes the title line.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn titles(out: &mut dyn Write) -> io::Result<()> {
     let [cpu, thread] = ["CPU", "THREAD"];
     writeln!(out, "{cpu:>3} {thread:>8} {:>15} {:>15} {:>15} {:>15} EVENT", "VAL", "ENA", "RUN", "TIME")
 }
 
-/// A line.
+/// Writes a line.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     let CountLine { count, at_ns, event, .. } = line;
     let [cpu, tid] = [line.cpu, line.tid].map(|number| number.map_or(-1, i64::from));
@@ -47,10 +47,10 @@ pub fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     writeln!(out, "{cpu:>3} {tid:>8} {value:>15} {enabled_ns:>15} {running_ns:>15} {at_ns:>15} {event}")
 }
 
-/// The same as a JSON object on a line of its own.
+/// Writes a line as a JSON object.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn json(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
     let CountLine { cpu, tid, count, at_ns, event } = line;
     let object = serde_json::json!({

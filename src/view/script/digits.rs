@@ -2,13 +2,13 @@
 
 use crate::text::Digits;
 
-/// Appends a decimal number, padded on the left to a width.
+/// Appends a decimal number, padded on the left to `width`.
 #[inline]
 pub(super) fn decimal(out: &mut Vec<u8>, number: u64, width: usize, pad: u8) {
     padded(out, Digits::decimal(number).as_bytes(), width, pad);
 }
 
-/// The same with a sign.
+/// Appends a signed decimal number, padded on the left to `width`.
 #[inline]
 pub(super) fn signed(out: &mut Vec<u8>, number: i32, width: usize) {
     if number >= 0 {
@@ -18,12 +18,12 @@ pub(super) fn signed(out: &mut Vec<u8>, number: i32, width: usize) {
     }
 }
 
-/// Appends a number in base 16, padded with spaces on the left.
+/// Appends a hexadecimal number, padded on the left with spaces to `width`.
 pub(super) fn hex(out: &mut Vec<u8>, number: u64, width: usize) {
     padded(out, Digits::hex(number).as_bytes(), width, b' ');
 }
 
-/// Appends bytes, padded on the left to a width.
+/// Appends bytes, padded on the left to `width`.
 #[inline]
 pub(super) fn padded(out: &mut Vec<u8>, text: &[u8], width: usize, pad: u8) {
     out.resize(out.len() + width.saturating_sub(text.len()), pad);

@@ -1,4 +1,4 @@
-//! Records byte by byte and field by field, as `perf script -D` prints them.
+//! Records as bytes and as fields, in the format of `perf script -D`.
 //!
 //! ```text
 //!
@@ -22,13 +22,13 @@ use crate::record::sample::{Branches, ReadValues, Registers};
 use crate::record::{Record, Sample, Words, kind};
 use crate::text::clean;
 
-/// Bytes of a line.
+/// Bytes per line.
 const WIDE: usize = 16;
 
-/// Prints a record.
+/// Writes a record.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn record(out: &mut dyn Write, dumped: &Dumped<'_>) -> io::Result<()> {
     let Dumped { raw, offset, .. } = dumped;
     let size = raw.bytes.len();
@@ -70,10 +70,10 @@ pub fn record(out: &mut dyn Write, dumped: &Dumped<'_>) -> io::Result<()> {
     }
 }
 
-/// Says where records end too early.
+/// Reports where the records end prematurely.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn torn(out: &mut dyn Write, offset: u64, file: &str, words: &str) -> io::Result<()> {
     writeln!(out, "\n{offset:#x}@{}: {words}", clean(file))
 }
@@ -127,7 +127,7 @@ fn sample(out: &mut dyn Write, dumped: &Dumped<'_>, sample: &Sample<'_>) -> io::
         }
     }
     if let Some(stack) = parts.user_stack {
-        // Where the field begins: its size stands before the bytes.
+        // Offset of the field, which starts with the size of the bytes.
         let at = stack.bytes.as_ptr() as usize - dumped.raw.bytes.as_ptr() as usize - size_of::<u64>();
         writeln!(out, "... ustack: size {}, offset {at:#x}", stack.bytes.len())?;
     }
@@ -173,7 +173,8 @@ fn words(out: &mut dyn Write, first: usize, words: impl Iterator<Item = u64>) ->
     Ok(())
 }
 
-/// The kernel's name of a marker. `None` for others of the last 4095 addresses: broken frame pointers.
+/// Returns the kernel's name of a marker. `None` for other values among the last 4095 addresses, which come
+/// from broken frame pointers.
 fn name(context: Context) -> Option<&'static str> {
     Some(match context {
         Context::Hypervisor => "PERF_CONTEXT_HV",
@@ -187,7 +188,7 @@ fn name(context: Context) -> Option<&'static str> {
     })
 }
 
-/// The callers that the processor kept, behind the kernel's part of the chain.
+/// Writes the callers recorded by the processor, after the kernel's part of the chain.
 fn calls(out: &mut dyn Write, chain: Words<'_>, branches: Branches<'_>) -> io::Result<()> {
     let kernel = chain.iter().position(|word| word == context::USER).map(|at| at + 1);
     let (Some(kernel), Some(newest)) = (kernel, branches.iter().next()) else { return Ok(()) };
@@ -237,7 +238,7 @@ fn registers(
     Ok(())
 }
 
-/// The counts that a sample holds.
+/// Writes the counts in a sample.
 fn sample_read(out: &mut dyn Write, values: &ReadValues<'_>, sample: &Sample<'_>) -> io::Result<()> {
     writeln!(out, "... sample_read:")?;
     for (of, ns) in [("enabled", values.enabled_ns()), ("running", values.running_ns())] {
@@ -259,7 +260,7 @@ fn sample_read(out: &mut dyn Write, values: &ReadValues<'_>, sample: &Sample<'_>
     Ok(())
 }
 
-/// What a counter said when its thread ended.
+/// Writes the count of a thread at its exit.
 fn read(out: &mut Vec<u8>, event: &str, values: &ReadValues<'_>) -> io::Result<()> {
     let first = values.iter().next();
     writeln!(out, " {} {}", clean(event), first.map_or(0, |value| value.value))?;

@@ -1,4 +1,4 @@
-//! One JSON object a line. Fields that were not recorded, or not asked for by `-F`, are left out or null.
+//! One JSON object per line. Fields that were not recorded, or not requested with `-F`, are omitted or null.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::record::sample::Registers;
 use crate::record::{Record, kind};
 use crate::text::as_json;
 
-/// The form of the lines; grows when a field changes its meaning.
+/// Version of the format; increases when the meaning of a field changes.
 pub(super) const VERSION: u32 = 1;
 
 fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
@@ -26,7 +26,7 @@ fn place(place: &Place) -> Value {
     })
 }
 
-/// A sample.
+/// Writes a sample.
 pub(super) fn sample(
     out: &mut Vec<u8>,
     entry: &Entry<'_>,
@@ -46,7 +46,7 @@ pub(super) fn sample(
     line(out, &object)
 }
 
-/// What few samples have.
+/// Adds the fields that few samples have.
 fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, places: &Places) {
     let mut say = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -83,7 +83,7 @@ fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, pla
     }
 }
 
-/// A record that is no sample.
+/// Writes a record other than a sample.
 pub(super) fn record(
     out: &mut Vec<u8>,
     entry: &Entry<'_>,

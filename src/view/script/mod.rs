@@ -1,8 +1,8 @@
-//! Samples one by one as text, as perf script prints them, or as JSON lines.
+//! Individual samples, as text in perf script's format or as JSON lines.
 //!
-//! Receives [`Entry`]s and records in order; decides columns and widths, which are perf's. What stands at an
-//! address is put into words once and copied for every sample that passes there: most of the output is such
-//! lines.
+//! Receives [`Entry`]s and records in order; decides columns and widths, which are perf's. Most of the output
+//! is lines of call chains. Each address is therefore formatted once, and its text is copied for every sample
+//! that contains it.
 //!
 //! ```text
 //!   comm  pid/tid misc [cpu]   time:     period event: …
@@ -31,46 +31,46 @@ pub use dump::{record as dump_record, torn as dump_torn};
 pub use parts::ReadSource;
 use places::Lines;
 
-/// Which time is printed.
+/// The time that is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Clock {
-    /// The recording's.
+    /// The recording's clock.
     #[default]
     Absolute,
-    /// Since the first line.
+    /// Time since the first line.
     SinceFirst,
-    /// Since the line before.
+    /// Time since the previous line.
     SinceLast,
 }
 
-/// How samples are printed.
+/// Options for printing samples.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     /// The fields of each event.
     pub fields: Vec<Fields>,
-    /// Names of the events; foreign text.
+    /// Names of the events; untrusted text.
     pub events: Vec<String>,
-    /// Nanoseconds instead of microseconds.
+    /// Whether to print nanoseconds instead of microseconds.
     pub nanoseconds: bool,
-    /// Which time.
+    /// The time to print.
     pub clock: Clock,
-    /// Nanoseconds from the recording's clock to the time of day, for the field `tod`.
+    /// Nanoseconds to add to the recording's clock to get the time of day, for the field `tod`.
     pub wall: Option<i64>,
-    /// Some event has call chains, and they are shown.
+    /// Whether an event has call chains that are shown.
     pub has_chains: bool,
-    /// The machine's registers are those of `aarch64`, not of `x86_64`.
+    /// Whether registers are those of `aarch64` instead of `x86_64`.
     pub is_aarch64: bool,
-    /// Source files with their folders.
+    /// Whether to show source files with their directories.
     pub full_paths: bool,
-    /// Chains are cut off behind the first of these functions.
+    /// Functions after which chains are cut off.
     pub stop_at: Vec<String>,
-    /// One JSON object a line.
+    /// Whether to print one JSON object per line.
     pub json: bool,
-    /// For a person: of many frames below each other that nothing is known of, the first and their number.
+    /// Whether to combine consecutive unknown frames into one line with their number, for a human reader.
     pub joins_unknown: bool,
 }
 
-/// Lines are gathered up to this many bytes.
+/// Size of the output buffer in bytes at which it is written out.
 const FULL: usize = 256 << 10;
 
 /// Prints samples and records.
@@ -79,7 +79,7 @@ pub struct Writer<'a> {
     layout: &'a Layout,
     places: &'a Places,
     lines: Lines,
-    /// Which choice of fields each event has: an index into the lines' choices.
+    /// Choice of fields of each event: an index into the choices of `lines`.
     choices: Vec<usize>,
     events: Vec<String>,
     width: usize,
@@ -91,7 +91,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer for samples that pass these places; `read_source` finds the lines of source files.
+    /// Returns a writer for samples with these places. `read_source` finds the lines of source files.
     pub fn new(layout: &'a Layout, places: &'a Places, read_source: ReadSource) -> Self {
         let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
         let width = events.iter().map(String::len).max().unwrap_or(0);
@@ -121,7 +121,7 @@ impl<'a> Writer<'a> {
     /// Prints one sample.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Fails if writing to `out` fails.
     pub fn write(&mut self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
         if self.layout.json {
             json::sample(&mut self.out, entry, self.layout, self.places)?;
@@ -131,10 +131,10 @@ impl<'a> Writer<'a> {
         self.flush_full(out)
     }
 
-    /// Prints a record that is no sample. `entry` says whose it is and when it came.
+    /// Prints a record other than a sample. `entry` has its process and time.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Fails if writing to `out` fails.
     pub fn write_record(
         &mut self,
         out: &mut dyn Write,
@@ -158,19 +158,19 @@ impl<'a> Writer<'a> {
         self.flush_full(out)
     }
 
-    /// Prints a record byte by byte.
+    /// Prints a record as bytes and fields.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Fails if writing to `out` fails.
     pub fn write_dumped(&mut self, out: &mut dyn Write, dumped: &Dumped<'_>) -> io::Result<()> {
         dump::record(&mut self.out, dumped)?;
         self.flush_full(out)
     }
 
-    /// Says where records end too early.
+    /// Reports where the records end prematurely.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Fails if writing to `out` fails.
     pub fn write_torn(
         &mut self,
         out: &mut dyn Write,
@@ -182,10 +182,10 @@ impl<'a> Writer<'a> {
         self.flush_full(out)
     }
 
-    /// Hands on what is left.
+    /// Writes the buffered output.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Fails if writing to `out` fails.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let result = out.write_all(&self.out);
         self.out.clear();
@@ -215,7 +215,7 @@ impl<'a> Writer<'a> {
             self.out.extend(b": ");
         }
         if has(Field::Flags) {
-            // They come from traces of instructions, which pmc does not read.
+            // Flags come from instruction traces, which pmc does not read.
             self.out.resize(self.out.len() + parts::FLAGS, b' ');
         }
         if let Some(trace) = entry.trace.filter(|_| has(Field::Trace)) {
@@ -234,7 +234,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Who, where and when.
+    /// Writes process, thread, CPU and time.
     fn start(&mut self, entry: &Entry<'_>, fields: Fields, kind: Option<u32>) {
         let has = |field| fields.has(field);
         if has(Field::Comm) {
@@ -296,8 +296,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// perf's letters for the bits: it asks for each mode's bits by themselves, so that `U` and `H` also
-    /// stand for 3.
+    /// Writes perf's letters for the bits. perf tests the bits of each mode separately, so 3 prints `K`, `U`
+    /// and `H`.
     fn misc(&mut self, bits: u16, kind: Option<u32>) {
         use crate::record::kind as k;
         let start = self.out.len();

@@ -1,4 +1,4 @@
-//! The less usual fields: data addresses, costs, registers, branches, a BPF program's bytes, lines of source.
+//! The rarer fields: data addresses, costs, registers, branches, a BPF program's bytes, source lines.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::record::decode::page_size;
 use crate::record::sample::Registers;
 use crate::text::clean;
 
-/// Columns of the field `flags`.
+/// Width of the field `flags` in columns.
 pub(super) const FLAGS: usize = 24;
 
 impl Writer<'_> {
@@ -36,7 +36,7 @@ impl Writer<'_> {
         }
         if let Some(source) = entry.data_src.filter(|_| has(Field::DataSrc)) {
             let text = format!("{:16x} {}", source.0, source.in_perfs_words());
-            // As wide as the widest so far, as perf has it.
+            // As in perf, pad to the widest value so far.
             self.data_src_width = self.data_src_width.max(text.len());
             let _ = write!(self.out, "{text:<0$}", self.data_src_width);
         }
@@ -96,7 +96,7 @@ impl Writer<'_> {
     }
 
     fn branch(&mut self, branch: &Branch, fields: Fields) {
-        // perf says where in the file that is, unless it could read the file.
+        // perf prints the file offset unless it could read the file.
         let wants_offset = fields.has(Field::BrStackOff);
         let end = |out: &mut Vec<u8>, address: u64, place: Option<&Place>| {
             let place_in_file = place.filter(|place| wants_offset && !(place.has_file || place.in_kernel));
@@ -140,7 +140,7 @@ impl Writer<'_> {
     }
 }
 
-/// perf's name of a register.
+/// Returns perf's name of a register.
 pub(super) fn register(number: u32, is_aarch64: bool) -> String {
     const X86: [&str; 24] = [
         "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS",
@@ -158,7 +158,7 @@ pub(super) fn register(number: u32, is_aarch64: bool) -> String {
     }
 }
 
-/// Seconds since 1970, in UTC where perf has the local zone.
+/// Writes date and time in UTC; perf uses the local time zone.
 pub(super) fn time_of_day(out: &mut Vec<u8>, time: u64, offset: i64, nanoseconds: bool) {
     let at = (time as i128 + i128::from(offset)).max(0);
     let (seconds, ns) = ((at / 1_000_000_000) as u64, (at % 1_000_000_000) as u64);
@@ -177,7 +177,7 @@ pub(super) fn time_of_day(out: &mut Vec<u8>, time: u64, offset: i64, nanoseconds
     let _ = if nanoseconds { write!(out, "{ns:09} ") } else { write!(out, "{:06} ", ns / 1000) };
 }
 
-/// Eight bytes a line, then the whole as text where it is one.
+/// Writes eight bytes per line, then all bytes as a string if they are text.
 fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
     const WIDE: usize = 8;
     out.push(b'\n');
@@ -202,11 +202,11 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Finds the lines of a source file by the path that the compiler wrote down; `None` where there is none to
-/// be had.
+/// Finds the lines of a source file by the path that the compiler recorded; `None` if the file is not
+/// available.
 pub type ReadSource = fn(&str) -> Option<Arc<[String]>>;
 
-/// Lines of source files, and which was printed last for each thread: it is not printed twice in a row.
+/// Lines of source files, and the line printed last for each thread, which is not repeated.
 #[derive(Debug)]
 pub(super) struct SourceCode {
     read: ReadSource,

@@ -1,13 +1,13 @@
-//! Samples as one JSON document in the shape of `perf data convert --to-json`.
+//! Samples as one JSON document in the format of `perf data convert --to-json`.
 //!
 //! ```text
 //! {"linux-perf-json-version": 1,
 //!  "headers": {"header-version": 1, "captured-on": …, "hostname": …, "cmdline": […]},
 //!  "samples": [
 //!   {"timestamp": ns, "pid": …, "tid": …, "cpu": …, "comm": …,
-//!    "callchain": [{"ip": "0x…", "symbol": …, "dso": …}, …], a tracepoint's fields: texts}, …]}
+//!    "callchain": [{"ip": "0x…", "symbol": …, "dso": …}, …], a tracepoint's fields: strings}, …]}
 //! ```
-//! A `dso` stands there without a `symbol`, too; perf leaves it out then.
+//! A place without a `symbol` still has its `dso`; perf omits it.
 
 use std::io::{self, Write};
 
@@ -21,14 +21,14 @@ use crate::text::as_json;
 /// Begins the document.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn begin(out: &mut dyn Write, facts: &Conversion) -> io::Result<()> {
     let mut headers = Map::new();
     headers.insert("header-version".to_owned(), json!(1));
     if let Some(captured) = facts.captured_on {
         let mut words = Vec::new();
         time_of_day(&mut words, captured.saturating_mul(1_000_000_000), 0, false);
-        // Date and time, to the second.
+        // Date and time in seconds.
         let words: String = String::from_utf8_lossy(&words).chars().take(19).collect();
         headers.insert("captured-on".to_owned(), json!(format!("{}Z", words.replace(' ', "T"))));
     }
@@ -45,7 +45,7 @@ pub fn begin(out: &mut dyn Write, facts: &Conversion) -> io::Result<()> {
 /// Writes a sample; `shift` is added to its time.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn sample(
     out: &mut dyn Write,
     entry: &Entry<'_>,
@@ -87,7 +87,7 @@ fn call(place: &Place) -> Value {
 /// Ends the document.
 ///
 /// # Errors
-/// Those of `out`.
+/// Fails if writing to `out` fails.
 pub fn end(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n]\n}}")
 }

@@ -1,4 +1,4 @@
-//! The lines of call chains: what stands at an address is put into words once, then copied.
+//! The lines of call chains. The text of each address is formatted once, then copied.
 
 use std::io::Write as _;
 
@@ -7,10 +7,10 @@ use super::{Layout, Writer};
 use crate::profile::script::{Entry, Field, Fields, Place, Places};
 use crate::text::clean;
 
-/// The words of each address for each choice of fields.
+/// Formatted text of each address for each choice of fields.
 ///
 /// ```text
-///   made   (start, length) of address 0 in choice 0, choice 1, address 1 in choice 0, …; length 0: not made
+///   made   (start, length) of address 0 in choice 0, choice 1, address 1 in choice 0, …; length 0: none yet
 ///   text   …\t           113c leaf+0x13 (/tmp/deep)\n…
 /// ```
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub(super) struct Lines {
     made: Vec<(usize, u32)>,
     text: Vec<u8>,
     full_paths: bool,
-    /// Addresses behind which a chain is cut off.
+    /// Whether a chain is cut off after this address, by address number.
     stops: Vec<bool>,
 }
 
-/// Bytes of words that are kept: those of the addresses that come again and again find room.
+/// Maximum size of the kept text in bytes; enough for the addresses that recur most.
 const MOST_TEXT: usize = 8 << 20;
 
 impl Lines {
@@ -98,10 +98,10 @@ impl Writer<'_> {
     }
 }
 
-/// Fewer frames that nothing is known of are printed one by one.
+/// Minimum number of consecutive unknown frames that are combined.
 const FEWEST_JOINED: usize = 3;
 
-/// How many frames behind this one lie, as it does, where nothing is known of the code.
+/// Returns how many unknown frames directly follow this one; 0 if this one is known.
 fn unknown_behind(places: &Places, number: u32, others: &[u32]) -> usize {
     let is_unknown =
         |number: &u32| places.at(*number).iter().all(|place| place.symbol.is_none() && place.dso.is_none());
@@ -111,7 +111,7 @@ fn unknown_behind(places: &Places, number: u32, others: &[u32]) -> usize {
     others.iter().take_while(|number| is_unknown(number)).count()
 }
 
-/// What follows the address: function, module, line.
+/// Appends the text after the address: function, module, line.
 fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
     if fields.has(Field::Sym) {
         line.push(b' ');
@@ -121,7 +121,7 @@ fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
         line.push(b' ');
         dso(line, Some(place));
         if fields.has(Field::DsOff) && place.dso.is_some() && !place.in_kernel {
-            // Inside the brackets.
+            // Insert the offset inside the brackets.
             line.pop();
             line.extend(b"+0x");
             hex(line, place.offset, 0);
@@ -146,7 +146,7 @@ fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
     }
 }
 
-/// The function, with the distance from its start.
+/// Appends the function, with the offset from its start.
 pub(super) fn symbol(line: &mut Vec<u8>, place: &Place, with_offset: bool) {
     match &place.symbol {
         Some(symbol) => {
@@ -160,7 +160,7 @@ pub(super) fn symbol(line: &mut Vec<u8>, place: &Place, with_offset: bool) {
     }
 }
 
-/// The module in brackets.
+/// Appends the module in brackets.
 pub(super) fn dso(line: &mut Vec<u8>, place: Option<&Place>) {
     let name = place.and_then(|place| place.dso.as_deref()).unwrap_or("[unknown]");
     line.push(b'(');

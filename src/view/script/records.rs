@@ -1,4 +1,4 @@
-//! Records that are no samples, in perf's words.
+//! Records other than samples, in perf's format.
 
 use std::io::{self, Write as _};
 
@@ -7,14 +7,14 @@ use crate::abi::misc;
 use crate::record::{CpuMap, FileId, Record, Update, kind};
 use crate::text::clean;
 
-/// Names of the namespaces in their order.
+/// Names of the namespaces, in the order of their numbers.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
 fn text_of(bytes: &[u8]) -> String {
     clean(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
-/// `%#lx`: zero has no prefix.
+/// Formats like `%#lx`: zero has no prefix.
 pub(super) fn hex(number: u64) -> String {
     if number == 0 { "0".to_owned() } else { format!("{number:#x}") }
 }
@@ -137,7 +137,7 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
     };
 }
 
-/// perf's own records.
+/// Appends the fields of records written by perf itself rather than by the kernel.
 fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
     match record {
         Record::EventType(event) => writeln!(out, " id: {} name: {}", event.id, text_of(event.name)),
@@ -227,7 +227,7 @@ fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
     }
 }
 
-/// CPUs as a list: `0-3,8`.
+/// Returns CPUs as a list: `0-3,8`.
 fn ranges(cpus: &CpuMap<'_>) -> String {
     let mut ranges: Vec<(i32, i32)> = Vec::new();
     for cpu in cpus.cpus() {

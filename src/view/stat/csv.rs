@@ -1,10 +1,10 @@
-//! `-x SEP`: perf 6.1's fields in perf's order, one line an event and place.
+//! `-x SEP`: perf 6.1's fields in perf's order, one line per event and place.
 //!
 //! ```text
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
-//! Receives [`Counts`]; decides only quoting: a field that holds the separator, a quote or a line end is
-//! quoted as in RFC 4180 (perf prints it bare, which no reader can take apart).
+//! Receives [`Counts`]; decides only quoting. A field that contains the separator, a quote or a line end is
+//! quoted as in RFC 4180. perf prints it unquoted, so that it cannot be parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ use super::{
 use crate::profile::counts::Counts;
 use crate::profile::metrics::shadow;
 
-/// Writes one printing's worth of counts: a run, an interval or a summary.
+/// Writes the counts of a run, an interval or a summary.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts, style);
@@ -30,16 +30,16 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
     derived(out, counts, style)
 }
 
-/// Writes the titles of the columns of `--metric-only`: once, before the run or the first interval. Other
-/// modes have no titles.
+/// Writes the column titles of `--metric-only`: once, before the run or the first interval. Other modes have
+/// no titles.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only { metric_titles(out, counts, style) } else { Ok(()) }
 }
 
-/// The fields before the value, each with its separator.
+/// Returns the fields before the value, each with its separator.
 pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>, style: &StatStyle) -> String {
     let separator = &style.separator;
     let mut out = String::new();
@@ -96,12 +96,13 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize, style: &Sta
     Ok(())
 }
 
-/// Fields between the place and the metric: value, unit, event, running, share, and the optional ones.
+/// Returns the number of fields between the place and the metric: value, unit, event, running, share, and the
+/// optional ones.
 fn fields(counts: &Counts, variance: bool) -> usize {
     5 + usize::from(counts.has_cgroups()) + usize::from(variance)
 }
 
-/// Named and user-defined metrics: lines with the fields of the event empty.
+/// Writes named and user-defined metrics: lines with empty event fields.
 fn derived(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     let separator = &style.separator;
     for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
@@ -128,7 +129,7 @@ fn derived(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Resul
     Ok(())
 }
 
-/// The field as it is, or in quotes when a reader could not tell where it ends.
+/// Returns the field, quoted if a reader could not tell where it ends.
 pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     let splits = !separator.is_empty() && field.contains(separator);
     if splits || field.contains(['"', '\n', '\r']) {
@@ -138,7 +139,7 @@ pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     }
 }
 
-/// The titles of the CSV columns: one line, before the first interval or the run.
+/// Writes one line with the titles of the CSV columns, before the run or the first interval.
 fn metric_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     use crate::profile::counts::Aggregation as A;
     let separator = &style.separator;
@@ -162,7 +163,7 @@ fn metric_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io:
     writeln!(out, "{}", line.concat())
 }
 
-/// The CSV lines without titles; as perf, every field ends in the separator.
+/// Writes the CSV lines without titles. As in perf, every field ends with the separator.
 fn metrics_only(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     let columns = metric_table::columns(counts, metric_table::for_programs);
     for row in 0..counts.rows.len() {

@@ -1,12 +1,14 @@
-//! `--json=2`: one versioned document for a whole run, numbers as numbers, `null` with a reason.
+//! `--json=2`: one versioned document for a whole run, with JSON numbers, and `null` with a reason for
+//! missing ones.
 //!
 //! ```text
 //! begin     {"pmc": {"format": 2, ...}, "target": ..., "events": [...], "intervals": [
 //! interval      {"time_s": ..., "rows": [...]},
 //! end       ], "total": {"elapsed_s": ..., "rows": [...], "runs": [...]}, "warnings": [...]}
 //! ```
-//! Receives [`Counts`]; intervals are written as they come, so that a long run needs no memory. The schema is
-//! in `docs/output-formats.md`; a field may be added, none is renamed or removed without a new format number.
+//! Receives [`Counts`]. Intervals are written as they arrive, so that a long run needs no memory. The schema
+//! is in `docs/output-formats.md`. Fields may be added; renaming or removing one requires a new format
+//! number.
 
 use std::io::{self, Write};
 
@@ -22,20 +24,20 @@ use crate::profile::sharing::relative_error;
 use crate::profile::statistics::Summary;
 use crate::text::as_json;
 
-/// The number that readers check.
+/// Version of the format, for readers to check.
 pub const FORMAT: u32 = 2;
 
-/// A [`Warning`] in the document; an empty remedy where nothing helps.
+/// A [`Warning`] in the document; the remedy is empty if there is none.
 #[derive(Serialize)]
 struct WarningJson {
     what: String,
     remedy: &'static str,
 }
 
-/// Opens the document. `counts` tells the events; its rows are not looked at.
+/// Opens the document. Uses only the events of `counts`, not its rows.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Result<()> {
     let events: Vec<_> = counts.events.iter().map(EventJson::from).collect();
     write!(out, "{{\"pmc\":{},\"target\":{},", as_json(&header()), as_json(&TargetJson::from(subject)))?;
@@ -48,10 +50,10 @@ pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Res
     write!(out, "\"intervals\":[")
 }
 
-/// Writes an interval; `number` counts them from 0.
+/// Writes an interval; `number` counts intervals from 0.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Result<()> {
     write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, as_json(&part(counts)))
 }
@@ -59,17 +61,17 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Resu
 /// Closes the document with the counts of the whole run.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
     let warnings: Vec<WarningJson> =
         warnings.iter().map(|one| WarningJson { what: one.what(), remedy: one.advice() }).collect();
     writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", as_json(&part(total)), as_json(&warnings))
 }
 
-/// The document of a run without intervals.
+/// Writes the document of a run without intervals.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, subject: &Subject, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
     begin(out, subject, total)?;
     end(out, total, warnings)
@@ -158,7 +160,7 @@ struct PartJson<'a> {
     elapsed_s: f64,
     user_s: Option<f64>,
     system_s: Option<f64>,
-    /// In which the hardware events were left to somebody's reservation.
+    /// Time during which the hardware events were yielded to a reservation.
     #[serde(skip_serializing_if = "Option::is_none")]
     yielded_s: Option<f64>,
     rows: Vec<RowJson<'a>>,
@@ -206,7 +208,7 @@ struct RowJson<'a> {
     metrics: Vec<DerivedJson<'a>>,
 }
 
-/// Only the fields that the aggregation uses.
+/// A place, with only the fields that the aggregation uses.
 #[derive(Serialize)]
 struct PlaceJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,7 +256,7 @@ impl<'a> From<&'a PlaceLabel> for PlaceJson<'a> {
 struct ValueJson<'a> {
     /// Index into `events`.
     event: usize,
-    /// Scaled, in the event's unit; with runs the mean. `null` with a reason.
+    /// Scaled value in the event's unit; with several runs, their mean. `null` with a reason if missing.
     value: Option<f64>,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -269,14 +271,14 @@ struct ValueJson<'a> {
     statistics: Option<StatisticsJson>,
 }
 
-/// What the kernel said, before scaling.
+/// The count returned by the kernel, before scaling.
 #[derive(Serialize)]
 struct CountJson {
     raw: u64,
     enabled_ns: u64,
     running_ns: u64,
     share: f64,
-    /// Half the 95 % interval relative to the value; `null` when nothing was scaled.
+    /// Half the 95 % interval relative to the value; `null` if the count was not scaled.
     relative_error: Option<f64>,
 }
 
@@ -309,13 +311,13 @@ struct DerivedJson<'a> {
     cgroup: Option<&'a str>,
     value: Option<f64>,
     inexact: bool,
-    /// Half the 95 % interval, in the unit, where events took turns on counters.
+    /// Half the 95 % interval, in the metric's unit, if events were multiplexed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<f64>,
-    /// `bad` past its threshold, `good` on the other side.
+    /// `bad` if the value crossed its threshold, otherwise `good`.
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold: Option<&'static str>,
-    /// What it is a part of, where it stands in the tree of the top-down analysis.
+    /// Name of the parent in the tree of the top-down analysis.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -324,7 +326,7 @@ struct DerivedJson<'a> {
     reason: Option<ReasonJson<'a>>,
 }
 
-/// A [`Summary`] as the documents have it.
+/// A [`Summary`] in the format of the documents.
 #[derive(Serialize)]
 pub(super) struct StatisticsJson {
     count: usize,
@@ -401,7 +403,7 @@ fn value_json(counts: &Counts, row: usize, event: usize) -> ValueJson<'_> {
     }
 }
 
-/// Units without perf's prefixes and words.
+/// Returns a metric's unit without perf's prefixes and words.
 fn plain_unit(metric: &str) -> &'static str {
     match metric {
         "ghz" => "GHz",

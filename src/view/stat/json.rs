@@ -1,12 +1,12 @@
-//! `-j`: perf 6.1's JSON lines, key for key: one object an event and place.
+//! `-j`: perf 6.1's JSON lines with the same keys: one object per event and place.
 //!
 //! ```text
 //! {"interval" : 0.050127508, "core" : "S0-D0-C0", "aggregate-number" : 1, "counter-value" : "50.300492",
 //!  "unit" : "msec", "event" : "task-clock", "cgroup" : "/", "variance" : 1.23, "event-runtime" : 50299670,
 //!  "pcnt-running" : 100.00, "metric-value" : 1.006010, "metric-unit" : "CPUs utilized"}
 //! ```
-//! Counts are strings there, since perf writes them so; [`super::document`] has numbers. Strings are escaped
-//! (perf does not), and each metric of an event is an object of its own.
+//! As in perf, counts are strings; [`super::document`] has numbers. Unlike perf, pmc escapes strings. Each
+//! metric of an event is a separate object.
 
 use std::io::{self, Write};
 
@@ -17,10 +17,10 @@ use crate::profile::counts::{Aggregation, Counts};
 use crate::profile::metrics::shadow;
 use crate::text::as_json;
 
-/// Writes one printing's worth of counts: a run, an interval or a summary.
+/// Writes the counts of a run, an interval or a summary.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts);
@@ -33,7 +33,7 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
             let prefix = prefix(counts, row, None);
             let cgroup =
                 metric.cgroup.as_deref().map(|c| format!("\"cgroup\" : {}, ", string(c))).unwrap_or_default();
-            // `null` where perf would have to invent a number.
+            // `null` for a missing value; perf invents a number.
             let value = metric.value.as_ref().map_or_else(|_| "null".to_owned(), |v| format!("{v:.6}"));
             let name = string(&in_its_unit(metric));
             let threshold =
@@ -48,7 +48,7 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
     Ok(())
 }
 
-/// The keys before the value: interval and place, each with its comma.
+/// Returns the keys before the value: interval and place, each with its comma.
 pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>) -> String {
     let mut out = String::new();
     if let Some(time) = counts.timestamp_ns {
@@ -112,12 +112,12 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Resu
     Ok(())
 }
 
-/// A JSON string with its quotes.
+/// Returns a JSON string with its quotes.
 pub(super) fn string(text: &str) -> String {
     as_json(text).to_string()
 }
 
-/// One object a place, a key a metric; `null` where there is none.
+/// Writes one object per place, with one key per metric; `null` for a missing value.
 fn metrics_only(out: &mut dyn Write, counts: &Counts) -> io::Result<()> {
     let columns = metric_table::columns(counts, metric_table::for_programs);
     for row in 0..counts.rows.len() {

@@ -1,7 +1,7 @@
-//! `--metric-only`: one line a place, one column a metric, no counts.
+//! `--metric-only`: one line per place, one column per metric, no counts.
 //!
-//! perf leaves rates and "CPUs utilized" out of its columns; CSV and JSON do the same, the table for people
-//! keeps the CPUs. A column is there when any row has a value for it, or would have one had the event been
+//! perf omits rates and "CPUs utilized" from its columns. CSV and JSON do the same; the table for people
+//! keeps the CPUs. A column exists if any row has a value for it, or would have one if the event had been
 //! counted.
 
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::profile::counts::{Counts, Role};
 use crate::profile::metrics::shadow;
 use crate::text;
 
-/// A column: its title, and for each row the table's and the CSV's text.
+/// A column: its title and the cell of each row.
 pub(super) struct MetricColumn {
     pub(super) title: String,
     pub(super) cells: Vec<Option<MetricCell>>,
@@ -71,7 +71,7 @@ pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Metri
                 value: *v,
                 inexact: metric.inexact,
             });
-            // perf's title: two spaces between the unit and the name.
+            // perf's title has two spaces between the unit and the name.
             let title = format!("{}  {}", safe(&metric.unit), safe(&metric.name));
             put(title.trim_start().to_owned(), row, cell);
         }
@@ -79,7 +79,7 @@ pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Metri
     columns
 }
 
-/// The metric that an event would have, counted.
+/// Returns the unit of the metric that an event would have if it were counted.
 fn expected(role: Option<Role>) -> Option<&'static str> {
     match role? {
         Role::Cycles => Some("GHz"),
@@ -96,7 +96,7 @@ pub(super) fn for_programs(unit: &str) -> bool {
     !unit.contains("/sec") && unit != "CPUs utilized"
 }
 
-/// The table for people; `headline` says whether the titles are due.
+/// Writes the table for people; `headline` says whether to write the titles.
 pub(super) fn text(out: &mut dyn Write, counts: &Counts, headline: bool) -> io::Result<()> {
     let columns = columns(counts, |unit| !unit.contains("/sec"));
     let time = counts.timestamp_ns.map(|t| format!("{:6}.{:09} ", t / 1_000_000_000, t % 1_000_000_000));

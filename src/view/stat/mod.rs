@@ -1,12 +1,12 @@
-//! The results of counting in all their forms.
+//! Output of `pmc stat` in all formats.
 //!
-//! Receives [`Counts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number forms;
-//! what a count means is decided in `profile`. perf's formats ([`text`], [`csv`], [`json`]) follow perf 6.1;
-//! where that is broken, `docs/output-formats.md` says what pmc does instead.
+//! Receives [`Counts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number formats;
+//! `profile` decides the meaning of counts. perf's formats ([`text`], [`csv`], [`json`]) follow perf 6.1. For
+//! cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
 //!
 //! ```text
-//! text      the table for people, with notes        versus    several commands beside each other
-//! csv       -x SEP, perf's fields                   runs      what -r N runs say together
+//! text      the table for people, with notes        versus    several commands side by side
+//! csv       -x SEP, perf's fields                   runs      statistics of -r N runs
 //! json      -j, perf's lines                        document  --json=2, one document with numbers
 //! ```
 
@@ -33,24 +33,24 @@ use crate::sort;
 use crate::terminal::Paint;
 use crate::{text as words, units};
 
-/// How results are written; a command fills it from its options.
+/// Output options, which a command sets from its command line.
 #[derive(Debug, Clone)]
 pub struct StatStyle {
-    /// Thousands separators in the table (`--no-big-num` clears it).
+    /// Whether the table has thousands separators (`--no-big-num` disables them).
     pub big_num: bool,
-    /// Only derived metrics, one column each (`--metric-only`).
+    /// Whether to show only derived metrics, one column each (`--metric-only`).
     pub metric_only: bool,
-    /// perf's table of the single runs of `-r N` (`--table`).
+    /// Whether to show perf's table of the individual runs of `-r N` (`--table`).
     pub table: bool,
-    /// These counts sum up what intervals showed (`--summary`); CSV marks such lines.
+    /// Whether the counts are the summary after intervals (`--summary`); CSV marks such lines.
     pub summary: bool,
-    /// The top-down analysis was asked for, and is drawn as a tree.
+    /// The tree of the top-down analysis, if that was requested.
     pub tree: Option<Tree>,
-    /// The looks of the tree.
+    /// Text styles of the tree.
     pub paint: Paint,
-    /// Colours for alarming ratios and missing counts.
+    /// Whether to colour alarming ratios and missing counts.
     pub colour: bool,
-    /// A line of the table has at most so many columns; `None`: perf's widths, whatever they take.
+    /// Maximum line width of the table in columns; `None` for perf's widths without limit.
     pub width: Option<usize>,
     /// Separator of CSV fields (`-x`).
     pub separator: String,
@@ -72,12 +72,12 @@ impl Default for StatStyle {
     }
 }
 
-/// What was measured, for the headline.
+/// The measured target, for the headline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A command and its arguments.
     Command(Vec<String>),
-    /// Everything on all CPUs.
+    /// All processes on all CPUs.
     SystemWide,
     /// These CPUs, as typed.
     Cpus(String),
@@ -90,7 +90,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The options and words that name it on a command line: `-a`, `-- sleep 1`.
+    /// Returns the target as command-line arguments: `-a`, `-- sleep 1`.
     pub fn as_typed(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
         let word = |word: &String| match word.chars().all(plain) && !word.is_empty() {
@@ -108,7 +108,7 @@ impl Subject {
         words::clean(&text).into_owned()
     }
 
-    /// perf's words for it: `'sleep 1'`, `process id '12'`.
+    /// Returns the target in perf's words: `'sleep 1'`, `process id '12'`.
     pub fn words(&self) -> String {
         let (kind, what) = match self {
             Self::Command(words) => ("", words.join(" ")),
@@ -122,10 +122,10 @@ impl Subject {
     }
 }
 
-/// Row and event of every cell in the order of printing, places that do not have an event left out.
+/// Returns row and event of every cell in print order, without the places that lack an event.
 ///
-/// perf prints all CPUs of an event together, all threads of an event from the busiest on, but all events of
-/// a core, die, socket or node.
+/// perf groups the CPUs by event, the threads by event with the busiest first, but the events by core, die,
+/// socket or node.
 fn cells(counts: &Counts) -> Vec<(usize, usize)> {
     let (rows, events) = (counts.rows.len(), counts.events.len());
     let of_event = |event| {
@@ -146,12 +146,12 @@ fn cells(counts: &Counts) -> Vec<(usize, usize)> {
     cells
 }
 
-/// Digits behind the point: perf shows two where the scale has a fraction.
+/// Returns the number of decimals: perf shows two if the scale has a fraction.
 fn decimals(event: &Event) -> usize {
     if event.scale.fract() == 0.0 { 0 } else { 2 }
 }
 
-/// Digits that show an error of this size with two of its own digits: perf's rule for `+-`.
+/// Returns the number of decimals that show an error with two significant digits: perf's rule for `+-`.
 fn precision(error: f64) -> usize {
     match error {
         e if e > 1.0 => 2,
@@ -160,8 +160,8 @@ fn precision(error: f64) -> usize {
     }
 }
 
-/// Digits for the mean of several runs: whole counts get one where it can be seen, others as many as their
-/// error leaves certain.
+/// Returns the number of decimals for the mean of several runs. Small means of whole counts get one; other
+/// measures get as many as their error justifies.
 fn mean_digits(summary: &Summary, fractional: bool) -> usize {
     if fractional {
         precision(summary.error_of_mean()).min(6)
@@ -170,8 +170,8 @@ fn mean_digits(summary: &Summary, fractional: bool) -> usize {
     }
 }
 
-/// The unit of time in which the least of these means can be read, and what a value is multiplied with to be
-/// in it. `unit`: that of the means; `None` where it is no unit of time.
+/// Returns the time unit that suits the smallest of these means, and the factor from `unit`, the unit of the
+/// means. `None` if `unit` is not a unit of time.
 fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'static str)> {
     let seconds = match unit {
         "s" => 1.0,
@@ -187,24 +187,24 @@ fn fitting_unit(unit: &str, means: impl Iterator<Item = f64>) -> Option<(f64, &'
     Some((seconds / size, name))
 }
 
-/// Runs that stand out among others, where there are enough to say so: of five runs one nearly always does.
+/// Returns the outliers if there are enough runs: of five runs, one nearly always looks like an outlier.
 fn noted_outliers(summary: &Summary) -> &[usize] {
     const FEWEST: usize = 10;
     if summary.count < FEWEST { &[] } else { &summary.outliers }
 }
 
-/// A number of an event in its unit, without separators; `big_num` puts them in.
+/// Formats an event's number in its unit; `big_num` adds thousands separators.
 fn quantity(value: f64, decimals: usize, big_num: bool) -> String {
     if big_num { units::thousands_f64(value, decimals) } else { format!("{value:.decimals$}") }
 }
 
-/// A count as it is shown, or the words for a missing one.
+/// Formats a count, or returns perf's words for a missing one.
 fn number(value: &Value, event: &Event, style: &StatStyle) -> String {
     let counted = || value.number().unwrap_or_default() * event.scale;
     missing(value).map_or_else(|| quantity(counted(), decimals(event), style.big_num), str::to_owned)
 }
 
-/// A metric's number as perf's `printf` writes it, padding included.
+/// Formats a metric's number like perf's `printf`, including padding.
 fn metric_number(metric: &Metric) -> String {
     let value = metric.value;
     match metric.format {
@@ -215,7 +215,7 @@ fn metric_number(metric: &Metric) -> String {
     }
 }
 
-/// As perf's CSV has it: digits and point only.
+/// Formats a metric's number as in perf's CSV: only digits and point.
 fn metric_digits(metric: &Metric) -> String {
     let text = metric_number(metric);
     let digits = text.trim_start();
@@ -223,7 +223,7 @@ fn metric_digits(metric: &Metric) -> String {
     digits[..end].to_owned()
 }
 
-/// Per cent of the enabled time on a counter; perf prints 100 where it never was enabled.
+/// Returns the percentage of enabled time on a counter; like perf, 100 if it was never enabled.
 fn share_percent(value: &Value) -> f64 {
     match value {
         Value::Counted { count, .. } => 100.0 * count.share(),
@@ -231,7 +231,7 @@ fn share_percent(value: &Value) -> f64 {
     }
 }
 
-/// The standard error of `-r N` in per cent, where there were runs.
+/// Returns the standard error of `-r N` in percent if there were several runs.
 fn variance(counts: &Counts, value: &Value) -> Option<f64> {
     if counts.runs.len() < 2 && value.runs().len() < 2 {
         return None;
@@ -239,7 +239,7 @@ fn variance(counts: &Counts, value: &Value) -> Option<f64> {
     Some(Summary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
 }
 
-/// perf's words for a missing count. An event that was enabled but never ran has none either.
+/// Returns perf's words for a missing count. An event that was enabled but never ran counts as missing.
 fn missing(value: &Value) -> Option<&'static str> {
     match value {
         Value::NotSupported(_) => Some("<not supported>"),
@@ -248,14 +248,14 @@ fn missing(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// Columns that a line takes, which may have colours.
+/// Returns the width of a line in columns, ignoring colour codes.
 fn shown_width(line: &str) -> usize {
     let after_colour = |part: &str| words::width(part.split_once('m').map_or("", |(_, text)| text));
     let mut parts = line.split('\x1b');
     parts.next().map_or(0, words::width) + parts.map(after_colour).sum::<usize>()
 }
 
-/// The first text whose lines are no wider than they may be, else the last; there is one.
+/// Returns the first text whose lines all fit into `width`, otherwise the last text.
 fn first_fitting<T: AsRef<str>>(texts: impl IntoIterator<Item = Vec<T>>, width: Option<usize>) -> Vec<T> {
     let fits =
         |lines: &[T]| lines.iter().all(|line| width.is_none_or(|most| shown_width(line.as_ref()) <= most));
@@ -269,7 +269,7 @@ fn first_fitting<T: AsRef<str>>(texts: impl IntoIterator<Item = Vec<T>>, width: 
     last
 }
 
-/// perf's words for a metric of a table: `%  tma_retiring`.
+/// Returns a metric's unit and name as in perf's tables: `%  tma_retiring`.
 fn in_its_unit(metric: &Derived) -> Cow<'_, str> {
     match metric.unit.as_str() {
         "" => Cow::Borrowed(&metric.name),
@@ -277,12 +277,12 @@ fn in_its_unit(metric: &Derived) -> Cow<'_, str> {
     }
 }
 
-/// perf's words for a value on this side of its threshold, or on the other.
+/// Returns perf's word for a value that crossed its threshold or did not.
 fn threshold(crossed: bool) -> &'static str {
     if crossed { "bad" } else { "good" }
 }
 
-/// A name from outside, safe to print.
+/// Returns an untrusted name that is safe to print.
 fn safe(name: &str) -> Cow<'_, str> {
     words::clean(name)
 }

@@ -1,16 +1,16 @@
-//! What stands below a table: why counts are missing, each reason once, and what its marks mean.
+//! Notes below a table: reasons for missing counts, each reason once, and explanations of marks.
 //!
-//! Receives reasons while lines are made; numbers them, and writes them in the end.
+//! Numbers the reasons while lines are formatted, and writes them at the end.
 
 use std::io::{self, Write};
 
 use super::safe;
 use crate::profile::counts::Reason;
 
-/// Names of one note before "and N more".
+/// Maximum number of names in a note before "and N more".
 const MOST_NAMES: usize = 8;
 
-/// What has to be said below the table, each reason once.
+/// Notes to write below the table, each reason once.
 #[derive(Default)]
 pub(super) struct Notes {
     reasons: Vec<(&'static str, Reason, Vec<String>)>,
@@ -19,7 +19,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// The number of the note for this reason, counted from 1.
+    /// Returns the number of the note for this reason, counted from 1.
     pub(super) fn number(&mut self, words: &'static str, reason: &Reason, event: &str) -> usize {
         let known = self.reasons.iter().position(|(w, r, _)| *w == words && r == reason);
         let at = known.unwrap_or_else(|| {

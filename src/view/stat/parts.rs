@@ -1,4 +1,4 @@
-//! Parts of a count side by side (`--children`, `--user-kernel`): a line an event, a column a part.
+//! Parts of a count side by side (`--children`, `--user-kernel`): one line per event, one column per part.
 //!
 //! ```text
 //!          self   children        sum
@@ -6,8 +6,8 @@
 //!          0.48       6.02       6.50 msec  task-clock
 //!         0.301      0.611      0.570       # CPUs utilized
 //! ```
-//! Receives [`Counts`] whose rows are the parts. Columns are as wide as what they hold; where a line has no
-//! room left, names are cut.
+//! Receives [`Counts`] whose rows are the parts. Columns are as wide as their contents; names are truncated
+//! if a line has no space left.
 
 use super::notes::Notes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
@@ -15,18 +15,18 @@ use crate::profile::counts::{Counts, Row, Value};
 use crate::profile::metrics::shadow;
 use crate::text;
 
-/// The fewest columns of the terminal that a part takes.
+/// Minimum width of a part in columns.
 const LEAST: usize = 12;
 
-/// A line to be.
+/// The contents of a line.
 struct Line {
     cells: Vec<String>,
     unit: String,
     name: String,
 }
 
-/// All lines, the headline first if it is due; `time` stands before each. `why` gives the words for a missing
-/// count, or leaves them to a note.
+/// Returns all lines, with a headline first if `headline` is set. Each line starts with `time`. `why` returns
+/// the text for a missing count, or `None` to use a note.
 pub(super) fn lines<'v>(
     counts: &'v Counts,
     style: &StatStyle,
@@ -100,7 +100,7 @@ pub(super) fn lines<'v>(
     headline.then_some(&head).into_iter().chain(&body).map(shown).collect()
 }
 
-/// What follows from an event's counts: a line a metric, without rates, whose units differ from part to part.
+/// Adds the metrics of an event, one per line. Rates are omitted because their units differ between parts.
 fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) {
     let of_rows: Vec<_> = (0..counts.rows.len()).map(|row| shadow(counts, row, at)).collect();
     let mut units: Vec<&str> = Vec::new();
@@ -122,7 +122,7 @@ fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) 
     }
 }
 
-/// Named and user-defined metrics, a line each.
+/// Adds named and user-defined metrics, one per line.
 fn derived(counts: &Counts, body: &mut Vec<Line>, notes: &mut Notes) {
     for at in 0..counts.derived.first().map_or(0, Vec::len) {
         let of_rows = || counts.derived.iter().filter_map(|row| row.get(at));

@@ -1,11 +1,11 @@
-//! The words for a place: `CPU0`, `S0-D0-C1`, `bash-4910`, as perf writes them.
+//! Names of places in perf's format: `CPU0`, `S0-D0-C1`, `bash-4910`.
 
 use std::fmt::Write;
 
 use crate::profile::counts::{Aggregation, Counts, PlaceLabel, Role, Row};
 use crate::text;
 
-/// The place in one word; empty without aggregation.
+/// Returns the place in one word; empty without aggregation.
 pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
     let number = |n: Option<u32>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
     let (socket, die) = (number(place.socket), number(place.die));
@@ -31,13 +31,13 @@ pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
     }
 }
 
-/// Whether rows of this aggregation say how many CPUs they sum.
+/// Whether rows of this aggregation show the number of CPUs that they sum up.
 pub(super) fn is_summed(aggregation: Aggregation) -> bool {
     use Aggregation::{Children, Cpu, Global, Levels, Thread};
     !matches!(aggregation, Global | Cpu | Thread | Children | Levels)
 }
 
-/// How many CPUs were summed for this event: wall-clock time is read once, in one place.
+/// Returns the number of CPUs summed up for this event. Wall-clock time is read only once, in one place.
 pub(super) fn summed(counts: &Counts, row: &Row, event: Option<usize>) -> u32 {
     match event {
         Some(event) if counts.events[event].role == Some(Role::DurationTime) => {
@@ -47,7 +47,7 @@ pub(super) fn summed(counts: &Counts, row: &Row, event: Option<usize>) -> u32 {
     }
 }
 
-/// The columns of the table before the value, with perf's widths.
+/// Returns the table's columns before the value, with perf's widths.
 pub(super) fn columns(counts: &Counts, row: &Row, event: Option<usize>) -> String {
     let word = word(&row.place, counts.aggregation);
     let mut out = String::new();
@@ -60,7 +60,7 @@ pub(super) fn columns(counts: &Counts, row: &Row, event: Option<usize>) -> Strin
         Aggregation::Socket | Aggregation::Node => 6,
         Aggregation::Children | Aggregation::Levels => 8,
         Aggregation::Thread => {
-            // The comm to the right of 16 columns, the id to the left of 8.
+            // The comm is right-aligned in 16 columns, the id left-aligned in 8.
             let (name, id) = word.rsplit_once('-').unwrap_or((&word, ""));
             let pad = 16usize.saturating_sub(text::width(name));
             let _ = write!(out, "{:pad$}{name}-{id:<8} ", "");
@@ -75,7 +75,7 @@ pub(super) fn columns(counts: &Counts, row: &Row, event: Option<usize>) -> Strin
     out
 }
 
-/// The headline of those columns for intervals, with perf's words and widths.
+/// Returns the headline of those columns for intervals, with perf's words and widths.
 pub(super) fn headline(aggregation: Aggregation) -> &'static str {
     match aggregation {
         Aggregation::Global => "",

@@ -1,7 +1,7 @@
-//! What `-r N` runs say together: perf's last line and table, and a block with the spread of each measure.
+//! Statistics of `-r N` runs: perf's last line and table, and a block with the spread of each measure.
 //!
-//! Receives [`Counts`] with runs; the statistics are `profile`'s. Shown for a single row only: a block for
-//! each of many places helps nobody.
+//! Receives [`Counts`] with runs; `profile` computes the statistics. The block is shown only for a single
+//! row, because one block for each of many places would be useless.
 
 use std::io::{self, Write};
 
@@ -12,16 +12,16 @@ use crate::profile::counts::Counts;
 use crate::profile::statistics::Summary;
 use crate::view::table::{self, left, right};
 
-/// Longest bar of a run in the table: a run of almost no time would have perf print millions of `#`.
+/// Maximum length of a run's bar in the table: for a run of almost no time perf would print millions of `#`.
 const LONGEST_BAR: usize = 60;
 
-/// Elapsed seconds of the runs.
+/// Returns the elapsed seconds of the runs.
 fn elapsed(counts: &Counts) -> Vec<f64> {
     counts.runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect()
 }
 
-/// `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, with the table of the single runs where it
-/// was asked for.
+/// Writes `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, and the table of individual runs if
+/// that was requested.
 pub(super) fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     let times = elapsed(counts);
     let Some(summary) = Summary::of(&times) else { return Ok(()) };
@@ -32,7 +32,7 @@ pub(super) fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) ->
         let indent = " ".repeat(mean_text.len() - mean_text.trim_start().len());
         writeln!(out, "{indent}# Table of individual measurements:")?;
         for run in &times {
-            // As perf: a bar of one, and one more for each 5 % away from the mean.
+            // As in perf, a bar of one, and one more for each 5 % of distance from the mean.
             let away = if *run > 0.0 { (100.0 * (run - mean) / run).abs() as usize / 5 } else { LONGEST_BAR };
             let bar = "#".repeat((1 + away).min(LONGEST_BAR));
             writeln!(out, " {run:17.digits$} ({:+.digits$}) {bar}", run - mean)?;
@@ -48,7 +48,7 @@ pub(super) fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) ->
     writeln!(out, "{}\n", first_fitting([vec![line], vec![narrow]], style.width).concat())
 }
 
-/// Mean, median, least, greatest and the 95 % interval of every measure; then the runs that stand out.
+/// Writes mean, median, minimum, maximum and the 95 % interval of every measure, then the outliers.
 pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if counts.runs.len() < 2 || counts.rows.len() > 1 {
         return Ok(());
@@ -82,7 +82,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
     let interval = ["95% interval of the mean", "95% interval"];
     let mut rows = vec![[&title, "mean", "median", "min", "max", interval[0]].map(str::to_owned)];
     for (name, fractional, s, values) in &measures {
-        // Counts are whole, their means are not.
+        // Counts are whole numbers, but their means are not.
         let mean_digits = mean_digits(s, *fractional);
         let digits = if *fractional { mean_digits } else { 0 };
         let number = |v: f64, digits: usize| quantity(v, digits, style.big_num);
@@ -99,7 +99,7 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
             outliers.push(format!("{name} in run {} ({})", run + 1, number(values[run], digits)));
         }
     }
-    // Mean and error stand in the table above: where there is little room they are not said twice.
+    // The table above already has mean and error. Omit them here if space is short.
     let texts = (0..4).map(|fit| {
         let usual = [left(1, 20), right(2, 14), right(1, 14), right(1, 14), right(1, 14), left(3, 0)];
         let narrow = [left(1, 0), right(2, 0), right(2, 0), right(2, 0), right(2, 0), left(2, 0)];

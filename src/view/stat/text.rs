@@ -1,4 +1,4 @@
-//! The table for people: perf's layout, with the reasons for what is missing.
+//! The table for people: perf's layout, with reasons for missing counts.
 //!
 //! ```text
 //!  Performance counter stats for 'make':
@@ -13,8 +13,8 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`Counts`]; decides widths and what is worth a note. Names are cleaned; columns are aligned by
-//! the width they take on a terminal.
+//! Receives [`Counts`]; decides widths and notes. Names are cleaned; columns are aligned by their width on a
+//! terminal.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ use crate::text;
 use crate::units::duration;
 use crate::view::remarks::Remarks;
 
-/// Intervals between two headlines, as perf has it.
+/// Number of intervals between two headlines, as in perf.
 const HEADLINE_EVERY: usize = 25;
 const VALUE: usize = 18;
 const METRIC: usize = 35;
@@ -38,7 +38,7 @@ const METRIC: usize = 35;
 /// Writes the result of a whole run, or the summary after intervals.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &StatStyle) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     let runs = counts.runs.len();
@@ -72,17 +72,17 @@ fn table(out: &mut Remarks<'_>, counts: &Counts, style: &StatStyle) -> io::Resul
     table.notes.write(out)
 }
 
-/// What is not in the tree.
+/// Returns the counts without the metrics of the tree.
 fn without_branches(counts: &Counts) -> Counts {
     let mut rest = counts.clone();
     rest.derived.iter_mut().for_each(|row| row.retain(|derived| derived.branch.is_none()));
     rest
 }
 
-/// Writes one interval; `number` counts them from 0 and decides when the headline is due.
+/// Writes one interval. `number` counts intervals from 0 and determines whether a headline is written.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &StatStyle) -> io::Result<()> {
     let headline = number.is_multiple_of(HEADLINE_EVERY);
     if style.metric_only {
@@ -90,7 +90,8 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
     }
     let time = counts.timestamp_ns.unwrap_or(counts.elapsed_ns);
     let mut table = CountTable::new(counts, Some(time), headline, style);
-    // What the machine cannot count is explained once; what was not counted may change with each interval.
+    // Events that the machine does not support are explained once. Events that were not counted may change
+    // with each interval.
     let lines = table.body(|value| match value {
         Value::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
         Value::NotCounted(reason) => Some(reason.cause.as_str()),
@@ -115,39 +116,39 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
     Ok(())
 }
 
-/// What is done so that lines fit, each with what stands before it.
+/// Measures to fit lines into the width. Each includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// Nothing: perf's widths.
+    /// perf's widths.
     Perf,
-    /// Columns are as wide as what they hold.
+    /// Columns as wide as their contents.
     Narrow,
-    /// The error of the mean is a short word.
+    /// A short form of the error of the mean.
     Short,
-    /// Metrics stand in lines of their own.
+    /// Metrics on separate lines.
     Broken,
 }
 
-/// Columns of the terminal that each column takes.
+/// Width of each table column on the terminal.
 #[derive(Debug, Clone, Copy)]
 struct Widths {
     value: usize,
     unit: usize,
     name: usize,
     cgroup: usize,
-    /// The number of a metric.
+    /// Width of a metric's number.
     number: usize,
-    /// All of a metric.
+    /// Width of a whole metric.
     metric: usize,
 }
 
-/// Widths of the columns, and the notes that rows gave rise to.
+/// Widths of the columns, and the notes for the rows.
 struct CountTable<'a> {
     counts: &'a Counts,
     style: &'a StatStyle,
-    /// When the interval ended, in nanoseconds; a whole run has none.
+    /// End of the interval in nanoseconds; `None` for a whole run.
     time: Option<u64>,
-    /// The names of the parts are due.
+    /// Whether to write the names of the parts.
     headline: bool,
     fit: Fit,
     widths: Widths,
@@ -161,7 +162,7 @@ impl<'a> CountTable<'a> {
         Self { counts, style, time, headline, fit, widths, notes: Notes::default() }
     }
 
-    /// All lines. `why` gives the words for a missing count, or leaves them to a note.
+    /// Returns all lines. `why` returns the text for a missing count, or `None` to use a note.
     fn body<'v>(&mut self, why: impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
     where
         'a: 'v,
@@ -171,7 +172,7 @@ impl<'a> CountTable<'a> {
             let (time, headline) = (self.time(), self.headline);
             return parts::lines(counts, style, &time, headline, &mut self.notes, &why);
         }
-        // Intervals should stand below each other, whatever each of them counts.
+        // Consecutive intervals must align, even if their counts differ.
         let Widths { value, unit, name, cgroup, metric, .. } = self.widths;
         let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
         let is_narrow = self.time.is_some() && style.width.is_some_and(|most| most < usual);
@@ -184,7 +185,7 @@ impl<'a> CountTable<'a> {
         first_fitting(texts, style.width)
     }
 
-    /// The same with the widths as they are.
+    /// Returns all lines with the current widths.
     fn lines<'v>(&mut self, why: &impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
     where
         'a: 'v,
@@ -217,7 +218,7 @@ impl<'a> CountTable<'a> {
         lines
     }
 
-    /// When an interval ended, and a blank; nothing for a whole run.
+    /// Returns the end of the interval and a blank; empty for a whole run.
     fn time(&self) -> String {
         let Some(time) = self.time else { return String::new() };
         let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
@@ -227,8 +228,8 @@ impl<'a> CountTable<'a> {
         }
     }
 
-    /// One line of the table, and how sure the count is, at its end. `why` is shown in the line itself;
-    /// without it a note below the table explains.
+    /// Returns one line of the table, and the accuracy of the count for the end of the line. The line itself
+    /// shows `why`; without it, a note below the table explains a missing count.
     fn line(&mut self, row: usize, at: usize, metrics: &[Metric], why: Option<&str>) -> (String, String) {
         let (counts, style, widths) = (self.counts, self.style, self.widths);
         let (value, event) = (counts.value(row, at), &counts.events[at]);
@@ -275,7 +276,7 @@ impl<'a> CountTable<'a> {
         (line, spread)
     }
 
-    /// Time and place, and blanks as far as the metric column.
+    /// Returns time and place, and blanks up to the metric column.
     fn blank(&self, row: usize) -> String {
         let Widths { value, unit, name, cgroup, .. } = self.widths;
         let before = value + 1 + if unit > 0 { unit + 1 } else { 0 };
@@ -293,8 +294,8 @@ impl<'a> CountTable<'a> {
         }
     }
 
-    /// ` #    0.486 CPUs utilized`, as wide as perf has it; `~` marks a ratio whose parts were counted at
-    /// different times.
+    /// Formats a metric in perf's width: ` #    0.486 CPUs utilized`. `~` marks a ratio whose parts were
+    /// counted at different times.
     fn metric(&mut self, metric: &Metric) -> String {
         self.notes.inexact |= metric.inexact;
         let mark = if metric.inexact { " #~" } else { " # " };
@@ -313,7 +314,7 @@ impl<'a> CountTable<'a> {
         format!("{mark}{number} {}", text::padded(&metric.unit, rest))
     }
 
-    /// Named and user-defined metrics of a row, a line each in the metric column.
+    /// Adds the named and user-defined metrics of a row to the metric column, one per line.
     fn derived(&mut self, lines: &mut Vec<String>, row: usize) {
         for metric in self.counts.derived.get(row).into_iter().flatten() {
             let name = match &metric.cgroup {
@@ -353,7 +354,7 @@ impl<'a> CountTable<'a> {
     }
 }
 
-/// Times that pmc takes itself have no metrics in their lines.
+/// Whether pmc itself measures this time; the event's line then has no metrics.
 fn is_tool(event: &Event) -> bool {
     matches!(event.role, Some(Role::DurationTime | Role::UserTime | Role::SystemTime))
 }
@@ -389,7 +390,7 @@ fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
     widths
 }
 
-/// Elapsed, user and system time, as perf writes them.
+/// Writes elapsed, user and system time in perf's format.
 fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if counts.runs.len() > 1 {
         return runs::footer(out, counts, style);

@@ -1,4 +1,4 @@
-//! The top-down analysis as a tree: which part of the pipeline's slots went where, and where to look next.
+//! The top-down analysis as a tree: where the pipeline's slots went, and where to look next.
 //!
 //! ```text
 //!  Where the pipeline's slots went (levels 1 to 2 of 6):
@@ -7,8 +7,8 @@
 //!    40.0%  ████░░░░░░  ├ tma_memory_bound     ◀ bottleneck
 //!    12.1%  █░░░░░░░░░  └ tma_core_bound
 //! ```
-//! Receives one row of counts, whose metrics say what is above them; who is a bottleneck is decided in
-//! `profile`. Where no person sits at the other end the bars are left out.
+//! Receives one row of counts whose metrics name their parents; `profile` decides which one is the
+//! bottleneck. Output for programs has no bars.
 
 use std::io::{self, Write};
 
@@ -19,24 +19,24 @@ use crate::sort;
 use crate::terminal::theme::Role;
 use crate::text::{cut, width};
 
-/// What there is to say about the tree besides its values.
+/// Facts about the tree in addition to its values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tree {
-    /// Levels that were measured.
+    /// Number of measured levels.
     pub level: u8,
-    /// Levels that could be measured on this CPU.
+    /// Number of levels available on this CPU.
     pub deepest: u8,
-    /// The metrics that have others below them, measured or not, by name.
+    /// Names of the metrics that have children, measured or not.
     pub parents: Vec<String>,
-    /// Nothing else was asked for: no table stands below it.
+    /// Whether nothing else was requested, so that no table follows the tree.
     pub is_all: bool,
 }
 
-/// Cells of a full bar.
+/// Width of a full bar in columns.
 const BAR: usize = 10;
 
-/// Writes the tree of a row, for each kind of cores its own, with what to do next. What has no value is named
-/// with its reason.
+/// Writes the tree of a row, a separate one for each kind of core, with the next steps. Metrics without a
+/// value are listed with the reason.
 pub(super) fn write(
     out: &mut dyn Write,
     row: &[Derived],
@@ -66,7 +66,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The branches, the largest of siblings first.
+/// Writes the branches, the largest of siblings first.
 fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyle) -> io::Result<()> {
     let is_below =
         |at: usize, parent: &str| own[at].branch.as_ref().is_some_and(|branch| branch.parent == parent);
@@ -75,7 +75,7 @@ fn lines(out: &mut dyn Write, own: &[&Derived], path: &[usize], style: &StatStyl
         sort::by(&mut all, |a, b| share_of(own[*b]).total_cmp(&share_of(own[*a])));
         all
     };
-    // Parents that were not asked for have roots of their own below them.
+    // If a parent was not requested, its children become roots.
     let is_root = |at: &usize| {
         let parent = own[*at].branch.as_ref().map_or("", |branch| branch.parent.as_str());
         !own.iter().any(|other| other.name == parent)
@@ -156,7 +156,7 @@ fn depth(derived: &Derived) -> usize {
     derived.branch.as_ref().map_or(0, |branch| usize::from(branch.level.saturating_sub(1)))
 }
 
-/// Which command to type next.
+/// Writes the command to run next.
 fn next(
     out: &mut dyn Write,
     own: &[&Derived],

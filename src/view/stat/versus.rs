@@ -1,6 +1,6 @@
-//! `--vs`: several commands beside each other, as a table and as a document.
+//! `--vs`: several commands side by side, as a table and as a document.
 //!
-//! Receives a [`Comparison`], which holds all arithmetic and the verdicts; decides only the layout.
+//! Receives a [`Comparison`], which has all results and verdicts; decides only the layout.
 //!
 //! ```text
 //!   A  'sleep 0.1'
@@ -22,10 +22,10 @@ use crate::text as words;
 use crate::view::remarks::Remarks;
 use crate::view::table::{self, left, right};
 
-/// Writes the table, the answer in its last line.
+/// Writes the table, with the conclusion in its last lines.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     writeln!(out)?;
@@ -38,7 +38,7 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
         writeln!(out, "   {}  '{}'", letter(at), safe(command))?;
     }
     writeln!(out)?;
-    // Of each measure all sides are in one unit.
+    // All sides of a measure use the same unit.
     let lines: Vec<Line> = comparison.lines.iter().map(in_fitting_unit).collect();
     let title = |line: &Line| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
     let usual = [left(1, 20), left(2, 0), right(2, 18), left(0, 18), right(1, 8), left(2, 9), left(2, 0)];
@@ -51,7 +51,7 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
         })
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    // Where there is little room measures stand in lines of their own, and at last the verdict without its p.
+    // If space is short, put measures on separate lines; in the last step, omit p from the verdict.
     let texts = (0..4).map(|fit| {
         let (mut rows, mut own_lines) = (rows.clone(), Vec::new());
         for row in &mut rows {
@@ -81,7 +81,7 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
     writeln!(out)
 }
 
-/// A measure of time in a unit in which all its sides can be read; any other as it is.
+/// Converts a measure of time to a unit that suits all of its sides; returns other measures unchanged.
 fn in_fitting_unit(line: &Line) -> Line {
     let means = line.sides.iter().filter_map(|side| side.summary.as_ref()).map(|summary| summary.mean);
     let Some((factor, unit)) = fitting_unit(&line.unit, means) else { return line.clone() };
@@ -92,7 +92,7 @@ fn in_fitting_unit(line: &Line) -> Line {
     Line { unit: unit.to_owned(), sides: line.sides.iter().map(side).collect(), ..line.clone() }
 }
 
-/// `A` to `Z`, then `A1` and so on.
+/// Returns `A` to `Z`, then `A1` and so on.
 fn letter(at: usize) -> String {
     let letter = char::from(b'A' + (at % 26) as u8);
     match at / 26 {
@@ -101,15 +101,15 @@ fn letter(at: usize) -> String {
     }
 }
 
-/// Mean, half the width of its interval, difference, p and what that means.
+/// Returns mean, half the width of its interval, difference, p and verdict.
 fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
     let Some(summary) = &side.summary else {
         let mut row: [String; 5] = Default::default();
         "not counted".clone_into(&mut row[0]);
         return row;
     };
-    // One number of digits for all sides, so that they can be compared at a glance: of times what is certain
-    // of each, of counts what shows them all.
+    // Use the same number of digits for all sides, so that they are easy to compare. For times that is the
+    // smallest justified number of all sides, for counts the largest.
     let summaries = line.sides.iter().filter_map(|s| s.summary.as_ref());
     let digits = summaries.map(|s| mean_digits(s, line.fractional));
     let digits = if line.fractional { digits.min() } else { digits.max() }.unwrap_or(0);
@@ -133,8 +133,8 @@ fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
     [mean, half, difference, p, word]
 }
 
-/// How often one mean goes into another, with half the width of its 95 % interval: the relative widths of
-/// both, in quadrature. As many digits as the error leaves sense to.
+/// Returns the ratio of two means, with half the width of its 95 % interval: the relative widths of both,
+/// combined in quadrature. The error determines the number of digits.
 fn ratio(of: &Summary, to: &Summary) -> String {
     let ratio = of.mean / to.mean;
     let part = |side: &Summary| side.interval.map(|(_, high)| (high - side.mean) / side.mean);
@@ -148,7 +148,7 @@ fn ratio(of: &Summary, to: &Summary) -> String {
     }
 }
 
-/// One sentence for each command, about time.
+/// Writes one sentence per command about elapsed time.
 fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     let Some(elapsed) = comparison.lines.first() else { return Ok(()) };
     let Some(base) = elapsed.sides.first().and_then(|s| s.summary.as_ref()) else { return Ok(()) };
@@ -206,7 +206,7 @@ struct SideJson {
     command: usize,
     statistics: Option<StatisticsJson>,
     difference_percent: Option<f64>,
-    /// `null` where the sides have no spread at all.
+    /// `null` if the sides have no spread.
     t: Option<f64>,
     df: Option<f64>,
     p: Option<f64>,
@@ -216,7 +216,7 @@ struct SideJson {
 /// Writes the comparison as one JSON document.
 ///
 /// # Errors
-/// What `out` says.
+/// Fails if writing to `out` fails.
 pub fn json(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     let document = DocumentJson {
         pmc: header(),
