@@ -310,9 +310,9 @@ pub enum Measure {
 pub enum Latency {
     /// Does not compute latencies.
     No,
-    /// They are, where periods count and context switches were recorded.
+    /// Computes latencies if periods count and context switches were recorded.
     IfRecorded,
-    /// They must be.
+    /// Requires latencies.
     Wanted,
 }
 

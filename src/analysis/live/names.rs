@@ -40,7 +40,7 @@ pub struct NameOptions {
     pub options: Options,
     /// Depth of the names.
     pub depth: Depth,
-    /// Names as they stand in the files.
+    /// Whether to show names as they are in the files.
     pub raw_names: bool,
 }
 
