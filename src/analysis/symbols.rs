@@ -20,7 +20,7 @@ use crate::symbol::{
 pub struct Symbols {
     /// Finds the names.
     pub symbolizer: Symbolizer,
-    /// By the session's number.
+    /// The symbolizer's ids, indexed by the session's module number.
     ids: Vec<Option<ModuleId>>,
     /// The module of all BPF programs, whose names come from one list.
     bpf: Option<ModuleId>,

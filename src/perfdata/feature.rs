@@ -69,7 +69,7 @@ wire! {
 
     /// A row of `CACHE`.
     pub struct CacheLevel {
-        /// 1 to 4.
+        /// Cache level, 1 to 4.
         pub level: u32,
         /// Size of a cache line, in bytes.
         pub line_size: u32,
@@ -113,9 +113,9 @@ wire! {
         pub version: u32,
         /// Number of the recording's clock (`clock_gettime(2)`).
         pub clockid: u32,
-        /// Wall clock, in nanoseconds.
+        /// Time on the wall clock, in nanoseconds.
         pub wall_clock_ns: u64,
-        /// The recording's clock, in nanoseconds.
+        /// Time on the recording's clock, in nanoseconds.
         pub clockid_time_ns: u64,
     }
 
