@@ -1,7 +1,7 @@
 //! The kernel interface: all `unsafe` blocks and libc names of pmc are in this folder.
 //!
-//! Provides safe types: [`Attr`] (the attributes of an event), [`perf`] (open events), process start,
-//! locks, signals and limits. Makes no decisions about events or policy.
+//! Provides safe types for open events ([`perf`]), process start, locks, signals and limits. Makes no
+//! decisions about events or policy.
 #![allow(unsafe_code)]
 
 pub mod arch;
