@@ -17,7 +17,7 @@ pub fn stay_small() {
 /// Returns free memory between used blocks to the kernel.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim(3) touches nothing that is allocated.
+    // SAFETY: malloc_trim(3) does not touch allocated memory.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -57,7 +57,7 @@ pub struct OutputPlace {
 
 /// Maximum number of links to follow, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// Interval at which to check for a reader of a pipe.
+/// Interval at which to check whether a pipe has a reader.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The signals that end a command; measuring commands block them.
 const ENDING: [i32; 4] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT];

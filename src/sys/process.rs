@@ -232,7 +232,7 @@ impl Drop for Held {
 }
 
 impl Running {
-    /// Waits until the command has ended.
+    /// Waits for the command to end.
     ///
     /// # Errors
     /// The kernel's answer to `wait4`.
