@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Avma ------ Mapping ------> FileOffset ---- program headers ----> Svma
-//!   in a process                in the file                           in the file's own numbering
+//!   in a process                in the file                           as numbered in the file
 //!   (what a sample has)                                               (what symbols and DWARF have)
 //! ```
 //!

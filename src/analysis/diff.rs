@@ -247,7 +247,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     })
 }
 
-/// Replaces the path of a source file that another recording has in a different folder by the base's path.
+/// Replaces the path of a source file that another recording has in a different folder with the base's path.
 /// Lines of programs that were built in two places can then be compared. File names that occur twice on
 /// either side stay unchanged.
 fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &StringTable) {

@@ -5,8 +5,8 @@
 //! matched with the mappings at the end.
 //!
 //! ```text
-//! sample: ip, chain ──page──► seen lately? (small table) ──no──► set of (process, page)
-//! MMAP, MMAP2, FORK ────────► mappings of each process, and whose they were before
+//! sample: ip, chain ──page──► recently seen? (small table) ──no──► set of (process, page)
+//! MMAP, MMAP2, FORK ────────► mappings of each process, and its parent process
 //!                                   at the end: pages × mappings = files
 //! ```
 //! Times are ignored: a page counts for every file that the process or its ancestors ever had mapped there.

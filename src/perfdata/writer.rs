@@ -5,7 +5,7 @@
 //! disk. The recorder decides what to record, when to drain and when to start another file.
 //!
 //! ```text
-//! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | what came since | end
+//! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | newer records   | end
 //!          at the end:            | records                                 | table | features |
 //! ```
 //! The header is complete from the start and names no features. A reader takes the records up to the data

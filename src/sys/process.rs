@@ -49,7 +49,7 @@ pub enum Streams {
     OutputTo(RawFd),
     /// Redirects output and errors to this descriptor.
     AllTo(RawFd),
-    /// Replaces every stream that is a terminal by `/dev/null`, because pmc draws on the terminal.
+    /// Replaces every stream that is a terminal with `/dev/null`, because pmc draws on the terminal.
     OffTerminal,
 }
 

@@ -12,8 +12,8 @@
 //!
 //!           |■■■■■ head      tail ■■■■■■|     Wrapped: two slices, the second at the start of the ring.
 //!
-//! backward  head ─────────────► older …       The kernel writes downwards from 0, over what is oldest, and
-//!           |newest … oldest| torn            never looks at the tail. Read only while paused.
+//! backward  head ─────────────► older …       The kernel writes downwards from 0, over the oldest records,
+//!           |newest … oldest| torn            and ignores the tail. Read only while paused.
 //! ```
 //! Source: `struct perf_event_mmap_page` in `include/uapi/linux/perf_event.h`; `kernel/events/ring_buffer.c`.
 

@@ -5,9 +5,9 @@
 //!
 //! ```text
 //!             BUILD_ID: written first                     (-b: of files with samples; --buildid-all)
-//!   MMAP, MMAP2 --> as it is | by build-id | left out     (-B, --mmap2-buildid-all)
+//!   MMAP, MMAP2 --> unchanged | with build-id | dropped   (-B, --mmap2-buildid-all)
 //!   MMAP2 of a jitdump --> MMAP2 of each piece of its code, at its time        (-j)
-//!   SAMPLE --> as it is | its copy of the stack made a call chain   (--convert-callchain)
+//!   SAMPLE --> unchanged | stack copy becomes a call chain          (--convert-callchain)
 //! ```
 
 mod jit;

@@ -314,7 +314,7 @@ pub struct Followed {
 const SHARE: f64 = 0.005;
 /// Maximum CPU time that may be spent in one go, as at the start.
 const CREDIT: Duration = Duration::from_millis(100);
-/// Share of reading in the time between two reads of a module's files. Reading takes as long for one
+/// Cost of reading a module's files, as a share of the rest that follows. Reading takes as long for one
 /// address as for hundreds, so addresses are gathered in the meantime. [`LONGEST_REST`] bounds the wait for
 /// a name.
 const READING: f64 = 0.001;

@@ -1,8 +1,8 @@
 //! `-F`: the fields of each kind of event, from perf's defaults and the user's changes.
 //!
 //! ```text
-//!   -F comm,ip            these, for all kinds          -F +addr,-period     the usual ones, changed
-//!   -F sw:comm,ip         these, for software events    -F trace:            tracepoints are not printed
+//!   -F comm,ip            only these, for all kinds     -F +addr,-period     the defaults, changed
+//!   -F sw:comm,ip         only these, for software      -F trace:            tracepoints are not printed
 //! ```
 
 use crate::abi::attr::kind;

@@ -1,10 +1,10 @@
 //! Architecture-specific queries: each file has the same functions.
 //!
 //! ```text
-//! counters()    how many counters a core has, as the CPU says it itself
-//! hypervisor()  who runs this virtual machine, as it says it itself
-//! clock_reading()  the clock that traces of its hardware go by
-//! REGISTER_NAMES  the registers that samples can hold
+//! counters()       number of counters per core, as the CPU reports it
+//! hypervisor()     the hypervisor of this virtual machine, as it identifies itself
+//! clock_reading()  the clock that hardware traces use
+//! REGISTER_NAMES   the registers that samples can hold
 //! ```
 
 /// Counters of a core, from the CPU's identification.

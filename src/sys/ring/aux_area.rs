@@ -7,10 +7,10 @@
 //! page 0 of the ring: … | aux_head (1056) | aux_tail | aux_offset | aux_size | …
 //!
 //! all of it    tail ─────────────► head      Both run free. Full: the kernel stops the event, marks its AUX
-//!              |■■■■■■■■■■■■■■■■■■■|         record as truncated, and somebody must start it again.
+//!              |■■■■■■■■■■■■■■■■■■■|         record as truncated, and it must be started again.
 //!
-//! the newest   |■■■■ newer ■■■■| head |■■■■ older ■■■■|     The tail is not looked at. The head runs free or
-//!                                                           is a place in the area, as the driver likes it.
+//! the newest   |■■■■ newer ■■■■| head |■■■■ older ■■■■|     The tail is ignored. The head runs free or is a
+//!                                                           position in the area, depending on the driver.
 //! ```
 //! Source: `perf_event_mmap_page` in `include/uapi/linux/perf_event.h`; `perf_aux_output_begin` and
 //! `perf_aux_output_end` in `kernel/events/ring_buffer.c`.
