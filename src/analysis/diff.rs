@@ -67,6 +67,7 @@ pub struct DiffSides {
 impl DiffSides {
     /// Reads the recordings.
     ///
+    /// # Errors
     /// When a recording cannot be read.
     pub fn load(request: &DiffRequest, progress: &dyn ProgressSink) -> Result<Self> {
         let mut texts = StringTable::default();

@@ -150,6 +150,7 @@ impl EventFd {
     /// Changes the event's period, or its frequency in Hz if it was opened with one. Children that
     /// inherited the event keep the old value.
     ///
+    /// # Errors
     /// `EINVAL` for an event that does not sample, or a frequency that is too high.
     pub fn set_period(&self, mut period: u64) -> io::Result<()> {
         let order = kernel::bindings::PERIOD as _;
@@ -189,6 +190,7 @@ impl EventFd {
     /// clock and direction.
     pub fn set_output(&self, other: &Self) -> io::Result<()> {
         // The bindings take the descriptor as the number that the kernel expects.
+        // SAFETY: both descriptors are ours and open.
         checked(unsafe { kernel::ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd() as _) })
     }
 

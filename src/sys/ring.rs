@@ -132,6 +132,7 @@ impl Ring {
     /// is one slice, or two if the ring wraps (a record may be split across both). Returns the number of
     /// bytes read.
     ///
+    /// # Errors
     /// The errors of `take`; the records then stay in the ring.
     pub fn drain<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         // After reading unpublished records, the tail may be past the head.
@@ -164,6 +165,7 @@ impl Ring {
     /// does not support two CPUs. It can stay above 1, and then the kernel never publishes a head again
     /// although all data is written.
     ///
+    /// # Errors
     /// The errors of `take`; the records then stay in the ring.
     pub fn drain_unpublished<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let len = self.unpublished();
@@ -266,6 +268,7 @@ impl Ring {
     /// record may be cut off, because newer ones have overwritten it. Skips records that an earlier call
     /// passed. Returns the number of bytes passed, which is 0 if a different event is paused.
     ///
+    /// # Errors
     /// The errors of `take`.
     pub fn snapshot<E>(
         &mut self,
@@ -292,6 +295,7 @@ impl Ring {
     /// off. While less than half of the ring is new, the kernel continues writing; otherwise `pause` is
     /// called. Returns the total number of bytes ever written.
     ///
+    /// # Errors
     /// The errors of `pause` and `take`.
     pub fn copy<'a, E>(
         &self,
