@@ -528,8 +528,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         'pmc;report' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
-            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default')
-            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default')
+            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default')
             [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default')
             [CompletionResult]::new('--fields', '--fields', [CompletionResultType]::ParameterName, 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default')
             [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded), value (percent, period, count), minimum percentage')
@@ -682,8 +682,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--mmap-pages', '--mmap-pages', [CompletionResultType]::ParameterName, 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Update interval, in seconds or with a unit (500ms)')
             [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Update interval, in seconds or with a unit (500ms)')
-            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr')
-            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr')
+            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr')
             [CompletionResult]::new('--fields', '--fields', [CompletionResultType]::ParameterName, 'Columns, in order: overhead, overhead_children, sample, period, and sort keys')
             [CompletionResult]::new('--group-sort-idx', '--group-sort-idx', [CompletionResultType]::ParameterName, 'Sort by the member of the group with this index')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Column widths of the text')
@@ -853,8 +853,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;diff' {
-            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report')
-            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report')
+            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report')
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings have it, else delta-abs]')
             [CompletionResult]::new('--compute', '--compute', [CompletionResultType]::ParameterName, 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings have it, else delta-abs]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Sort by the baseline (0) or by the change in the first, second … recording after it')

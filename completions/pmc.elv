@@ -479,8 +479,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;report'= {
             cand -i 'The recording'
             cand --input 'The recording'
-            cand -s 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default'
-            cand --sort 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default'
+            cand -s 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default'
+            cand --sort 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default'
             cand -F 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default'
             cand --fields 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default'
             cand -g 'Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded), value (percent, period, count), minimum percentage'
@@ -632,8 +632,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --mmap-pages 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)'
             cand -d 'Update interval, in seconds or with a unit (500ms)'
             cand --delay 'Update interval, in seconds or with a unit (500ms)'
-            cand -s 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr'
-            cand --sort 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr'
+            cand -s 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr'
+            cand --sort 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr'
             cand --fields 'Columns, in order: overhead, overhead_children, sample, period, and sort keys'
             cand --group-sort-idx 'Sort by the member of the group with this index'
             cand -w 'Column widths of the text'
@@ -801,8 +801,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;diff'= {
-            cand -s 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report'
-            cand --sort 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report'
+            cand -s 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report'
+            cand --sort 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report'
             cand -c 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings have it, else delta-abs]'
             cand --compute 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings have it, else delta-abs]'
             cand -o 'Sort by the baseline (0) or by the change in the first, second … recording after it'

@@ -382,7 +382,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds a key to the default' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns, in order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds a column to the default' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'Print call chains under each row: order (caller, callee, none), style (graph, fractal, flat, folded), value (percent, period, count), minimum percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Hide rows and tree branches below this percentage' -r
@@ -499,7 +499,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Sample all 
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample only in this cgroup; a list assigns one cgroup to each event' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s m -l mmap-pages -d 'Size of each ring buffer: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Update interval, in seconds or with a unit (500ms)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s s -l sort -d 'Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s s -l sort -d 'Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l fields -d 'Columns, in order: overhead, overhead_children, sample, period, and sort keys' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s w -l column-widths -d 'Column widths of the text' -r
@@ -644,7 +644,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l type-stat
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'Comparison: delta, delta-abs, time, ratio, or wdiff:W1,W2 [default: time in text if all recordings have it, else delta-abs]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the baseline (0) or by the change in the first, second … recording after it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Hide rows below this percentage in all recordings' -r

@@ -173,6 +173,7 @@ fn of_streams(stacks: &StackProfile<'_>, query: &Query) -> Vec<sampled::Event> {
 fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) -> Result<Comparison> {
     let mut notes: Vec<String> = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
     let files: Vec<diff::File> = sides.iter().map(|side| side.file.clone()).collect();
+    match_clocks(&mut sides, &mut notes);
     let in_others =
         |name: &str| sides[1..].iter().any(|side| side.events.iter().any(|event| event.name == name));
     let mut names: Vec<String> = Vec::new();
@@ -246,6 +247,30 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
         events,
         notes,
     })
+}
+
+/// Gives a recording's clock event the name of the base's. `cpu-clock` and `task-clock` both sample
+/// nanoseconds of CPU time, so recordings made with either can be compared.
+fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
+    let Some((base, others)) = sides.split_first_mut() else { return };
+    for side in others {
+        let [of_base, of_side] =
+            [(&base.events, &side.events), (&side.events, &base.events)].map(|(own, other)| {
+                let is_alone = |event: &&sampled::Event| {
+                    sampled::is_clock(&event.name) && other.iter().all(|of| of.name != event.name)
+                };
+                own.iter().filter(is_alone).map(|event| event.name.clone()).collect::<Vec<_>>()
+            });
+        let ([of_base], [of_side]) = (&of_base[..], &of_side[..]) else { continue };
+        let modifiers = |name: &str| name.split_once(':').map(|(_, letters)| letters.replace('p', ""));
+        if modifiers(of_base).unwrap_or_default() != modifiers(of_side).unwrap_or_default() {
+            continue;
+        }
+        notes.push(format!("{}: {of_side} is compared with {of_base}; both are CPU time", side.file.path));
+        for event in side.events.iter_mut().filter(|event| event.name == *of_side) {
+            event.name.clone_from(of_base);
+        }
+    }
 }
 
 /// Replaces the path of a source file that another recording has in a different folder with the base's path.

@@ -110,8 +110,8 @@ impl Words for RecordingNames<'_> {
         }
     }
 
-    fn process(&self, pid: i32) -> Option<String> {
-        let name = self.session.history.process_name(pid)?;
+    fn task_name(&self, tid: i32) -> Option<String> {
+        let name = self.session.history.task_name(tid)?;
         Some(String::from_utf8_lossy(name).into_owned())
     }
 

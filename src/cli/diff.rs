@@ -22,7 +22,7 @@ pub struct Diff {
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Sort keys: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report
+    /// Sort keys: dso, sym, srcline, srcfile, comm, pid, tgid, tid, cpu and the other keys of pmc report
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 

@@ -62,7 +62,7 @@ pub const FREEBSD_ONLY: &[(&[&str], &str, &str)] = &[
     (
         &["summary"],
         "shows the processes with the most samples of each event",
-        "pmc report -s pid,comm -i LOG; --percent-limit PERCENT leaves out the rest",
+        "pmc report -s tgid,comm -i LOG; --percent-limit PERCENT leaves out the rest",
     ),
     (&["view"], "shows a recording", "pmc report -i LOG"),
 ];

@@ -30,7 +30,7 @@ pub struct Report {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent,
+    /// Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent,
     /// parallelism, …; +KEY adds a key to the default
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,

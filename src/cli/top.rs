@@ -108,7 +108,7 @@ pub struct Top {
     #[arg(long, conflicts_with = "zero")]
     pub accumulate: bool,
 
-    /// Sort keys: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr
+    /// Sort keys: comm, pid, tgid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 

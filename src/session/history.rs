@@ -475,9 +475,9 @@ impl History {
         self.threads.get(&tid).map(|thread| &thread.names)
     }
 
-    /// The last name of a process: that of its first thread.
-    pub fn process_name(&self, pid: i32) -> Option<&[u8]> {
-        let comm = self.comm(pid, pid, Timestamp::MAX)?;
+    /// Returns the last name of a thread. A process has that of its first thread.
+    pub fn task_name(&self, tid: i32) -> Option<&[u8]> {
+        let comm = self.comm(tid, tid, Timestamp::MAX)?;
         Some(self.comms.get(comm.0).1)
     }
 

@@ -631,7 +631,7 @@ fn commands_of_freebsd_are_done_or_named() {
     }
     for (command, instead) in [
         ("filter", "pmc report"),
-        ("summary", "pmc report -s pid,comm"),
+        ("summary", "pmc report -s tgid,comm"),
         ("list-events", "pmc list"),
         ("stat-system", "pmc stat -a"),
         ("view", "pmc report -i LOG"),

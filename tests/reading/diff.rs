@@ -231,12 +231,18 @@ fn what_cannot_be_compared_is_explained() {
     let clock = lab.record("clock.data", &["-e", "cpu-clock"], &program);
     let task = lab.record("task.data", &["-e", "task-clock"], &program);
     let both = lab.record("both.data", &["-e", "cpu-clock,task-clock"], &program);
-    diff(&[&clock, &task], &[]).expect(1).says(&[
+    let faults = lab.record("faults.data", &["-e", "page-faults"], &program);
+    diff(&[&clock, &faults], &[]).expect(1).says(&[
         "the recordings have no event in common",
         "cpu-clock",
-        "task-clock",
+        "page-faults",
         "matched by name",
     ]);
+    // Both clocks are CPU time, if they sample the same modes.
+    let compared = diff(&[&clock, &task], &["-s", "dso"]).expect(0);
+    compared.prints(&["task-clock is compared with cpu-clock; both are CPU time", "prog"]);
+    let user = lab.record("user.data", &["-e", "task-clock:u"], &program);
+    diff(&[&clock, &user], &[]).expect(1).says(&["no event in common"]);
     diff(&[&clock, &both], &[]).expect(0).prints(&["task-clock has no counterpart"]);
     diff(&[&clock, &clock], &["--tree"]).expect(0).prints(&["no tree: not all recordings have call chains"]);
     diff(&[&clock, &lab.path("missing")], &[]).expect(1).says(&["ENOENT"]);

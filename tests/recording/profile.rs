@@ -329,7 +329,7 @@ fn time_of_processes_that_no_sample_met_is_told() {
     for event in ["cpu-clock", "cpu-clock:u"] {
         let run = folder.profile(&["-e", event, "--", "sh", "-c", SHORT]).expect(0);
         let run =
-            run.says(&[in_no_sample, "in no sample", "try: a higher rate (-F), or pmc stat --children"]);
+            run.says(&[in_no_sample, "samples miss", "try: a higher rate (-F), or pmc stat --children"]);
         let file = folder.0.path().join("perf.data");
         let file = file.to_str().expect("UTF-8");
         kit::run(&["report", "--stdio", "-i", file]).expect(0).prints(&[in_no_sample]);

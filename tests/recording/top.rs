@@ -161,9 +161,7 @@ fn threads_and_processes_are_told_apart() {
     let pids = format!("{},{}", one.pid(), other.pid());
     let ran = top(&["-p", &pids, "-s", "pid,comm,sym", "--duration", "1s", "-n"]).expect(0);
     for pid in [one.pid(), other.pid()] {
-        let row = |line: &&str| {
-            line.contains(&format!(" {pid} ")) && line.contains("shares") && line.contains("fifty")
-        };
+        let row = |line: &&str| line.contains(&format!(" {pid}:shares ")) && line.contains("fifty");
         assert!(ran.stdout.lines().any(|line| row(&line)), "no row of {pid}\n{}", ran.stdout);
     }
     let only = top(&["-p", &pids, "--symbols", "thirty", "--duration", "1s"]).expect(0);

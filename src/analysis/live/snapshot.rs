@@ -121,8 +121,8 @@ pub struct Snapshot {
     followed: Followed,
     texts: StringTable,
     comms: Vec<String>,
-    /// Names of the processes in the rows.
-    processes: FxHashMap<i32, String>,
+    /// Names of the processes and threads in rows.
+    task_names: FxHashMap<i32, String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     events_totals: Vec<EventTotals>,
     /// Periods of each event: in the kernel, in user space, and idle.
@@ -145,26 +145,32 @@ impl SnapshotMaker {
     /// Takes a snapshot. Reuses the names that the last snapshot found.
     pub fn take(&self, last: Option<Snapshot>) -> Snapshot {
         let (mut code, mut followed, mut known) = match last {
-            Some(last) => (last.code, last.followed, last.processes),
+            Some(last) => (last.code, last.followed, last.task_names),
             None => Default::default(),
         };
-        let pid = self.options.attributes.iter().position(|one| *one == SampleAttribute::Pid);
-        let (mut look, comms, processes, cgroups) = {
+        let kinds = self.options.attributes.iter().enumerate();
+        let is_id = |(_, kind): &(usize, &SampleAttribute)| {
+            matches!(kind, SampleAttribute::Pid | SampleAttribute::Tid)
+        };
+        let ids_at: Vec<usize> = kinds.filter(is_id).map(|(at, _)| at).collect();
+        let (mut look, comms, task_names, cgroups) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
             let comms = comms.collect();
             let rows = live.rows();
-            let lists = (0..rows.attributes.len() as u32).filter(|_| pid.is_some());
-            let pids: FxHashSet<i32> =
-                lists.filter_map(|list| Some(words(rows.attributes.get(list).1).get(pid?)? as i32)).collect();
-            // A process that has exited and was dropped keeps its last name.
-            let processes = pids.into_iter().filter_map(|pid| {
-                let name = live.history().process_name(pid);
+            let mut ids = FxHashSet::default();
+            for list in (0..rows.attributes.len() as u32).filter(|_| !ids_at.is_empty()) {
+                let all = words(rows.attributes.get(list).1);
+                ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
+            }
+            // One that has ended and was forgotten keeps the name that it had.
+            let names = ids.into_iter().filter_map(|id| {
+                let name = live.history().task_name(id);
                 let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
-                Some((pid, name.or_else(|| known.remove(&pid))?))
+                Some((id, name.or_else(|| known.remove(&id))?))
             });
-            let processes = processes.collect();
-            (rows, comms, processes, live.cgroups().clone())
+            let task_names = names.collect();
+            (rows, comms, task_names, live.cgroups().clone())
         };
         let texts = {
             let mut named = self.names.table();
@@ -214,7 +220,7 @@ impl SnapshotMaker {
             followed,
             texts,
             comms,
-            processes,
+            task_names,
             cgroups,
             events_totals,
             splits,
@@ -431,8 +437,8 @@ impl Words for SnapshotWords<'_> {
         self.snapshot.comm(comm)
     }
 
-    fn process(&self, pid: i32) -> Option<String> {
-        self.snapshot.processes.get(&pid).cloned()
+    fn task_name(&self, tid: i32) -> Option<String> {
+        self.snapshot.task_names.get(&tid).cloned()
     }
 
     fn cgroup(&self, id: u64) -> String {

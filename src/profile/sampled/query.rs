@@ -258,7 +258,7 @@ pub fn answer(
         // Those that have ended stand together, whatever their names were.
         let is_over = (pid == ENDED, tid == ENDED);
         let (pid, tid) = (pid as i32, tid as i32);
-        let process = if is_over.0 { Some(ENDED_NAME.to_owned()) } else { input.words.process(pid) };
+        let process = if is_over.0 { Some(ENDED_NAME.to_owned()) } else { input.words.task_name(pid) };
         if let Some(name) = process {
             process_names.entry(pid).or_insert_with(|| texts.add(&name));
         }
@@ -370,8 +370,8 @@ mod tests {
         fn comm(&self, comm: u32) -> String {
             ["cat", "dog"].get(comm as usize).map_or_else(String::new, |name| (*name).to_owned())
         }
-        fn process(&self, pid: i32) -> Option<String> {
-            (pid == 10).then(|| "zoo".to_owned())
+        fn task_name(&self, tid: i32) -> Option<String> {
+            (tid == 10).then(|| "zoo".to_owned())
         }
         fn cgroup(&self, _: u64) -> String {
             String::new()

@@ -8,7 +8,10 @@ use crate::session::samples::SampleAttribute;
 #[allow(missing_docs, reason = "perf's names")]
 pub enum SortKey {
     Comm,
-    Pid,
+    /// A thread by its ID and name; perf's `pid`.
+    Thread,
+    /// A process by its ID and name; perf's `tgid`.
+    Process,
     Tid,
     Dso,
     Symbol,
@@ -66,7 +69,7 @@ pub enum SortKey {
 /// Names that are typed, the key, the heading perf gives it.
 const KEYS: &[(&str, SortKey, &str)] = &[
     ("comm", SortKey::Comm, "Command"),
-    ("pid", SortKey::Pid, "Pid"),
+    ("pid", SortKey::Thread, "Pid:Command"),
     ("tid", SortKey::Tid, "Tid"),
     ("dso", SortKey::Dso, "Shared Object"),
     ("sym", SortKey::Symbol, "Symbol"),
@@ -118,7 +121,7 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("parent", SortKey::Parent, "Parent symbol"),
     ("parallelism", SortKey::Parallelism, "Parallelism"),
     ("comm_nodigit", SortKey::CommNoDigit, "CommNoDigit"),
-    ("tgid", SortKey::Pid, "Pid"),
+    ("tgid", SortKey::Process, "Tgid:Command"),
     // perf's names of the same place in a sample.
     ("retire_lat", SortKey::StageCycles, "Pipeline Stage Cycle"),
     ("local_retire_lat", SortKey::LocalStageCycles, "Local Pipeline Stage Cycle"),
@@ -220,8 +223,8 @@ impl SortKey {
         Some(match self {
             key if key.is_of_code() => return None,
             key if key.is_of_name() => return None,
-            Self::Pid => SampleAttribute::Pid,
-            Self::Tid => SampleAttribute::Tid,
+            Self::Process => SampleAttribute::Pid,
+            Self::Thread | Self::Tid => SampleAttribute::Tid,
             Self::Cpu | Self::Socket => SampleAttribute::Cpu,
             Self::Time => SampleAttribute::Time(slice),
             Self::Cgroup | Self::CgroupId => SampleAttribute::Cgroup,
@@ -274,6 +277,8 @@ pub enum Cell {
     InFunction(StringId, u32),
     /// Code without source lines or symbols: an address in a module's own numbering.
     InModule(StringId, u64),
+    /// A thread or process: its ID and last name.
+    Task(i64, StringId),
     /// A number.
     Number(i64),
     /// An address.

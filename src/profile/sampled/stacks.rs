@@ -213,7 +213,7 @@ fn thread(input: &Input<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32) -> S
         pid: number(pid),
         tid: number(tid),
         comm: if tid == Some(ENDED) { ENDED_NAME.to_owned() } else { input.words.comm(comm) },
-        process: number(pid).and_then(|pid| input.words.process(pid)),
+        process: number(pid).and_then(|pid| input.words.task_name(pid)),
     }
 }
 

@@ -52,8 +52,8 @@ pub const ENDED_NAME: &str = "(ended)";
 pub trait Words {
     /// The name of a thread; the number is that of a row's key.
     fn comm(&self, comm: u32) -> String;
-    /// The name of a process: that of its first thread, whether or not this has samples.
-    fn process(&self, pid: i32) -> Option<String>;
+    /// The last name of a thread, with or without samples. A process has that of its first thread.
+    fn task_name(&self, tid: i32) -> Option<String>;
     /// The path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
     /// The socket of a CPU.
@@ -517,15 +517,23 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
     };
     let task = |word: Option<u64>, texts: &mut StringTable| match word {
         Some(ENDED) => Cell::Text(texts.add(ENDED_NAME)),
-        word => word.map_or(Cell::Unknown, |word| Cell::Number(word as i64)),
+        None => Cell::Unknown,
+        Some(id) => match input.words.task_name(id as i32) {
+            Some(name) => Cell::Task(id as i64, texts.add(&name)),
+            None => Cell::Number(id as i64),
+        },
     };
     let mut cells = Vec::new();
     for sort_key in keys.iter().filter(|key| !key.is_of_code()) {
         cells.push(match sort_key {
             SortKey::Comm => Cell::Text(texts.add(&input.words.comm(key.comm))),
             SortKey::CommNoDigit => Cell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
-            SortKey::Pid => task(word(|e| *e == SampleAttribute::Pid), texts),
-            SortKey::Tid => task(word(|e| *e == SampleAttribute::Tid), texts),
+            SortKey::Process => task(word(|e| *e == SampleAttribute::Pid), texts),
+            SortKey::Thread => task(word(|e| *e == SampleAttribute::Tid), texts),
+            SortKey::Tid => match word(|e| *e == SampleAttribute::Tid) {
+                Some(ENDED) => Cell::Text(texts.add(ENDED_NAME)),
+                tid => tid.map_or(Cell::Unknown, |tid| Cell::Number(tid as i64)),
+            },
             SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
             SortKey::Socket => {
                 let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));

@@ -149,15 +149,18 @@ fn unsampled(quality: &DataQuality) -> Option<Remark> {
         return None;
     }
     let percent = share(missing, of.counted);
-    let what = match of.is_time {
+    let text = match of.is_time {
+        // A CPU's clock also skips ticks while its interrupts are off, or a virtual machine waits for its turn.
         true => {
             let [missing, all] = [missing, of.counted].map(|ns| duration(ns as f64));
-            format!("{percent:.1}% of the command's CPU time ({missing} of {all}) is")
+            let why = "processes too short for a sample, or late clock ticks";
+            format!("samples miss {percent:.1}% of the command's CPU time ({missing} of {all}): {why}")
         }
-        false => format!("{percent:.1}% of the command's cycles are"),
+        false => {
+            format!("samples miss {percent:.1}% of the command's cycles: processes too short for a sample")
+        }
     };
     let remedy = "a higher rate (-F), or pmc stat --children";
-    let text = format!("{what} in no sample: processes that ended before their first or next sample");
     Some(Remark::new(text, Some(remedy.to_owned())))
 }
 
@@ -358,7 +361,7 @@ mod tests {
         };
         assert!(
             said(270_000_000, 73_000_000)[0]
-                .starts_with("73.0% of the command's CPU time (197 ms of 270 ms)")
+                .starts_with("samples miss 73.0% of the command's CPU time (197 ms of 270 ms)")
         );
         assert!(said(103_000_000, 100_000_000).is_empty() && said(100, 200).is_empty());
         // A few periods are the usual remainder of a process.

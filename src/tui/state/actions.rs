@@ -19,8 +19,8 @@ const KEYS: &[&[SortKey]] = &[
     &[SortKey::Symbol],
     &[SortKey::Dso],
     &[SortKey::Comm],
-    &[SortKey::Comm, SortKey::Pid],
-    &[SortKey::Comm, SortKey::Tid],
+    &[SortKey::Process],
+    &[SortKey::Thread],
     &[SortKey::SrcLine, SortKey::Symbol],
     &[SortKey::Cpu],
 ];

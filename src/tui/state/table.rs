@@ -88,7 +88,7 @@ pub fn identity(profile: &Profile, row: &Row) -> u64 {
                 hasher.write(profile.texts.get(id).as_bytes());
                 hasher.write_u64(address);
             }
-            Cell::Number(number) => hasher.write_i64(number),
+            Cell::Task(number, _) | Cell::Number(number) => hasher.write_i64(number),
             Cell::Address(number) | Cell::Time(number) => hasher.write_u64(number),
             Cell::Unknown => hasher.write_u8(1),
         }
@@ -146,7 +146,7 @@ impl FunctionTable {
             FunctionColumn::Key(key) => {
                 // A number compares as one; words in any case.
                 let by = |at: &u32| match row(at).cells.get(key) {
-                    Some(Cell::Number(number)) => (*number, String::new()),
+                    Some(Cell::Task(number, _) | Cell::Number(number)) => (*number, String::new()),
                     Some(cell @ (Cell::Text(_) | Cell::Line(..) | Cell::Offset(..))) => {
                         (0, cell_words(profile, cell).to_lowercase())
                     }

@@ -113,7 +113,7 @@ fn words(comparison: &Comparison, cells: &[Cell]) -> Map<String, Json> {
             Cell::Offset(_, id, into) => json!(format!("{}+{into:#x}", comparison.texts.get(id))),
             Cell::InFunction(id, into) => json!(format!("{}+{into}", comparison.texts.get(id))),
             Cell::InModule(id, address) => json!(format!("{}[{address:x}]", comparison.texts.get(id))),
-            Cell::Number(number) => json!(number),
+            Cell::Task(number, _) | Cell::Number(number) => json!(number),
             Cell::Time(ns) => json!(ns),
             Cell::Address(address) => json!(format!("{address:#x}")),
             Cell::Unknown => Json::Null,

@@ -119,7 +119,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
                 Cell::Offset(_, id, into) => Json::from(format!("{}+{into:#x}", profile.texts.get(id))),
                 Cell::InFunction(id, into) => Json::from(format!("{}+{into}", profile.texts.get(id))),
                 Cell::InModule(id, address) => Json::from(format!("{}[{address:x}]", profile.texts.get(id))),
-                Cell::Number(number) => Json::from(number),
+                Cell::Task(number, _) | Cell::Number(number) => Json::from(number),
                 Cell::Time(ns) => Json::from(ns),
                 Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
                 Cell::Unknown => Json::Null,

@@ -497,6 +497,7 @@ pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> Str
         }
         Cell::InFunction(id, into) => format!("{}+{into}", text(id)),
         Cell::InModule(id, address) => format!("{}[{address:x}]", text(id)),
+        Cell::Task(pid, name) => format!("{pid}:{}", text(name)),
         Cell::Number(number) => number.to_string(),
         Cell::Address(address) => format!("{address:#x}"),
         Cell::Time(ns) if spelling.nanoseconds => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),

@@ -237,6 +237,12 @@ fn lists_of_what_else_is_there() {
     let tasks = kit::run(&["report", "--tasks", "-i", path]).expect(0).stdout;
     assert!(tasks.lines().filter(|line| line.contains("|worker")).count() == 3, "{tasks}");
     assert!(tasks.lines().filter(|line| line.contains("|many")).count() >= 6, "{tasks}");
+    tables_agree(&file, &["-g", "none", "-s", "pid,dso"]);
+    let by_process = kit::run(&["report", "--json", "-s", "pid", "-i", path]).expect(0).stdout;
+    let by_process: serde_json::Value = serde_json::from_str(&by_process).expect("JSON");
+    assert!(by_process["events"][0]["rows"][0]["pid"].is_u64(), "{by_process}");
+    let text = kit::run(&["report", "--stdio", "-s", "pid", "-i", path]).expect(0).stdout;
+    assert_eq!(text.lines().filter(|line| line.trim_end().ends_with(":worker")).count(), 3, "{text}");
     kit::run(&["report", "--mmaps", "-i", path]).expect(0).prints(&["|many", "/many", "libc.so"]);
 
     // Threads' own counts, as the kernel tells them at their end.
