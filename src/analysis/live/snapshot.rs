@@ -121,7 +121,7 @@ pub struct Snapshot {
     followed: Followed,
     texts: StringTable,
     comms: Vec<String>,
-    /// Names of the processes and threads in rows.
+    /// Names of the processes and threads in the rows.
     task_names: FxHashMap<i32, String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     events_totals: Vec<EventTotals>,
@@ -163,7 +163,7 @@ impl SnapshotMaker {
                 let all = words(rows.attributes.get(list).1);
                 ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
             }
-            // One that has ended and was forgotten keeps the name that it had.
+            // A task that has exited and was dropped keeps its last name.
             let names = ids.into_iter().filter_map(|id| {
                 let name = live.history().task_name(id);
                 let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
