@@ -1,8 +1,9 @@
-//! perf's settings, as `perf config` keeps them: read, and written without loss of what else stands there.
+//! perf's settings, as `perf config` stores them. Reads them, and writes them without losing other contents
+//! of the file.
 //!
-//! Receives the text of files that people write; hands on values by key (`section.name`, in small letters).
-//! Decides which files count: the one that `PERF_CONFIG` names, else the system's and, over it, the user's.
-//! Which keys mean something, commands know.
+//! Receives the text of user-written files; provides values by key (`section.name`, in lowercase). Decides
+//! which files are used: the one named by `PERF_CONFIG`, or else the system's file overridden by the
+//! user's. Commands decide which keys have a meaning.
 //!
 //! ```text
 //!   # a remark                        ; so is this
@@ -21,16 +22,16 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::sys::replacement::Replacement;
 
-/// The system's file, as distributions build perf.
+/// The system's file, in the location that distributions use for perf.
 const SYSTEM: &str = "/etc/perfconfig";
-/// More of a file is not read.
+/// Maximum number of bytes to read from a file.
 const MOST: u64 = 1 << 20;
 
-/// What is set, each key once.
+/// The settings, with each key once.
 #[derive(Debug, Default)]
 pub struct Config {
     settings: Vec<Setting>,
-    /// What was left out: a line that is no setting, a file that is not ours.
+    /// Descriptions of skipped input: lines that are not settings, and files that cannot be read.
     pub left_out: Vec<String>,
 }
 
@@ -41,19 +42,19 @@ struct Setting {
     file: PathBuf,
 }
 
-/// Which file is meant.
+/// Selects the files to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// All that count; the user's is written.
+    /// All files in use; settings are written to the user's file.
     Usual,
-    /// The user's alone.
+    /// Only the user's file.
     User,
-    /// The system's alone.
+    /// Only the system's file.
     System,
 }
 
 impl Place {
-    /// The files, those that count more last. The last is written.
+    /// Returns the files. Later files override earlier ones, and settings are written to the last one.
     pub fn files(self) -> Vec<PathBuf> {
         let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let user = || home().map(|home| home.join(".perfconfig"));
@@ -67,13 +68,13 @@ impl Place {
 }
 
 impl Config {
-    /// Reads the files, as far as they are there.
+    /// Reads the files that exist.
     pub fn load(place: Place) -> Self {
         let mut config = Self::default();
         for file in place.files() {
             match read(&file) {
                 Ok(text) => config.add(&String::from_utf8_lossy(&text), &file),
-                // What is not ours to read was not written for us: HOME may be somebody else's (su, sudo).
+                // Skips files that are not ours: HOME may be another user's (su, sudo).
                 Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => {}
                 Err(error) => {
                     config.left_out.push(format!(
@@ -103,7 +104,7 @@ impl Config {
         }
     }
 
-    /// All keys with their values, sections together.
+    /// Returns all keys and values, grouped by section.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         let section =
             |key: &str| key.rsplit_once('.').map_or(String::new(), |(section, _)| section.to_owned());
@@ -121,15 +122,15 @@ impl Config {
         })
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.settings.iter().find(|setting| setting.key == key).map(|setting| setting.value.as_str())
     }
 
-    /// A key that is on or off.
+    /// Returns the value of a boolean key.
     ///
     /// # Errors
-    /// When its value is neither.
+    /// When the value is not a boolean.
     pub fn is(&self, key: &str) -> Result<Option<bool>> {
         self.read(key, "true or false", |value| match value.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => Some(true),
@@ -138,10 +139,10 @@ impl Config {
         })
     }
 
-    /// The value of a key, as `parse` reads it.
+    /// Returns the value of a key, parsed by `parse`.
     ///
     /// # Errors
-    /// When `parse` has no answer: names the file and what was `expected`.
+    /// When `parse` returns `None`: the error names the file and the `expected` value.
     pub fn read<T>(
         &self,
         key: &str,
@@ -157,19 +158,19 @@ impl Config {
     }
 }
 
-/// Sets a key in a file, which is made if it is not there.
+/// Sets a key in a file, and creates the file if it is missing.
 ///
 /// # Errors
-/// A key without section, and what the kernel says of the file.
+/// When the key has no section, or the file cannot be read or written.
 pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
-    // What is a link to somewhere stays one.
+    // Keeps a link, and writes to its target.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let doing = |error| Error::io(format!("writing {}", file.display()), error);
     let text = match read(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         text => text.map_err(|error| Error::io(format!("reading {}", file.display()), error))?,
     };
-    // Only what was read is written again.
+    // Writes only files that were read completely.
     let refused = |why: &str| {
         Err(Error::new(format!("{} was not changed", file.display()))
             .why(why)
@@ -186,12 +187,13 @@ pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
     written.and_then(|()| new.put()).map_err(doing)
 }
 
-/// The text with the key set: where it stands, else at the end of its section, else in a section of its own.
+/// Returns the text with the key set: in its current place, or else at the end of its section, or else in a
+/// new section.
 fn changed(text: &str, key: &str, value: &str) -> String {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let new = format!("\t{name} = {}", quoted(value));
     let mut out: Vec<String> = Vec::new();
-    // Where the section's last line is, and the key's own.
+    // Positions of the section's last line and of the key's line.
     let (mut inside, mut last, mut own) = (false, None, None);
     for line in lines(text) {
         match parse(&line.text) {
@@ -222,13 +224,13 @@ fn quoted(value: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// The first [`MOST`] bytes of a file.
+/// Reads the first [`MOST`] bytes of a file.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let file =
         fs::File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path)?;
     let owner = file.metadata()?.uid();
-    // Whoever else may write it would decide where our files go.
+    // Any other owner could decide where our files go.
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
@@ -236,7 +238,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A line of the file, with those that a backslash joins to it.
+/// A line of the file, including lines joined to it by backslashes.
 struct Joined {
     number: usize,
     text: String,
@@ -247,7 +249,7 @@ fn lines(text: &str) -> impl Iterator<Item = Joined> + '_ {
     std::iter::from_fn(move || {
         let (number, line) = rest.next()?;
         let mut text = line.to_owned();
-        // An even number of them are backslashes of the value.
+        // An even number of backslashes belongs to the value.
         while (text.len() - text.trim_end_matches('\\').len()) % 2 == 1 {
             let Some((_, next)) = rest.next() else { break };
             text = format!("{text}\n{next}");
@@ -263,7 +265,7 @@ enum Line {
     Value(String, String),
 }
 
-/// What a line says; `None` when it is not a setting.
+/// Parses a line; returns `None` if it is not a setting.
 fn parse(line: &str) -> Option<Line> {
     let line = line.trim();
     if line.is_empty() || line.starts_with(['#', ';']) {
@@ -289,7 +291,7 @@ fn parse(line: &str) -> Option<Line> {
     }
 }
 
-/// The value behind an equals sign; `None` where a quote does not end.
+/// Parses the value after an equals sign; returns `None` if a quote is not closed.
 fn value(text: &str) -> Option<String> {
     let mut out = String::new();
     let (mut quoted, mut space) = (false, false);

@@ -1,9 +1,9 @@
-//! pmc: counts, samples and explains what a Linux machine does.
+//! pmc: counts, samples and explains the activity of a Linux machine.
 //!
-//! The library is the whole program; the binary only calls [`command::main`].
-//! Two wings stand on one ground: the measuring wing (`event` → `counter`) turns text
-//! into running counters, the reading wing (`perfdata` → `session` → `symbol`) turns bytes into named
-//! samples. They meet in [`sys`] below and in [`command`] above, and never name each other.
+//! The library is the whole program; the binary only calls [`command::main`]. It has two halves. The
+//! measuring half (`event` → `counter`) turns text into running counters. The reading half (`perfdata` →
+//! `session` → `symbol`) turns bytes into named samples. Both use [`sys`] below them and are used by
+//! [`command`] above, and never refer to each other.
 //!
 //! ```text
 //!                     main

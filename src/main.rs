@@ -1,5 +1,5 @@
-//! The binary: hands the arguments to the library and leaves with the status that it decided.
-//! This is the only place where the process ends.
+//! The binary: passes the arguments to the library and exits with the status that the library returns. This
+//! is the only place where the process ends.
 
 use std::process::ExitCode;
 

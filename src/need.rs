@@ -1,9 +1,10 @@
-//! What a test needs: for the unit tests, and as a file for the kit of the integration tests.
+//! Requirements of tests: for the unit tests, and included as a file by the integration tests.
 #![allow(unreachable_pub, reason = "the kit hands it on")]
 
 use std::io::Write;
 
-/// Whether the need is met. If not, says so, and fails when `PMC_TEST_REQUIRE` names it.
+/// Whether the requirement is met. If not, prints a message, and panics if `PMC_TEST_REQUIRE` names the
+/// requirement.
 #[track_caller]
 pub fn need(name: &str, met: bool, why: &str) -> bool {
     if met {
@@ -11,7 +12,7 @@ pub fn need(name: &str, met: bool, why: &str) -> bool {
     }
     let required = std::env::var("PMC_TEST_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|r| r.trim() == name), "{name} is required here, but {why}");
-    // Straight to the descriptor: the test harness captures `eprintln!` of a passing test.
+    // Writes directly to the descriptor: the test harness captures `eprintln!` of a passing test.
     let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
     false
 }

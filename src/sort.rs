@@ -1,32 +1,32 @@
-//! Lists in order, by one sort for all.
+//! One shared sort for all short lists.
 //!
-//! The standard library's sorts are compiled anew for each type and each comparison, 5 to 10 KB a time.
-//! Most lists here are short (rows that are shown, PMUs, files of a folder): they share one sort, which knows
-//! their elements by number alone. Long lists (symbols, samples) and plain numbers stay with the library's.
+//! The standard library's sorts are compiled anew for each type and each comparison, at 5 to 10 KB each.
+//! Most lists here are short (displayed rows, PMUs, files of a folder). They share one sort that handles
+//! elements only by index. Long lists (symbols, samples) and plain numbers use the library's sorts.
 
 use std::cmp::Ordering;
 
-/// Puts a list in the order of `compare`; equal elements stay as they were.
+/// Sorts a list with `compare`; equal elements keep their order.
 pub(crate) fn by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let order = order(list.len(), &mut |one, other| compare(&list[one], &list[other]));
     arrange(order, &mut |one, other| list.swap(one, other));
 }
 
-/// Puts a list in the order of the elements' keys, each made once; equal ones stay as they were.
+/// Sorts a list by keys, each computed once; equal elements keep their order.
 pub(crate) fn by_key<T, K: Ord>(list: &mut [T], key: impl FnMut(&T) -> K) {
     let keys: Vec<K> = list.iter().map(key).collect();
     let order = order(list.len(), &mut |one, other| keys[one].cmp(&keys[other]));
     arrange(order, &mut |one, other| list.swap(one, other));
 }
 
-/// For each place the number of the element that belongs there.
+/// Returns for each position the index of the element that belongs there.
 fn order(length: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..length).collect();
     order.sort_by(|&one, &other| compare(one, other));
     order
 }
 
-/// Moves the elements there: the place of each that is taken is filled next, round by round.
+/// Moves the elements into this order, cycle by cycle: each position that becomes free is filled next.
 fn arrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for first in 0..order.len() {
         let mut place = first;

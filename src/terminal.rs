@@ -1,7 +1,7 @@
-//! The terminal: whether a stream leads to one, and what it can show. Decided here, once, for everybody.
+//! The terminal: whether a stream is a terminal, and what it can display. All such decisions are made here.
 //!
-//! Receives the surroundings (`NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG`, what standard streams are);
-//! leaves to others what they draw.
+//! Reads the environment (`NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG`, the standard streams). Does not
+//! draw.
 
 mod paint;
 pub mod theme;
@@ -15,32 +15,32 @@ use rustix::termios::tcgetwinsize;
 pub use paint::Paint;
 use theme::{Background, Theme};
 
-/// How many colours can be shown.
+/// Number of colours that can be displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// None: no terminal, a dumb one, or nobody wants them.
+    /// No colours: no terminal, a dumb one, or colours are disabled.
     None,
-    /// The 16 that every terminal has.
+    /// The 16 colours of every terminal.
     Sixteen,
-    /// xterm's 256.
+    /// xterm's 256 colours.
     Many,
-    /// Any red, green and blue.
+    /// Any RGB colour.
     All,
 }
 
 /// A standard stream of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// What is typed.
+    /// Standard input.
     Input,
-    /// Results.
+    /// Standard output, for results.
     Output,
-    /// What pmc says about itself.
+    /// Standard error, for pmc's messages.
     Error,
 }
 
 impl Stream {
-    /// Whether a person sits at the other end.
+    /// Whether the stream is a terminal.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Input => std::io::stdin().is_terminal(),
@@ -49,18 +49,18 @@ impl Stream {
         }
     }
 
-    /// Whether it is a terminal whose cursor can be moved: one that a line can be wiped from, or a screen
-    /// drawn on.
+    /// Whether the stream is a terminal with a movable cursor, on which lines can be cleared and screens
+    /// drawn.
     pub fn is_screen(self) -> bool {
         self.is_terminal() && !is_dumb(std::env::var_os("TERM").as_deref())
     }
 
-    /// Whether colours belong there: a terminal that is not dumb, and nobody has set `NO_COLOR`.
+    /// Whether to use colours: on a terminal that is not dumb, unless `NO_COLOR` is set.
     pub fn has_colour(self) -> bool {
         self.is_screen() && !forbids_colour(std::env::var_os("NO_COLOR").as_deref())
     }
 
-    /// How many colours belong there.
+    /// Returns the colours to use.
     pub fn colours(self) -> Colours {
         let variable = |name| std::env::var(name).unwrap_or_default();
         match self.has_colour() {
@@ -69,7 +69,8 @@ impl Stream {
         }
     }
 
-    /// Columns and lines of the terminal; `None` where there is none, or where it does not know.
+    /// Returns the columns and lines of the terminal; `None` if there is no terminal or its size is
+    /// unknown.
     pub fn size(self) -> Option<(u16, u16)> {
         match self {
             Self::Input => size(std::io::stdin()),
@@ -79,14 +80,14 @@ impl Stream {
     }
 }
 
-/// The same of a file that is open.
+/// Returns the columns and lines of the terminal that an open file refers to.
 pub fn size(file: impl AsFd) -> Option<(u16, u16)> {
     let size = tcgetwinsize(file).ok()?;
     Some((size.ws_col, size.ws_row)).filter(|&(columns, lines)| columns > 0 && lines > 0)
 }
 
-/// Looks for text on that stream: `wanted` by option, else where colours belong. `background`: where somebody
-/// said what it is; the terminal is not asked.
+/// Returns the styles for text on a stream. `wanted` is the user's option; by default, colours are used if
+/// the stream supports them. `said` is the background if specified; the terminal is not queried.
 pub fn paint(stream: Stream, wanted: Option<bool>, said: Option<Background>) -> Paint {
     let variable = |name| std::env::var(name).unwrap_or_default();
     match wanted.unwrap_or_else(|| stream.has_colour()) {
@@ -98,24 +99,24 @@ pub fn paint(stream: Stream, wanted: Option<bool>, said: Option<Background>) -> 
     }
 }
 
-/// Columns of a line that a person reads on that stream: what `COLUMNS` says, else the terminal; 100 where
-/// there is none.
+/// Returns the line width for text on a stream, in columns: `COLUMNS` if set, else the terminal's width,
+/// else 100.
 pub fn columns(stream: Stream) -> usize {
     line_width(std::env::var("COLUMNS").ok().as_deref(), stream.size())
 }
 
 fn line_width(said: Option<&str>, size: Option<(u16, u16)>) -> usize {
-    /// Where no terminal says how wide it is.
+    /// Default width without a terminal.
     const USUAL: usize = 100;
-    /// Fewer hold no table.
+    /// Minimum width for a table.
     const LEAST: usize = 40;
     let said = said.and_then(|said| said.trim().parse().ok()).filter(|said| *said > 0);
     said.unwrap_or(size.map_or(USUAL, |(columns, _)| columns.into())).max(LEAST)
 }
 
-/// What the terminal's name and `COLORTERM` promise.
+/// Returns the colours that the terminal's name and `COLORTERM` indicate.
 fn colours(term: &str, colorterm: &str) -> Colours {
-    /// Terminals that have all colours and are not always able to say so: over ssh `COLORTERM` gets lost.
+    /// Terminals that have all colours but cannot always report it: ssh does not pass on `COLORTERM`.
     const KNOWN: &[&str] = &["direct", "kitty", "alacritty", "foot", "ghostty", "wezterm", "iterm2"];
     if matches!(colorterm, "truecolor" | "24bit") || KNOWN.iter().any(|known| term.contains(known)) {
         Colours::All
@@ -126,8 +127,8 @@ fn colours(term: &str, colorterm: &str) -> Colours {
     }
 }
 
-/// What `COLORFGBG` says of the background: numbers of the 16 colours, text first, the background last, as
-/// rxvt set it first.
+/// Returns the background from `COLORFGBG`, a variable introduced by rxvt: numbers of the 16 colours,
+/// starting with the text's and ending with the background's.
 pub fn background() -> Background {
     std::env::var("COLORFGBG").map_or(Background::Unknown, |value| background_of(&value))
 }
@@ -140,12 +141,12 @@ fn background_of(colorfgbg: &str) -> Background {
     }
 }
 
-/// No `TERM` at all is what cron and editors' shells have: nobody there moves a cursor.
+/// Whether the terminal cannot move a cursor. Cron and the shells of editors set no `TERM`.
 fn is_dumb(term: Option<&OsStr>) -> bool {
     term.is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
-/// As <https://no-color.org> has it: set, and not empty.
+/// As defined by <https://no-color.org>: set, and not empty.
 fn forbids_colour(no_color: Option<&OsStr>) -> bool {
     no_color.is_some_and(|value| !value.is_empty())
 }
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_no_terminal_has_no_colour() {
-        // The harness may run on a terminal; the implication holds anywhere.
+        // The harness may run on a terminal; the implication is true in both cases.
         for stream in [Stream::Input, Stream::Output, Stream::Error] {
             assert!(stream.is_terminal() || !(stream.has_colour() || stream.is_screen()));
         }

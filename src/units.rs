@@ -1,27 +1,28 @@
-//! Numbers: what a count is, and how numbers, times and rates are written for a person.
+//! Numbers: counts, and the formatting of numbers, times and rates for display.
 //!
-//! Receives raw values; hands on text without colour or alignment.
+//! Receives raw values; returns text without colour or alignment.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One reading of a counter, as the kernel gives it.
+/// One reading of a counter, as returned by the kernel.
 ///
-/// `enabled_ns` is the time the event was enabled, `running_ns` the time it was really on a
-/// counter; they differ when more events than counters share the hardware
-/// (`perf_event_open(2)`, `PERF_FORMAT_TOTAL_TIME_ENABLED`/`RUNNING`). All three only grow.
+/// `enabled_ns` is the time during which the event was enabled, `running_ns` the time during which it was
+/// on a counter. They differ when more events than counters share the hardware (`perf_event_open(2)`,
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED`/`RUNNING`). All three only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// Occurrences counted (nanoseconds for clocks), not scaled.
+    /// Unscaled number of occurrences (nanoseconds for clocks).
     pub value: u64,
-    /// Nanoseconds during which counting was asked for.
+    /// Time during which the event was enabled, in nanoseconds.
     pub enabled_ns: u64,
-    /// Nanoseconds during which the event was counted.
+    /// Time during which the event was on a counter, in nanoseconds.
     pub running_ns: u64,
 }
 
 impl Count {
-    /// The estimate for the whole enabled time: `value × enabled ÷ running`; `None` when it never ran.
+    /// Returns the estimate for the whole enabled time: `value × enabled ÷ running`. `None` if the event
+    /// never ran.
     pub fn scaled(self) -> Option<f64> {
         match (self.running_ns, self.enabled_ns) {
             (0, _) => None,
@@ -30,12 +31,13 @@ impl Count {
         }
     }
 
-    /// The part of the enabled time in which the event was counted, 0 to 1; 1 when it never was enabled.
+    /// Returns the share of the enabled time in which the event was counted, 0 to 1; 1 if it was never
+    /// enabled.
     pub fn share(self) -> f64 {
         if self.enabled_ns == 0 { 1.0 } else { (self.running_ns as f64 / self.enabled_ns as f64).min(1.0) }
     }
 
-    /// What came since an `earlier` reading of the same counter.
+    /// Returns the difference from an `earlier` reading of the same counter.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -47,8 +49,8 @@ impl Count {
 }
 
 impl Count {
-    /// Adds a counter that takes turns with it on the same task (on another CPU, or kind of core): the time
-    /// that both were enabled is the same time.
+    /// Adds a counter that alternates with this one on the same task (on another CPU or type of core). Both
+    /// were enabled during the same time, so that time is not added.
     pub fn take_turns(&mut self, other: Self) {
         let enabled_ns = self.enabled_ns.max(other.enabled_ns);
         *self += other;
@@ -64,18 +66,18 @@ impl std::ops::AddAssign for Count {
     }
 }
 
-/// A moment on the clock of a recording: nanoseconds since an arbitrary start (boot, usually; the attr's
-/// `clockid` says).
+/// A time on the clock of a recording: nanoseconds since an arbitrary start, usually boot. The attr's
+/// `clockid` selects the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PerfTime(pub u64);
 
 impl PerfTime {
-    /// The nanoseconds.
+    /// Returns the time in nanoseconds.
     pub fn ns(self) -> u64 {
         self.0
     }
 
-    /// Nanoseconds since an `earlier` moment; 0 if that was not earlier.
+    /// Returns the nanoseconds since an `earlier` time; 0 if it was not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -83,25 +85,25 @@ impl PerfTime {
 }
 
 impl std::fmt::Display for PerfTime {
-    /// As perf prints it: seconds, a point, microseconds (cut off, not rounded).
+    /// Formats the time like perf: seconds, a point, microseconds (truncated, not rounded).
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{:06}", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1_000)
     }
 }
 
-/// Whether large numbers have separators. They do unless [`follow_locale`] finds a locale without them.
+/// Whether large numbers have separators. True unless [`follow_locale`] finds a locale without them.
 static GROUPED: AtomicBool = AtomicBool::new(true);
 
-/// Groups digits, for the rest of the process, if the locale that the environment names does.
+/// Enables or disables digit grouping for the whole process, depending on the locale in the environment.
 ///
-/// The C locale has plain digits, which scripts can read. The name decides: pmc also runs as a static binary,
-/// which cannot load a locale, so one that is not installed groups as well. The separator is always a comma,
-/// since the decimal point is always a point.
+/// The C locale has plain digits, which scripts can read. Only the locale's name matters: pmc also runs as
+/// a static binary, which cannot load a locale, so digits are also grouped for a locale that is not
+/// installed. The separator is always a comma, because the decimal point is always a point.
 pub fn follow_locale(variable: impl Fn(&str) -> Option<OsString>) {
     GROUPED.store(groups(variable), Ordering::Relaxed);
 }
 
-/// Whether the locale for numbers has separators (`locale(7)`: the first of the three that is not empty).
+/// Whether the locale for numbers has separators (`locale(7)`: the first nonempty variable of the three).
 fn groups(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let mut named = ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().filter_map(variable);
     let locale = named.find(|name| !name.is_empty()).unwrap_or_default();
@@ -110,12 +112,14 @@ fn groups(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     !matches!(language, "" | "C" | "POSIX")
 }
 
-/// A whole number with a comma between groups of three, if the locale has separators: `1,234,567`.
+/// Formats an integer with a comma between groups of three digits, if the locale has separators:
+/// `1,234,567`.
 pub fn thousands(value: u64) -> String {
     group_digits(&value.to_string())
 }
 
-/// A number with `decimals` digits behind the point, and commas before it as in [`thousands`]: `1,234.57`.
+/// Formats a number with `decimals` digits after the point, and commas before it as in [`thousands`]:
+/// `1,234.57`.
 pub fn thousands_f64(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |t| ("-", t));
@@ -139,8 +143,8 @@ fn group_digits(digits: &str) -> String {
     out
 }
 
-/// A time in the largest unit that leaves at least one digit before the point: `1.50 ms`, `12.3 s`, `2 min 5
-/// s`.
+/// Formats a time in the largest unit that leaves at least one digit before the point: `1.50 ms`, `12.3 s`,
+/// `2 min 5 s`.
 pub fn duration(ns: f64) -> String {
     let ns_abs = ns.abs();
     if ns_abs >= 120e9 {
@@ -160,14 +164,14 @@ pub fn duration(ns: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// A millisecond in nanoseconds: what a bare number means where perf takes milliseconds.
+/// A millisecond in nanoseconds: the default unit for options that take milliseconds in perf.
 pub const MS: u64 = 1_000_000;
 /// A second in nanoseconds.
 pub const S: u64 = 1_000 * MS;
 
-/// Nanoseconds of a time as it is typed: `5s`, `100ms`, `1.5h`; units are ns, us, ms, s, m (min), h and d.
-/// `bare` are the nanoseconds that a number without unit counts; `None`: it needs one. `None` for whatever is
-/// no time, or too long for the type.
+/// Parses a time such as `5s`, `100ms` or `1.5h` into nanoseconds. Units are ns, us, ms, s, m (min), h and
+/// d. `bare` is the unit in nanoseconds for a number without unit; with `None`, a unit is required. Returns
+/// `None` if the text is not a time, or the time is too long.
 pub fn parse_duration(text: &str, bare: Option<u64>) -> Option<u64> {
     let text = text.trim();
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -184,14 +188,14 @@ pub fn parse_duration(text: &str, bare: Option<u64>) -> Option<u64> {
     };
     let ns = match text[..at].parse::<u64>() {
         Ok(whole) => whole.checked_mul(unit)?,
-        // The nearest nanosecond: 0.1 is no binary fraction.
+        // Rounds to the nearest nanosecond: 0.1 is not a binary fraction.
         Err(_) => (text[..at].parse::<f64>().ok()? * unit as f64).round() as u64,
     };
-    // What is compared with the clock must be addable to it.
+    // Times are added to the clock, so they must leave room.
     (ns <= i64::MAX as u64).then_some(ns)
 }
 
-/// Bytes in the largest binary unit: `1.5 MiB`.
+/// Formats a size in the largest binary unit: `1.5 MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if value < 1024 {
@@ -209,7 +213,7 @@ pub fn bytes(value: u64) -> String {
     format!("{} {unit}", significant(scaled))
 }
 
-/// Three significant digits below a thousand: `1.23`, `12.3`, `123`.
+/// Formats a number with three significant digits below a thousand: `1.23`, `12.3`, `123`.
 fn significant(value: f64) -> String {
     match value.abs() {
         v if v < 9.995 => format!("{value:.2}"),
@@ -282,7 +286,7 @@ mod tests {
         {
             assert_eq!(read(text), None, "{text}");
         }
-        // A number that needs a unit may be something else: a size.
+        // Without its required unit, a number may mean something else, such as a size.
         assert_eq!((parse_duration("30", None), parse_duration("30s", None)), (None, Some(30 * S)));
     }
 

@@ -1,13 +1,13 @@
-//! Intervals that do not overlap, each with a value: what lies at an address.
+//! Non-overlapping intervals, each with a value: maps addresses to values.
 //!
-//! Receives intervals in any order; hands on the one that holds an address. What becomes of an older interval
-//! that a new one touches is decided by whoever puts it in: replaced whole, cut, or kept. (`rangemap` always
-//! cuts, and joins neighbours of equal value: two functions of one name would become one.)
+//! Receives intervals in any order; finds the one that contains an address. The caller decides what happens
+//! to older intervals that a new one touches: replace, cut or keep them. (`rangemap` always cuts, and joins
+//! neighbours of equal value, which would merge two functions of the same name.)
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Intervals by start, without overlaps; ends are exclusive.
+/// Non-overlapping intervals, ordered by start; ends are exclusive.
 #[derive(Debug, Clone)]
 pub struct IntervalMap<T>(BTreeMap<u64, (u64, T)>);
 
@@ -18,8 +18,8 @@ impl<T> Default for IntervalMap<T> {
 }
 
 impl<T> IntervalMap<T> {
-    /// Puts an interval in; every older one that it touches is gone, also where only a part of it is covered.
-    /// An empty one changes nothing.
+    /// Inserts an interval. Removes every older one that it touches, even if only a part of it is covered.
+    /// An empty interval changes nothing.
     pub fn replace(&mut self, range: Range<u64>, value: T) {
         if !range.is_empty() {
             self.remove(&range);
@@ -27,10 +27,10 @@ impl<T> IntervalMap<T> {
         }
     }
 
-    /// Takes out every interval that has an address in common with this one; the highest comes first.
+    /// Removes every interval that overlaps this range. Returns them, highest first.
     pub fn remove(&mut self, range: &Range<u64>) -> Vec<(Range<u64>, T)> {
         let mut removed = Vec::new();
-        // Without overlaps only the last interval before the end can reach over the start, then the one
+        // Without overlaps only the last interval before the end can extend past the start, then the one
         // before it, and so on.
         while let Some((&start, (end, _))) = self.0.range(..range.end).next_back()
             && *end > range.start
@@ -41,23 +41,23 @@ impl<T> IntervalMap<T> {
         removed
     }
 
-    /// The interval that holds an address.
+    /// Returns the interval that contains an address.
     pub fn find(&self, address: u64) -> Option<(Range<u64>, &T)> {
         let (start, (end, value)) = self.0.range(..=address).next_back()?;
         (address < *end).then_some((*start..*end, value))
     }
 
-    /// Whether an interval has an address in common with this one.
+    /// Whether any interval overlaps this range.
     pub fn overlaps(&self, range: &Range<u64>) -> bool {
         self.0.range(..range.end).next_back().is_some_and(|(_, (end, _))| *end > range.start)
     }
 
-    /// The intervals by start.
+    /// Returns the intervals, ordered by start.
     pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, &T)> {
         self.0.iter().map(|(start, (end, value))| (*start..*end, value))
     }
 
-    /// Whether there are none.
+    /// Whether there are no intervals.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,13 +1,13 @@
-//! Addresses of three kinds that cannot be mixed, and the mapping that leads from one to the next.
+//! Three kinds of addresses that cannot be mixed up, and the mapping from one to the next.
 //!
 //! ```text
 //!   Avma ------ Mapping ------> FileOffset ---- program headers ----> Svma
-//!   in a process                in the file                           in the file's own numbering
+//!   in a process                in the file                           as numbered in the file
 //!   (what a sample has)                                               (what symbols and DWARF have)
 //! ```
 //!
-//! Receives plain numbers of mmap records and samples; decides nothing; leaves the step from file offset to
-//! file address to `symbol`, which alone reads files.
+//! Receives plain numbers from mmap records and samples. `symbol`, the only module that reads files,
+//! converts file offsets to file addresses.
 
 mod intervals;
 
@@ -30,36 +30,36 @@ macro_rules! kind_of_address {
 }
 
 kind_of_address! {
-    /// Actual virtual memory address: in a process (or the kernel) while it ran.
+    /// Actual virtual memory address: in a running process (or the kernel).
     Avma
 }
 kind_of_address! {
-    /// Stated virtual memory address: as the file's program headers, symbols and debug information number it.
+    /// Stated virtual memory address: as used in the file's program headers, symbols and debug information.
     Svma
 }
 kind_of_address! {
-    /// Bytes from the start of a file.
+    /// Offset from the start of a file, in bytes.
     FileOffset
 }
 
-/// A stretch of a file in a process's memory, as an mmap record or a line of `/proc/PID/maps` states it.
+/// A part of a file in a process's memory, as in an mmap record or a line of `/proc/PID/maps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// First address.
     pub start: Avma,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// The place in the file that is mapped at `start` (`pgoff`).
+    /// Offset in the file that is mapped at `start` (`pgoff`).
     pub offset: FileOffset,
 }
 
 impl Mapping {
-    /// Whether the address lies in the mapping.
+    /// Whether the mapping contains the address.
     pub fn contains(&self, address: Avma) -> bool {
         address.0.wrapping_sub(self.start.0) < self.len
     }
 
-    /// The place in the file that is seen at an address; `None` outside of the mapping.
+    /// Returns the file offset for an address; `None` outside of the mapping.
     pub fn file_offset(&self, address: Avma) -> Option<FileOffset> {
         self.contains(address).then(|| FileOffset(self.offset.0.wrapping_add(address.0 - self.start.0)))
     }

@@ -1,7 +1,8 @@
-//! The counts of a recording (`stat record`, pmc's or perf's): what was counted, on whom, round by round.
+//! The counts of a recording (from `stat record` of pmc or perf): events, threads or CPUs, and the totals
+//! of each round.
 //!
-//! Receives a [`Session`]; hands on [`Recorded`] and each [`Round`] with the totals of all counters until
-//! then. Tables are made of them as they are of live counters.
+//! Receives a [`Session`]; returns [`Recorded`], and each [`Round`] with the totals of all counters so far.
+//! The tables are the same as for live counters.
 
 use std::collections::BTreeMap;
 
@@ -20,37 +21,37 @@ use crate::session::{Session, ThreadCount};
 use crate::sort;
 use crate::units::Count;
 
-/// What a recording says of its counts.
+/// Description of a recording's counts.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
     /// The events, in order.
     pub events: Vec<CountedEvent>,
-    /// How they were added up when they were counted.
+    /// How the counts were aggregated while counting.
     pub aggregation: Aggregation,
-    /// Counts that shared a counter were to be scaled.
+    /// Whether counts of multiplexed events are scaled.
     pub scale: bool,
-    /// Ids and names of the threads counted; none where CPUs were.
+    /// Ids and names of the counted threads; empty if CPUs were counted.
     pub threads: Vec<(u32, String)>,
-    /// The CPUs counted; none where threads were, wherever they ran.
+    /// The counted CPUs; empty if threads were counted on any CPU.
     pub cpus: Vec<u32>,
-    /// Where the CPUs sit, as far as the recording says so.
+    /// Topology of the CPUs, as far as it was recorded.
     pub topology: Topology,
 }
 
-/// An event as its counts were recorded.
+/// A counted event of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountedEvent {
-    /// Its name; untrusted text.
+    /// The name; untrusted text.
     pub name: String,
-    /// What the kernel was asked for.
+    /// The attributes passed to the kernel.
     pub attr: Attr,
-    /// From the count to `unit`.
+    /// Factor that converts a count to `unit`.
     pub scale: f64,
     /// Unit of the scaled value; untrusted text, empty for plain counts.
     pub unit: String,
-    /// Events with the same number were counted over exactly the same time.
+    /// Group number: events with the same number were counted over exactly the same time.
     pub group: usize,
-    /// There is a count of it. What the kernel refused has none.
+    /// Whether the recording has a count of it. Events that the kernel refused have none.
     pub is_counted: bool,
 }
 
@@ -59,27 +60,27 @@ pub struct CountedEvent {
 pub struct Total {
     /// Index of the event.
     pub event: usize,
-    /// Whose, where threads were counted.
+    /// The counted thread, if threads were counted.
     pub tid: Option<u32>,
-    /// On which CPU, where it was counted by CPU.
+    /// The counted CPU, if counts are per CPU.
     pub cpu: Option<u32>,
-    /// Since the start.
+    /// The count since the start.
     pub count: Count,
 }
 
-/// What a thread counted in a part of its life.
+/// The counts of a thread over part of its lifetime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadCounts {
     /// The thread.
     pub thread: Thread,
-    /// The end of that part: nanoseconds since the recording began.
+    /// End of that part, in nanoseconds since the recording began.
     pub at_ns: u64,
-    /// By event.
+    /// The counts by event index.
     pub counts: BTreeMap<usize, Count>,
 }
 
-/// What each thread had counted when it ended, in the order of the ends (`log-exit`, `record -s`); what was
-/// opened on a thread that outlived its counters stands at the end.
+/// Returns the counts of each thread at its exit, ordered by exit time (`log-exit`, `record -s`). Threads
+/// that outlived their counters come last.
 pub fn at_exits(session: &Session) -> Vec<ThreadCounts> {
     let (begin, end) = span(session);
     let mut threads: FxHashMap<Thread, ThreadCounts> = FxHashMap::default();
@@ -95,9 +96,9 @@ pub fn at_exits(session: &Session) -> Vec<ThreadCounts> {
     in_order(threads.into_values().collect())
 }
 
-/// What each thread counted from one context switch to the next, and until it ended (`log-cswitch`), in the
-/// order of their ends. Each is as it was counted, not scaled: the times that events share counters in are
-/// not known by slice.
+/// Returns the counts of each thread between two context switches, and until its exit (`log-cswitch`),
+/// ordered by the end of the slice. The counts are not scaled: the multiplexing times per slice are
+/// unknown.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -119,7 +120,7 @@ pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
         for value in values.iter() {
             let Some(event) = value.id.and_then(|id| layouts.event_of(id)) else { continue };
             let before = before.insert((thread, value.id.unwrap_or(0)), value.value).unwrap_or(0);
-            // One that counts from the start again is another thread that has got the number.
+            // A counter that restarts belongs to a new thread with a reused id.
             let value = value.value.checked_sub(before).unwrap_or(value.value);
             counts.insert(event, whole(value));
         }
@@ -138,19 +139,19 @@ pub fn slices(session: &Session) -> Result<Vec<ThreadCounts>> {
     Ok(in_order(slices))
 }
 
-/// Whether a recording is a log of slices: what its threads counted in all is told by its samples and, of
-/// each thread's last slice, by `READ` records.
+/// Whether a recording is a log of slices: the samples hold the running totals of its threads, and `READ`
+/// records hold the totals at the end of each thread's last slice.
 pub fn holds_slices(session: &Session) -> bool {
     !session.reads.is_empty() && session.reader.events().iter().any(|event| leads_slices(&event.attr))
 }
 
-/// Whether an event's samples are the context switches at which the counts of its group are read.
+/// Whether the event's samples are context switches at which the counts of its group are read.
 pub fn leads_slices(attr: &Attr) -> bool {
     let is_switch = (attr.kind(), attr.config()) == (SOFTWARE, CONTEXT_SWITCHES);
     is_switch && attr.period() == 1 && attr.sample_type() & sample_type::READ != 0
 }
 
-/// A count that nothing is to be scaled of.
+/// Returns a count that needs no scaling.
 fn whole(value: u64) -> Count {
     Count { value, enabled_ns: 1, running_ns: 1 }
 }
@@ -160,14 +161,15 @@ fn in_order(mut threads: Vec<ThreadCounts>) -> Vec<ThreadCounts> {
     threads
 }
 
-/// How long was counted, in nanoseconds: as its recorder says, else from the first timestamp to the last.
+/// Returns the counting time in nanoseconds: as recorded, or else from the first timestamp to the last.
 pub fn elapsed_ns(session: &Session) -> u64 {
     let (begin, end) = span(session);
     end - begin
 }
 
-/// The first timestamp, and the end: so long after it as the recorder says of the last round, else the last
-/// timestamp. What runs longer than its counters has none at their end.
+/// Returns the first timestamp and the end. The end is the first timestamp plus the recorded time of the
+/// last round, or else the last timestamp: a process that outlives its counters leaves no timestamp at the
+/// end.
 fn span(session: &Session) -> (u64, u64) {
     let (mut first, mut last, mut elapsed) = (u64::MAX, 0, None);
     let scanned = session.reader.scan(|raw| {
@@ -181,40 +183,39 @@ fn span(session: &Session) -> (u64, u64) {
             (first, last) = (first.min(time), last.max(time));
         }
     });
-    // Nothing was found where nothing can be read: whoever reads the records says so.
+    // If the records cannot be read, the times are 0; the code that reads the counts reports the error.
     scanned.map_or((0, 0), |_| {
         let begin = first.min(last);
         (begin, elapsed.map_or(last, |elapsed| begin.saturating_add(elapsed)))
     })
 }
 
-/// Since the beginning; what has no time was said at the end.
+/// Returns the time since `begin`; records without a timestamp were written at the end.
 fn at(timestamp: u64, begin: u64, end: u64) -> u64 {
     (if timestamp == 0 { end } else { timestamp }).saturating_sub(begin)
 }
 
-/// The end of an interval, or of everything.
+/// The end of an interval or of the whole run.
 #[derive(Debug)]
 pub struct Round<'a> {
-    /// Everything (else an interval).
+    /// Whether this is the end of the whole run rather than of an interval.
     pub is_final: bool,
-    /// Nanoseconds since the start.
+    /// Time since the start, in nanoseconds.
     pub at_ns: u64,
-    /// The totals, by event, thread and CPU; from the second round on in the same order with what is new
-    /// between.
+    /// The totals, ordered by event, thread and CPU. Later rounds keep this order and insert new counters.
     pub totals: &'a [Total],
 }
 
-/// Whether the recording holds counts, and no samples.
+/// Whether the recording holds counts and no samples.
 pub fn holds_counts(session: &Session) -> bool {
     let count = |kind| session.index.count(kind);
     count(kind::SAMPLE) == 0 && count(kind::STAT) + count(kind::STAT_ROUND) + count(kind::STAT_CONFIG) > 0
 }
 
-/// Refuses a recording without rounds of counts.
+/// Rejects a recording without rounds of counts.
 ///
 /// # Errors
-/// That there are none, or none yet.
+/// When there are no rounds, or none yet.
 pub fn check_rounds(session: &Session) -> Result<()> {
     if session.index.count(kind::STAT_ROUND) > 0 {
         return Ok(());
@@ -231,7 +232,7 @@ pub fn check_rounds(session: &Session) -> Result<()> {
 }
 
 impl Recorded {
-    /// Reads what stands before the counts.
+    /// Reads the description of the counts.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -275,10 +276,10 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// Goes through the rounds. One that was torn off in the middle is left out.
+    /// Calls `visit` for each round. Skips a round that was cut off.
     ///
     /// # Errors
-    /// When the file cannot be read; what `visit` says.
+    /// When the file cannot be read, and the errors of `visit`.
     pub fn rounds(&self, session: &Session, visit: &mut dyn FnMut(Round<'_>) -> Result<()>) -> Result<()> {
         let of_id = of_ids(session);
         let mut all: BTreeMap<(usize, u32, u32), Count> = BTreeMap::new();
@@ -306,7 +307,7 @@ impl Recorded {
     }
 }
 
-/// The events, before records have told more of them.
+/// Returns the events as the header describes them, before `EVENT_UPDATE` records are applied.
 fn events(session: &Session) -> Vec<CountedEvent> {
     let (reader, features) = (&session.reader, session.reader.features());
     let groups = features.groups.as_deref().unwrap_or_default();
@@ -327,13 +328,13 @@ fn events(session: &Session) -> Vec<CountedEvent> {
     reader.events().iter().enumerate().map(event).collect()
 }
 
-/// Whether it only tells of tasks and mappings, which nobody asked for. Such events stand last.
+/// Whether the event only tracks tasks and mappings, and was added by the recorder. These events come last.
 fn is_tracker(event: &CountedEvent) -> bool {
     let is_dummy = (event.attr.kind(), event.attr.config()) == (SOFTWARE, DUMMY);
     is_dummy && event.attr.get(Flag::Task) && !event.is_counted
 }
 
-/// From an id to the index of its event. A single event needs none.
+/// Returns a function from an id to the index of its event. A recording with a single event needs no ids.
 fn of_ids(session: &Session) -> impl Fn(u64) -> Option<usize> + use<> {
     let events = session.reader.events();
     let ids: FxHashMap<u64, usize> =
@@ -346,14 +347,14 @@ fn numbers(map: &CpuMap<'_>) -> Vec<u32> {
     map.cpus().into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect()
 }
 
-/// perf's numbers of the terms of `STAT_CONFIG`.
+/// perf's numbers for the terms of `STAT_CONFIG`.
 const AGGREGATION: u64 = 0;
 const INTERVAL: u64 = 1;
 const SCALE: u64 = 2;
 const LEVEL: u64 = 3;
 
-/// What `STAT_CONFIG` says of counting in this way; the interval is in milliseconds, 0 where there is none.
-/// Ways to add up whose number depends on the perf (`MODES`) are left to whoever reads: all in one row.
+/// Returns the contents of `STAT_CONFIG` for these settings. The interval is in milliseconds, 0 for none.
+/// Modes whose number depends on the perf version (`MODES`) are written as `Global`.
 pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
     let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
     let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
@@ -361,10 +362,10 @@ pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u
     vec![[AGGREGATION, mode], [INTERVAL, interval_ms], [SCALE, scale.into()]]
 }
 
-/// From this number on, perfs have changed them.
+/// First number in `MODES` whose meaning differs between perf versions.
 const CHANGING: usize = 4;
 
-/// perf's numbers of the ways to add up (`enum aggr_mode`), since Linux 6.9. `None`: nothing of its own here.
+/// perf's numbers for aggregation modes (`enum aggr_mode`) since Linux 6.9. pmc has no mode for `None`.
 const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Cpu),
     Some(Aggregation::Global),
@@ -378,8 +379,9 @@ const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Node),
 ];
 
-/// The way to add up behind perf's number. perfs before 6.5 do not know caches, nor those before 6.9
-/// clusters: their later numbers are smaller. The former say nothing of a cache's level.
+/// Returns the aggregation mode for perf's number. perf before 6.5 has no cache mode, and perf before 6.9
+/// has no cluster mode: later modes then have smaller numbers. perf before 6.5 also does not write a cache
+/// level.
 fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
     let minor = features.version.as_deref().and_then(|version| {
         let rest = version.strip_prefix("6.")?;
@@ -395,13 +397,13 @@ fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregat
     mode.flatten().unwrap_or_default()
 }
 
-/// Where the CPUs sat.
+/// Returns the recorded CPU topology.
 fn topology(features: &Features) -> Topology {
     let Some(topology) = &features.cpu_topology else { return Topology::default() };
     let count = topology.cpus.len();
     let threads = lists(topology.thread_siblings.iter().map(|text| (0, text)), count);
     let nodes = lists(features.numa_topology.iter().flatten().map(|node| (node.node, &node.cpus)), count);
-    // CPUs that were off line belong to no core.
+    // CPUs that were offline have no core.
     let seats =
         topology.cpus.iter().zip(0..).filter(|(_, cpu)| threads.is_empty() || threads.contains_key(cpu));
     let seat = |(&(core, socket), cpu): (&(u32, u32), u32)| {
@@ -418,8 +420,8 @@ fn topology(features: &Features) -> Topology {
     Topology::of(seats.map(seat).collect())
 }
 
-/// The list that each CPU stands in, by its number, and how many stand there before it. A CPU stands in one
-/// list, so that as many as there are CPUs are enough.
+/// Returns the number of the list that contains each CPU, and the CPU's position in that list. A CPU is in
+/// only one list, so all lists together have at most `cpus` CPUs.
 fn lists<'t>(texts: impl Iterator<Item = (u32, &'t String)>, cpus: usize) -> BTreeMap<u32, (u32, u32)> {
     let mut of = BTreeMap::new();
     let mut left = cpus;

@@ -1,7 +1,7 @@
-//! Recordings compared event by event.
+//! Comparison of recordings event by event.
 //!
-//! Receives the files' names and a [`DiffRequest`]; reads them one after the other, with words in common, and
-//! hands on the [`Comparison`]. What a difference is worth is left to `profile::diff`.
+//! Receives the file names and a [`DiffRequest`]; reads the files one after the other with a shared string
+//! table, and returns the [`Comparison`]. `profile::diff` computes the differences.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,45 +19,45 @@ use crate::session::Session;
 use crate::symbol::Depth;
 use crate::text::clean;
 
-/// Below this part of the base in rows that another recording has too, names of programs are suspected to
-/// differ.
+/// If less than this share of the base is in rows that another recording also has, the program names are
+/// assumed to differ.
 const MATCHED: f64 = 0.5;
 
-/// What is compared, and how.
+/// Which recordings to compare, and how.
 #[derive(Debug, Clone)]
 pub struct DiffRequest {
-    /// The recordings, the base first.
+    /// The recordings, starting with the base.
     pub files: Vec<PathBuf>,
-    /// What each is asked. Callers are kept where a tree is wanted.
+    /// How to analyse each recording. Callers are kept if a tree is requested.
     pub analysis: AnalysisRequest,
-    /// What is asked of its rows.
+    /// Query for the rows of each recording.
     pub query: Query,
-    /// The call trees too.
+    /// Whether to compare the call trees too.
     pub tree: bool,
-    /// Whole call chains instead of rows: so many of the hottest of each recording.
+    /// Number of hottest call chains to compare per recording, instead of rows.
     pub streams: Option<usize>,
-    /// What a difference is; `None`: of times where all recordings have them, else of shares.
+    /// How to compute differences; `None`: of times if every recording has times, else of shares.
     pub compute: Option<Compute>,
-    /// What rows are sorted by: the base (0), or the difference of the first, second … recording after it.
+    /// Sort column: the base (0), or the difference of the first, second … recording after it.
     pub order: usize,
 }
 
-/// A recording, added up.
+/// The aggregated events of one recording.
 #[derive(Debug)]
 struct DiffSide {
     file: diff::File,
-    /// What is worth knowing about the file.
+    /// Notes about the file.
     notes: Vec<String>,
-    /// Failures to read files that names come from.
+    /// Errors from reading files that provide symbol names.
     name_failures: Vec<String>,
-    /// Those notes that tell of damage.
+    /// The notes that report damage.
     damage: Vec<String>,
-    /// Samples are missing because of it.
+    /// Whether samples are missing because of the damage.
     loses_samples: bool,
     events: Vec<sampled::Event>,
 }
 
-/// Recordings, added up, with words in common.
+/// The aggregated recordings, with a shared string table.
 #[derive(Debug)]
 pub struct DiffSides {
     all: Vec<DiffSide>,
@@ -68,7 +68,7 @@ impl DiffSides {
     /// Reads the recordings.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// When a recording cannot be read.
     pub fn load(request: &DiffRequest, progress: &dyn ProgressSink) -> Result<Self> {
         let mut texts = StringTable::default();
         let read = |path: &PathBuf| read(path, request, &mut texts, progress);
@@ -76,22 +76,22 @@ impl DiffSides {
         Ok(Self { all, texts })
     }
 
-    /// Notes that tell of damage.
+    /// Returns the notes that report damage.
     pub fn damage(&self) -> Vec<String> {
         self.all.iter().flat_map(|side| side.damage.iter().cloned()).collect()
     }
 
-    /// Failures to read files that names come from.
+    /// Returns the errors from reading files that provide symbol names.
     pub fn name_failures(&self) -> Vec<String> {
         self.all.iter().flat_map(|side| side.name_failures.iter().cloned()).collect()
     }
 
-    /// Whether samples of a recording could not be read.
+    /// Whether samples of any recording could not be read.
     pub fn lose_samples(&self) -> bool {
         self.all.iter().any(|side| side.loses_samples)
     }
 
-    /// Compares them with the base.
+    /// Compares the recordings with the base.
     ///
     /// # Errors
     /// When the recordings have no event in common.
@@ -127,7 +127,7 @@ fn read(
     let quality = named.quality();
     let query = Query {
         keys: asked.keys.clone(),
-        // A branch that is too small in one recording may be large in the other: none is left out here.
+        // A branch that is too small in one recording may be large in another, so none is left out here.
         tree: has_tree.then_some(Order::Caller),
         ..request.query.clone()
     };
@@ -158,7 +158,7 @@ fn read(
     })
 }
 
-/// The events, of which the rows are whole call chains.
+/// Returns the events with whole call chains as rows.
 fn of_streams(stacks: &StackProfile<'_>, query: &Query) -> Vec<sampled::Event> {
     let rows = streams::rows(stacks, &query.keys);
     let of = stacks.events.iter().zip(rows).map(|(event, rows)| sampled::Event {
@@ -215,7 +215,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
     }
     let mut events = Vec::new();
     for name in names {
-        // The first of that name: a recording with two of one name cannot say which is which.
+        // Takes the first event with that name: two events of the same name cannot be told apart.
         let mut take = |side: &mut DiffSide| {
             let at = side.events.iter().position(|event| event.name == name)?;
             Some(side.events.remove(at))
@@ -273,8 +273,9 @@ fn match_clocks(sides: &mut [DiffSide], notes: &mut Vec<String>) {
     }
 }
 
-/// Gives source files that other recordings have in another folder the base's path, so that lines of programs
-/// that were built in two places compare. A name that either has twice says nothing.
+/// Replaces the path of a source file that another recording has in a different folder with the base's path.
+/// Lines of programs that were built in two places can then be compared. File names that occur twice on
+/// either side stay unchanged.
 fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &StringTable) {
     let Some((Some(base), others)) = events.split_first_mut() else { return };
     let name = |file: StringId| texts.get(file).rsplit('/').next().unwrap_or_default();
@@ -298,7 +299,7 @@ fn same_files(events: &mut [Option<sampled::Event>], keys: &[SortKey], texts: &S
     }
 }
 
-/// Looks at each source file that rows of an event name.
+/// Calls `look` for each source file in an event's rows.
 fn files(event: &mut sampled::Event, keys: &[SortKey], mut look: impl FnMut(&mut StringId)) {
     let cells = event.rows.iter_mut().flat_map(|row| row.cells.iter_mut().zip(keys.iter().cycle()));
     for (cell, key) in cells {
@@ -309,7 +310,7 @@ fn files(event: &mut sampled::Event, keys: &[SortKey], mut look: impl FnMut(&mut
     }
 }
 
-/// What stands to reason when hardly anything matches: the same functions in programs of other names.
+/// Returns a hint if hardly anything matches because the same functions are in programs of different names.
 fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;

@@ -1,4 +1,4 @@
-//! Gathers what a recording says of itself, under perf's labels.
+//! Gathers the metadata of a recording, under perf's labels.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use crate::profile::header::{Conversion, EventAsked, Recording, VERSION};
 use crate::record::tracepoint::TracingData;
 use crate::sys::clock;
 
-/// All that the header and the feature sections say.
+/// Returns the contents of the header and the feature sections.
 pub fn of(reader: &Reader) -> Recording {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
     Recording {
@@ -29,7 +29,7 @@ pub fn of(reader: &Reader) -> Recording {
     }
 }
 
-/// What other formats say of it.
+/// Returns the metadata for exports to other formats.
 pub fn for_conversion(reader: &Reader) -> Conversion {
     let features = reader.features();
     let changed = std::fs::metadata(reader.path()).ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
@@ -58,18 +58,18 @@ pub fn for_conversion(reader: &Reader) -> Conversion {
     }
 }
 
-/// The build-ids that a recording holds, each with its file's name; `with_hits`: only of files that samples
-/// lie in.
+/// Returns the recorded build-ids, each with its file name. With `with_hits`, returns only files that
+/// samples hit.
 ///
 /// # Errors
-/// Those of reading the records.
+/// When the records cannot be read.
 pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String)>> {
     let mut rows = of(reader).build_ids;
     if with_hits {
         let tally = RecordTally::of_files_hit(reader)?;
         let hit: HashSet<String> =
             tally.files(false).iter().map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect();
-        // The kernel's mapping has the name of the symbol behind it by which a moved kernel is recognised.
+        // The name of the kernel's mapping ends with the symbol that is used to detect relocation.
         let marked = |name: &str| ["_text", "_stext"].map(|mark| format!("{name}{mark}"));
         rows.retain(|(_, name)| hit.contains(name) || marked(name).iter().any(|name| hit.contains(name)));
     }
@@ -92,7 +92,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     say("form", Some(form.to_owned()));
     let path =
         if reader.form() == Form::Directory { reader.path().join("data") } else { reader.path().into() };
-    // A pipe was made when the recording began.
+    // The time of a pipe is that of the recording's start.
     let path = if path.as_os_str() == "-" { "/dev/stdin".into() } else { path };
     let about = std::fs::metadata(path).ok();
     say("captured on", about.map(|about| clock::local_date_of(about.mtime())));
@@ -161,7 +161,7 @@ fn events(reader: &Reader) -> Vec<EventAsked> {
     events
 }
 
-/// A request to the kernel, on one line.
+/// Returns the attributes of an event on one line.
 pub fn attr_words(attr: &Attr) -> String {
     let words = attr_fields(attr).into_iter().map(|(name, value)| format!("{name} = {value}"));
     words.collect::<Vec<_>>().join(", ")

@@ -1,14 +1,14 @@
 //! From an open recording to named, filtered, aggregated answers.
 //!
-//! Receives a [`Session`] and an [`AnalysisRequest`]; hands on what views show. What a recording is asked
-//! lives here once: which samples count, where symbols are looked for, copied stacks that are unwound, words
-//! for numbers, what the data are worth. Typed options and printing are left to `command` and `view`, adding
-//! up and questions to `profile`.
+//! Receives a [`Session`] and an [`AnalysisRequest`]; returns the data that views show. All questions to a
+//! recording are decided here: which samples count, where to look for symbols, how to unwind copied stacks,
+//! how to name numbers, and how good the data are. `command` parses options and `view` prints; `profile`
+//! aggregates and answers queries.
 //!
 //! ```text
 //!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
 //!      │             └─ functions ── listing                    annotate, the screen's code
-//!      └── script::Transcript::load ── entries                  one by one, in the order of time
+//!      └── script::Transcript::load ── entries                  one by one, in time order
 //! ```
 
 pub mod annotate;
@@ -49,22 +49,21 @@ use crate::session::samples::{self, SampleAttribute};
 use crate::session::{Kind, Location, Resolved, Samples, Session, Value, resolver};
 use crate::symbol::{BuildId, Debuginfod, Depth, Options, kernel};
 
-/// Whoever shows how far work has come.
+/// Shows the progress of long work.
 pub trait ProgressSink: Sync {
-    /// A piece of work begins; it ends when what is returned is dropped. `total` is 0 where it is not known
-    /// yet.
+    /// Starts a task, which ends when the returned meter is dropped. `total` is 0 if unknown.
     fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_>;
 }
 
-/// Progress of one piece of work. Told from any thread, often.
+/// Progress of one task. Called often and from any thread.
 pub trait ProgressMeter: Sync {
-    /// So much more is done.
+    /// Reports that `count` more units are done.
     fn more(&self, count: u64);
-    /// So much is done, of so much.
+    /// Reports that `done` of `total` units are done.
     fn at(&self, done: u64, total: u64);
 }
 
-/// Nobody looks.
+/// Ignores progress updates.
 impl ProgressSink for () {
     fn begin(&self, _: &'static str, _: u64) -> Box<dyn ProgressMeter + '_> {
         Box::new(())
@@ -76,8 +75,8 @@ impl ProgressMeter for () {
     fn at(&self, _: u64, _: u64) {}
 }
 
-/// Whether the recording says that it was made on this machine and by the running kernel, so that its
-/// processes may still be there. One that says nothing may be from anywhere.
+/// Whether the recording was made on this machine with the running kernel, so that its processes may still
+/// exist. Returns `false` if the recording does not identify its machine.
 fn is_from_here(session: &Session) -> bool {
     let (here, features) = (rustix::system::uname(), session.reader.features());
     let said = [(&features.hostname, here.nodename()), (&features.os_release, here.release())];
@@ -90,12 +89,12 @@ fn is_from_here(session: &Session) -> bool {
     kernel::running_build_id().is_some_and(|running| ids.any(|id| id.same(&running)))
 }
 
-/// Whether some event was recorded with call chains.
+/// Whether any event was recorded with call chains.
 pub fn has_chains(reader: &Reader) -> bool {
     reader.layouts().have(sample_type::CALLCHAIN)
 }
 
-/// Refuses a recording of counts: no table of no samples says that there are others.
+/// Rejects a recording of counts, for which an empty table would be misleading.
 fn has_samples(session: &Session) -> Result<()> {
     if !counts::holds_counts(session) {
         return Ok(());
@@ -106,54 +105,54 @@ fn has_samples(session: &Session) -> Result<()> {
         .try_this(format!("pmc stat report -i {path}")))
 }
 
-/// A symbolizer that knows the modules of a recording. No file is touched yet.
+/// Creates a symbolizer that knows the modules of a recording. Does not open any files yet.
 fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
-    // Where another machine's files are given, nothing of this one is.
+    // With the files of another machine given, this machine's files are not used.
     let live = options.symfs.is_none() && is_from_here(session);
     let mut symbols = Symbols::new(&session.history, Options { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
     Ok(symbols)
 }
 
-/// Samples of a recording, added up by stack; names come with [`Analysis::name`].
+/// The samples of a recording, aggregated by stack. [`Analysis::name`] adds names.
 #[derive(Debug)]
 pub struct Analysis {
     symbols: Symbols,
     samples: Arc<AggregatedSamples>,
-    /// What names have not been asked to do yet.
+    /// Stack changes that require names; taken by the first naming.
     changes: Option<StackChanges>,
     raw_names: bool,
-    /// Debuginfod servers are asked for what is missing.
+    /// Whether to ask debuginfod servers for missing files.
     asks_servers: bool,
-    /// The functions whose code samples hit, once somebody asked for them.
+    /// The functions whose code samples hit, once requested.
     functions: Option<Arc<[SampledFunction]>>,
 }
 
-/// What all stages of naming have in common.
+/// The data that all stages of naming share.
 #[derive(Debug)]
 struct AggregatedSamples {
     session: Arc<Session>,
-    /// What pass 2 found; its rows and stacks are in `resolved`.
+    /// The results of pass 2; its rows and stacks are in `resolved`.
     samples: Samples,
-    /// Rows, and their stacks looked up.
+    /// The rows, with resolved stacks.
     resolved: Resolved,
-    /// What rows are told apart by.
+    /// The attributes that distinguish rows.
     attributes: Vec<SampleAttribute>,
-    /// Where stacks ended that were unwound here.
+    /// Where the stacks that pmc unwound end.
     ends: Ends,
-    /// There are call chains, and callers were asked for.
+    /// Whether there are call chains, and callers were requested.
     has_stacks: bool,
     raw_traces: bool,
-    /// Fields of tracepoints that are sort keys.
+    /// Tracepoint fields used as sort keys.
     trace_fields: Vec<TraceField>,
 }
 
 impl Analysis {
-    /// Pass 2: reads the samples that count, unwinds copied stacks, adds up, looks up each distinct address
-    /// once.
+    /// Runs pass 2: reads the selected samples, unwinds copied stacks, aggregates, and resolves each
+    /// distinct address once.
     ///
     /// # Errors
-    /// When the file cannot be read, or does not say what the request needs to know.
+    /// When the file cannot be read, or lacks data that the request needs.
     pub fn load(
         session: Arc<Session>,
         request: &AnalysisRequest,
@@ -199,35 +198,35 @@ impl Analysis {
         })
     }
 
-    /// The recording.
+    /// Returns the recording.
     pub fn session(&self) -> &Session {
         &self.samples.session
     }
 
-    /// Failures to read files that names or lines come from.
+    /// Returns errors from reading files that provide names or line numbers.
     pub fn name_failures(&self) -> Vec<String> {
         self.symbols.symbolizer.failures()
     }
 
-    /// Sums of each event, samples that filters of threads took out included.
+    /// Returns the total of each event, including samples that thread filters removed.
     pub fn totals(&self) -> &[Value] {
         &self.samples.samples.totals
     }
 
-    /// First and last time of the samples that count, in nanoseconds of the recording's clock.
+    /// Returns the first and last time of the selected samples, in nanoseconds of the recording's clock.
     pub fn span(&self) -> Option<(u64, u64)> {
         self.samples.samples.span
     }
 
-    /// Number of samples of all events.
+    /// Returns the number of samples of all events.
     pub fn sample_count(&self) -> u64 {
         self.totals().iter().map(|total| total.samples).sum()
     }
 
-    /// Names everything, so deep. `texts` may hold words already: those of another recording, with which this
-    /// one is compared.
+    /// Names all locations to the given depth. `texts` may already hold strings, such as those of a
+    /// recording to compare with.
     ///
-    /// The first names change the stacks, where that was asked for.
+    /// The first naming also applies the requested stack changes.
     pub fn name(
         &mut self,
         depth: Depth,
@@ -246,7 +245,7 @@ impl Analysis {
             let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
             self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
         };
-        // Nobody else has the samples before they are named for the first time.
+        // The samples are not shared before they are named for the first time.
         if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
             samples.change_stacks(&changes, &code, &texts);
         }
@@ -254,20 +253,20 @@ impl Analysis {
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: DataQuality::default() }
     }
 
-    /// The address of a location that was named, as the linker of its file gave it.
+    /// Returns the address of a named location, as linked in its file.
     pub fn file_address(&self, location: &Location) -> Option<u64> {
         self.symbols.file_address(location)
     }
 
-    /// Bytes of an address in a module that was named: 4 or 8.
+    /// Returns the size of an address in a named module, in bytes: 4 or 8.
     pub fn address_width(&self, module: u32) -> usize {
         let is_short =
             self.symbols.id(module).is_some_and(|id| self.symbols.symbolizer.has_short_addresses(id));
         if is_short { 4 } else { 8 }
     }
 
-    /// Asks debuginfod servers for what the modules lack that have been named; whether something came, so
-    /// that naming again tells more.
+    /// Asks debuginfod servers for missing files of the named modules. Returns whether any file arrived, so
+    /// that naming again finds more.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
         let meter = progress.begin("asking debuginfod servers", 0);
         let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
@@ -278,8 +277,8 @@ impl Analysis {
         has_more
     }
 
-    /// Finds out what the data and the names are worth. With `remedies`, what would bring missing names too:
-    /// that may take longer than many a report.
+    /// Assesses the quality of the data and the names. With `remedies`, also finds remedies for missing
+    /// names, which may take longer than the report itself.
     pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
         let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
         let counts =
@@ -292,7 +291,7 @@ impl Analysis {
         named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 
-    /// Answers one question, the only one.
+    /// Answers a single query, and consumes the names.
     pub fn answer(&self, mut named: NamedSamples, query: &Query) -> Answer {
         let texts = std::mem::take(&mut named.texts);
         let names = named.words().with_symbols(&self.symbols);
@@ -324,7 +323,7 @@ impl AggregatedSamples {
         self.trace_fields.iter().map(|field| field.field.clone()).collect()
     }
 
-    /// The events with their sums.
+    /// Returns the events with their totals.
     fn events_totals(&self) -> Vec<EventTotals> {
         let reader = &self.session.reader;
         let source = |(index, event): (usize, &crate::perfdata::RecordedEvent)| EventTotals {
@@ -337,22 +336,22 @@ impl AggregatedSamples {
     }
 }
 
-/// Samples with names: what answers are made of, without any further look at files.
+/// Samples with names. Answers queries without reading files again.
 #[derive(Debug)]
 pub struct NamedSamples {
     samples: Arc<AggregatedSamples>,
-    /// What stands at the locations.
+    /// The calls at the locations.
     code: Code,
-    /// The words of `code`.
+    /// The strings of `code`.
     texts: StringTable,
-    /// What is known of the modules, once that was assessed.
+    /// Quality of the modules, once assessed.
     modules: Vec<ModuleQuality>,
-    /// What the data are worth, once that was assessed.
+    /// Quality of the data, once assessed.
     trust: DataQuality,
 }
 
 impl NamedSamples {
-    /// The words for numbers in rows.
+    /// Returns the resolver of numbers in rows.
     fn words(&self) -> RecordingNames<'_> {
         let AggregatedSamples { session, samples, raw_traces, trace_fields, .. } = &*self.samples;
         RecordingNames::new(session)
@@ -360,7 +359,7 @@ impl NamedSamples {
             .with_trace_fields(trace_fields)
     }
 
-    /// Answers one question of several.
+    /// Answers a query, and keeps the names for further queries.
     pub fn answer(&self, query: &Query) -> Answer {
         let answer = self.answer_with(&self.words(), query, self.texts.clone());
         let profile = Profile {
@@ -372,7 +371,7 @@ impl NamedSamples {
         Answer { profile, ..answer }
     }
 
-    /// What remains of the samples behind a query's filter, stack by stack, for whoever writes them down.
+    /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
     pub fn with_stacks<R>(&self, query: &Query, visit: impl FnOnce(&StackProfile<'_>) -> R) -> R {
         let (words, of) = (self.words(), &*self.samples);
         let modules = of.session.history.modules();
@@ -380,12 +379,12 @@ impl NamedSamples {
         visit(&StackProfile::new(&self.input(&words), modules, &totals, query, &self.texts))
     }
 
-    /// What the data are worth, and what is known of the modules, once that was assessed; nothing else.
+    /// Returns a profile with only the quality of the data and the modules, once assessed.
     pub fn quality(&self) -> Profile {
         Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..Profile::default() }
     }
 
-    /// A function's periods in each of these slices of time, among the samples that a query asks for.
+    /// Returns a function's periods in each time slice, counting only samples that match the query.
     pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &Times) -> Vec<u64> {
         query::history(&self.input(&self.words()), query, dso, symbol, times, &self.texts)
     }

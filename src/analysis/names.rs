@@ -1,4 +1,4 @@
-//! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
+//! Text for the numbers in rows: names of threads, cgroups and sockets, and tracepoint payloads.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -14,16 +14,16 @@ use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
 use crate::session::{CommId, Epoch, Session};
 
-/// The words of a recording.
+/// Resolves the numbers of a recording to text.
 pub struct RecordingNames<'a> {
     session: &'a Session,
     tracing: Option<TracingData>,
     payloads: Option<&'a Interner>,
-    /// For addresses in payloads.
+    /// Symbols for addresses in payloads.
     symbols: Option<&'a Symbols>,
-    /// Fields one by one, not as the format prints them.
+    /// Whether to print each field instead of using the format string.
     raw_traces: bool,
-    /// The fields that are sort keys.
+    /// The fields used as sort keys.
     trace_fields: &'a [TraceField],
 }
 
@@ -35,30 +35,30 @@ struct Traced<'a, 'p> {
 }
 
 impl<'a> RecordingNames<'a> {
-    /// The words of a recording; nothing of tracepoints' payloads, or of the kernel's functions, yet.
+    /// Creates a resolver for a recording, without tracepoint payloads and kernel symbols.
     pub fn new(session: &'a Session) -> Self {
         let tracing = session.reader.features().tracing_data.as_ref();
         let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
         Self { session, tracing, payloads: None, symbols: None, raw_traces: false, trace_fields: &[] }
     }
 
-    /// Knows the payloads that pass 2 kept. `raw`: they are given field by field, not as the format prints
-    /// them.
+    /// Adds the payloads that pass 2 kept. With `raw`, prints them field by field instead of using the
+    /// format string.
     pub fn with_payloads(self, payloads: &'a Interner, raw: bool) -> Self {
         Self { payloads: Some(payloads), raw_traces: raw, ..self }
     }
 
-    /// Knows the fields of payloads that are sort keys.
+    /// Adds the payload fields used as sort keys.
     pub fn with_trace_fields(self, trace_fields: &'a [TraceField]) -> Self {
         Self { trace_fields, ..self }
     }
 
-    /// Knows the names of the kernel's functions.
+    /// Adds the names of kernel functions.
     pub fn with_symbols(self, symbols: &'a Symbols) -> Self {
         Self { symbols: Some(symbols), ..self }
     }
 
-    /// The kernel's function at an address, and the distance from its start.
+    /// Returns the kernel function at an address, and the offset into it.
     fn code(&self, address: u64) -> Option<(String, u64)> {
         let symbols = self.symbols?;
         let location = location::locate(
@@ -69,7 +69,7 @@ impl<'a> RecordingNames<'a> {
         symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
-    /// Appends a tracepoint's payload as its format prints it; whether its format is known.
+    /// Appends a tracepoint's payload as its format prints it. Returns whether the format is known.
     pub fn trace(&self, event: usize, bytes: &[u8], out: &mut String) -> bool {
         let Some(Traced { format, payload, texts }) = self.traced(event, bytes) else { return false };
         if self.raw_traces {
@@ -81,7 +81,7 @@ impl<'a> RecordingNames<'a> {
         true
     }
 
-    /// A tracepoint's payload with its format.
+    /// Returns a tracepoint's payload with its format.
     fn traced<'p>(&self, event: usize, bytes: &'p [u8]) -> Option<Traced<'_, 'p>> {
         let tracing = self.tracing.as_ref()?;
         let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
@@ -89,13 +89,13 @@ impl<'a> RecordingNames<'a> {
         Some(Traced { format, payload, texts: &tracing.texts })
     }
 
-    /// The fields of a tracepoint's payload by name.
+    /// Returns the names and values of a payload's fields.
     pub fn trace_fields(&self, event: usize, bytes: &[u8]) -> Option<Vec<(String, String)>> {
         let Traced { format, payload, .. } = self.traced(event, bytes)?;
         Some(format.fields_of(payload).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// A name by its number in the history.
+    /// Returns a command name by its number in the history.
     pub fn named(&self, comm: u32) -> Option<Cow<'a, str>> {
         self.session.history.comm_name(CommId(comm)).map(String::from_utf8_lossy)
     }
@@ -105,7 +105,7 @@ impl Words for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.into_owned(),
-            // perf's name for those without; the sign of the number was cut off to make room for the mark.
+            // perf's name for unnamed threads; restores the sign bit that the mark replaced.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }

@@ -1,7 +1,6 @@
-//! What is known about the quality of a recording: its modules and what they lack, losses, stacks that end
-//! early.
+//! The quality of a recording: missing data of its modules, lost samples, and truncated stacks.
 //!
-//! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
+//! Receives the session's counters and the symbolizer's results; returns the data for the *Trust* line.
 
 use std::collections::BTreeSet;
 
@@ -16,22 +15,22 @@ use crate::record::kind;
 use crate::session::{Samples, Session};
 use crate::sort;
 
-/// Files named one by one that could not be read.
+/// Maximum number of unreadable files to name in warnings.
 const MOST_FAILURES: usize = 10;
-/// Modules whose remedy is worked out.
+/// Maximum number of modules to find remedies for.
 const REMEDIES: usize = 5;
-/// One in so many of all frames must lack its name for that: asking the package manager takes longer than
-/// many a report.
+/// Minimum share of unnamed frames (one in this many of all frames) for which to find a remedy. Asking the
+/// package manager can take longer than the report itself.
 const REMEDY_FROM: u64 = 200;
 
-/// What was lost, in samples, or else in records of any kind.
+/// Returns the number of lost samples, or else of lost records of any kind.
 pub fn lost(session: &Session) -> u64 {
-    // The same losses told in two ways: by records, and by the counters themselves.
+    // Records and the counters themselves report the same losses.
     let facts = &session.facts;
     facts.lost_samples.max(facts.lost_by_events).max(facts.lost_records)
 }
 
-/// What is worth knowing about the file.
+/// Returns the notes about the file.
 pub fn notes(session: &Session) -> Vec<String> {
     let dropped = session.history.dropped_before().map(|_| {
         "its mappings change so often that older ones were dropped to bound memory: early samples may be \
@@ -41,22 +40,22 @@ pub fn notes(session: &Session) -> Vec<String> {
     session.notes().iter().map(ToString::to_string).chain(dropped).collect()
 }
 
-/// Whether the file is damaged: then the number of lost records is unknown.
+/// Whether the file is damaged, so that the number of lost records is unknown.
 pub fn is_damaged(session: &Session) -> bool {
     session.notes().iter().any(Note::is_damage)
 }
 
-/// Warns about damage, for outputs that show all else themselves. Returns the exit status.
+/// Warns about damage, for outputs that show all other notes themselves. Returns the exit status.
 pub fn warn_of_damage(session: &Session) -> Exit {
     say_damage(session.notes())
 }
 
-/// Warns about damage of a file of which only the header is wanted. Returns the exit status.
+/// Warns about damage of a file when only its header is shown. Returns the exit status.
 ///
 /// # Errors
-/// When the kernel cannot read the file.
+/// When reading the file fails.
 pub fn warn_of_header(reader: &Reader) -> Result<Exit> {
-    // The header says that records are missing; walking over them says from where on.
+    // The header shows that records are missing; only a scan finds where.
     let is_cut = reader.notes().iter().any(Note::loses_samples);
     let notes = if is_cut { reader.scan(|_| {})?.notes } else { reader.notes().to_vec() };
     Ok(say_damage(&notes))
@@ -69,8 +68,8 @@ fn say_damage(notes: &[Note]) -> Exit {
     if notes.iter().any(Note::loses_samples) { Exit::Failure } else { Exit::Done }
 }
 
-/// Warns about everything worth knowing about the file, and about losses: for outputs that have no place for
-/// it. Returns the exit status.
+/// Warns about all notes on the file and about losses, for outputs that have no place for them. Returns the
+/// exit status.
 pub fn warn(session: &Session) -> Exit {
     let exit = warn_of_damage(session);
     let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
@@ -83,9 +82,9 @@ pub fn warn(session: &Session) -> Exit {
     exit
 }
 
-/// Warns about files whose names or lines are missing because pmc failed to read them.
+/// Warns about files that pmc failed to read, and whose names or lines are therefore missing.
 pub fn warn_of_names(failures: impl IntoIterator<Item = String>) {
-    // Several recordings, or several modules, may have the same file.
+    // Several recordings or modules may share a file.
     let failures: BTreeSet<String> = failures.into_iter().collect();
     for what in failures.iter().take(MOST_FAILURES) {
         say::warn(&Warning::NamesMissing { what: what.clone() });
@@ -95,7 +94,7 @@ pub fn warn_of_names(failures: impl IntoIterator<Item = String>) {
     }
 }
 
-/// Modules with samples, most frames first.
+/// Returns the modules with samples, most frames first.
 pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCounts) -> Vec<ModuleQuality> {
     let mut list: Vec<ModuleQuality> = quality
         .modules
@@ -136,7 +135,7 @@ pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCount
     list
 }
 
-/// Works out what would help the modules with most nameless frames: that may ask the package manager.
+/// Finds remedies for the modules with the most unnamed frames. May ask the package manager.
 pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, symbols: &Symbols) {
     let frames: u64 = modules.iter().map(|module| module.frames).sum();
     let matters = |module: &&mut ModuleQuality| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
@@ -150,11 +149,11 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     }
 }
 
-/// What `pmc profile` takes without `--call-graph`.
+/// Default call-graph mode of `pmc profile`.
 const OF_PROFILE: &str = "auto,65528";
 
-/// How stacks were unwound while recording, by the command line; and whether copies were as large as they
-/// can be.
+/// Returns the live unwinding mode from the command line, and whether the stack copies had the maximum
+/// size.
 fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
     let equals = typed.iter().filter_map(|word| word.strip_prefix("--call-graph="));
     let pairs = typed.iter().zip(typed.iter().skip(1));
@@ -166,7 +165,7 @@ fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
     (mode, mode.is_some() && bytes.parse() == Ok(LARGEST_STACK_COPY))
 }
 
-/// What the command counted beside what its samples stand for. Where some were left out it is not known.
+/// Returns the event count that the samples do not cover. Returns `None` if any samples were left out.
 fn unsampled(session: &Session, samples: &Samples) -> Option<Unsampled> {
     let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
     if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {
@@ -181,7 +180,7 @@ fn unsampled(session: &Session, samples: &Samples) -> Option<Unsampled> {
     })
 }
 
-/// The facts of the trust line.
+/// Returns the data for the trust line.
 pub(super) fn trust(
     session: &Session,
     samples: &Samples,
@@ -198,7 +197,7 @@ pub(super) fn trust(
         .collect();
     sort::by(&mut broken, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if has_stacks {
-        // Callers of generated code are known from its frame pointers, where the kernel could follow them.
+        // Callers of generated code come from its frame pointers if the kernel could follow them.
         for (module, samples) in &mut ends.no_tables {
             if module.as_deref().is_some_and(sampled::code::is_generated_module) {
                 let found = broken.iter().find(|(name, _)| Some(name) == module.as_ref());
@@ -215,7 +214,7 @@ pub(super) fn trust(
         unwound_live: unwound_live.filter(|_| ends.copied == 0),
         largest_copies: largest_live || copied == Some(LARGEST_STACK_COPY),
         samples: samples.totals.iter().map(|total| total.samples).sum(),
-        // The same losses told in two ways: by records, and by the counters themselves.
+        // Records and the counters themselves report the same losses.
         lost_samples: session
             .facts
             .lost_samples

@@ -1,8 +1,8 @@
-//! What is asked of a recording's samples before any of them is read.
+//! The analysis of a recording's samples, as requested before reading them.
 //!
-//! Receives plain values, from whoever has them (a command line, a screen, an export); they become what pass
-//! 2 of the session is asked. Decides what a span of time, a socket or a thread's name means in a recording.
-//! What is asked of samples that have been added up and named is a [`Query`].
+//! Receives plain values from a command line, a screen or an export, and turns them into a query for pass 2
+//! of the session. Resolves time spans, sockets and thread names in a recording. A [`Query`] then covers
+//! the aggregated and named samples.
 
 use rustc_hash::FxHashSet;
 
@@ -20,61 +20,60 @@ use crate::symbol::{Depth, Options};
 use crate::text;
 use crate::units::parse_duration;
 
-/// Length of a slice for the sort key `time` by default, in nanoseconds.
+/// Default length of a time slice for the sort key `time`, in nanoseconds.
 pub const SLICE: u64 = 100_000_000;
-/// Longest call chain by default, in frames.
+/// Default maximum length of a call chain, in frames.
 pub const MAX_STACK: usize = 127;
-/// Most slices that the time of a recording is cut into for [`AnalysisRequest::facets`] …
+/// Maximum number of time slices of a recording for [`AnalysisRequest::facets`].
 const SLICES: u64 = 240;
-/// … and how many samples a slice should hold.
+/// Minimum average number of samples per slice.
 const IN_SLICE: u64 = 5;
 
-/// What is asked of a recording's samples.
+/// How to analyse a recording's samples.
 #[derive(Debug, Clone)]
 pub struct AnalysisRequest {
-    /// Which samples count.
+    /// Which samples to include.
     pub selection: SampleSelection,
-    /// What rows are told apart by.
+    /// The sort keys, which distinguish rows.
     pub keys: Vec<SortKey>,
-    /// The fields of tracepoints among them, by the number of [`SortKey::TraceField`].
+    /// The tracepoint fields among the keys, indexed by [`SortKey::TraceField`].
     pub trace_fields: Vec<TraceField>,
-    /// The usual sort keys of what is measured belong before `keys`: [`AnalysisRequest::settle`] puts them
-    /// there.
+    /// Whether to put the default sort keys of the measure before `keys`: [`AnalysisRequest::settle`] does
+    /// so.
     pub usual_keys: bool,
-    /// Length of a slice for the sort key `time`, in nanoseconds.
+    /// Length of a time slice for the sort key `time`, in nanoseconds.
     pub slice: u64,
-    /// What of a sample is added up.
+    /// The quantity to add up per sample.
     pub measure: Measure,
-    /// Whether each sample's part of time by the clock is found out.
+    /// Whether to compute each sample's share of wall-clock time.
     pub latency: Latency,
-    /// Branches that are no calls are part of the stacks, and their cycles the weight.
+    /// Whether to add branches that are not calls to the stacks, with their cycles as weight.
     pub branch_history: bool,
-    /// Callers are kept; else rows have the sampled function alone.
+    /// Whether to keep callers; otherwise rows have only the sampled function.
     pub callers: bool,
-    /// Longest call chain, in frames.
+    /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
-    /// Stacks that end with their copy are joined with what was seen of their threads before.
+    /// Whether to complete stacks that end with their copy from earlier samples of the same thread.
     pub joins: bool,
-    /// Calls that the processor kept are completed with those of earlier samples of their threads.
+    /// Whether to complete calls that the processor recorded from earlier samples of the same thread.
     pub stitches: bool,
-    /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort
-    /// keys are: a screen filters by them.
+    /// Whether to also distinguish thread names, processes, threads, CPUs and time slices, so that a screen
+    /// can filter by them.
     pub facets: bool,
-    /// What rows are told apart by besides `keys`, such as threads and times: an export keeps them.
+    /// Attributes that distinguish rows in addition to `keys`, such as thread and time. Exports need them.
     pub apart: Vec<SampleAttribute>,
-    /// What names do to the stacks.
+    /// Changes to the stacks that depend on names.
     pub stack_changes: StackChanges,
-    /// Names are as the compiler wrote them.
+    /// Whether to show names as the compiler wrote them.
     pub raw_names: bool,
-    /// Tracepoints' payloads are given field by field, not as their format prints them.
+    /// Whether to print tracepoint payloads field by field instead of using their format string.
     pub raw_traces: bool,
-    /// Where symbols are looked for. Whether the recording is from this machine ([`Options::live`]) is found
-    /// out.
+    /// Where to look for symbols. [`Options::live`] is set if the recording is from this machine.
     pub symbols: Options,
 }
 
 impl AnalysisRequest {
-    /// All samples by period, with callers and without sort keys.
+    /// Creates a request for all samples by period, with callers and without sort keys.
     pub fn new(symbols: Options) -> Self {
         Self {
             selection: SampleSelection::default(),
@@ -98,14 +97,14 @@ impl AnalysisRequest {
         }
     }
 
-    /// Decides what hangs on what was recorded: whether branches count, and the usual sort keys.
+    /// Settles the options that depend on the recording: whether branches count, and the default sort keys.
     ///
     /// # Errors
-    /// When branches or latencies were asked for and none were recorded.
+    /// When branches or latencies were requested but not recorded.
     pub fn settle(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
         let has_branches = reader.layouts().have(sample_type::BRANCH_STACK);
-        // A call chain that the hardware kept.
+        // Whether the branches are a call chain that the hardware recorded.
         let are_chains =
             |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.measure {
@@ -142,7 +141,7 @@ impl AnalysisRequest {
         Ok(())
     }
 
-    /// Finds the fields of tracepoints that are sort keys.
+    /// Looks up the tracepoint fields used as sort keys.
     fn find_trace_fields(&mut self, reader: &Reader) -> Result<()> {
         if self.trace_fields.is_empty() {
             return Ok(());
@@ -183,7 +182,8 @@ impl AnalysisRequest {
         Ok(())
     }
 
-    /// Whether the first names must be deep already: for lines in rows, or to change stacks.
+    /// Whether the first naming must already include inlined functions: for lines in rows, or to change
+    /// stacks.
     pub fn needs_deep_names(&self) -> bool {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
@@ -193,19 +193,19 @@ impl AnalysisRequest {
         self.measure == Measure::Branches
     }
 
-    /// Whether samples have call chains that count: those of branches do not.
+    /// Whether call chains are used. They are not when branches are counted.
     pub fn has_chains(&self, reader: &Reader) -> bool {
         !self.counts_branches() && super::has_chains(reader)
     }
 
-    /// How deep names go by default: to inlined functions where there are callers, or lines are shown.
+    /// Returns the default depth of names: inlined functions if there are callers or lines are shown.
     pub fn depth(&self, reader: &Reader) -> Depth {
         let lines = self.keys.iter().any(|key| key.needs_lines());
         if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
     }
 
-    /// A question to what this request brings: with its sort keys; without call chains there are no totals,
-    /// no tree and no chains of rows.
+    /// Returns the query with this request's sort keys. Without call chains it has no totals, tree or row
+    /// chains.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
         Query {
@@ -217,10 +217,10 @@ impl AnalysisRequest {
         }
     }
 
-    /// What pass 2 must find out.
+    /// Returns the query for pass 2.
     ///
     /// # Errors
-    /// When the recording does not say what the selection needs.
+    /// When the recording lacks data that the selection needs.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         let mut attributes = sort::attributes(&self.keys, self.slice);
         if self.stack_changes.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
@@ -247,20 +247,20 @@ impl AnalysisRequest {
     }
 }
 
-/// A field of tracepoints that is a sort key: `next_pid`, `sched:sched_switch.next_pid`,
+/// A tracepoint field used as a sort key: `next_pid`, `sched:sched_switch.next_pid`,
 /// `sched_switch.prev_state/raw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceField {
-    /// Only of this tracepoint, with its subsystem or without.
+    /// The tracepoint to which the key is restricted, with or without its subsystem.
     event: Option<String>,
-    /// Its name; `*`: all fields.
+    /// Name of the field; `*` for all fields.
     pub field: String,
-    /// Its number, not what the format makes of it.
+    /// Whether to use the raw value instead of the formatted one.
     pub is_raw: bool,
 }
 
 impl TraceField {
-    /// Reads one.
+    /// Parses a field name.
     pub fn new(typed: &str) -> Self {
         let (text, is_raw) = typed.strip_suffix("/raw").map_or((typed, false), |text| (text, true));
         let (event, field) = match text.rsplit_once('.') {
@@ -271,13 +271,13 @@ impl TraceField {
         Self { event, field: field.to_owned(), is_raw }
     }
 
-    /// Whether a tracepoint may have it.
+    /// Whether the key applies to the tracepoint with this format.
     pub fn is_of(&self, format: &Format) -> bool {
         let full = || format!("{}:{}", format.system, format.name);
         self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
     }
 
-    /// It, or what `*` stands for, in the tracepoints of a recording.
+    /// Returns the matching fields in the given formats; all of their fields for `*`.
     fn found(&self, formats: &[&Format]) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let fields = formats.iter().filter(|format| self.is_of(format)).flat_map(|format| &format.fields);
@@ -291,36 +291,36 @@ impl TraceField {
     }
 }
 
-/// What of a sample is added up.
+/// The quantity to add up per sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Its period: occurrences of the event.
+    /// The sample's period: occurrences of the event.
     Period,
-    /// Its weight, at least 1.
+    /// The sample's weight, at least 1.
     Weight,
-    /// Each of its branches, as 1, at its target.
+    /// Each branch of the sample counts 1, at its target.
     Branches,
-    /// The same where there are branches other than those that are a call chain; else the period.
+    /// As `Branches` if the recording has branches that are not a call chain; otherwise the period.
     BranchesIfRecorded,
 }
 
-/// Whether latencies are found out: what each sample cost in time by the clock, which is its period shared
-/// among the threads that ran.
+/// Whether to compute latencies. The latency of a sample is its wall-clock time: its period divided by the
+/// number of running threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Latency {
-    /// They are not.
+    /// Does not compute latencies.
     No,
-    /// They are, where periods count and context switches were recorded.
+    /// Computes latencies if periods count and context switches were recorded.
     IfRecorded,
-    /// They must be.
+    /// Requires latencies.
     Wanted,
 }
 
-/// What rows of samples are told apart by, unless something else is asked for.
+/// Default sort keys.
 pub const USUAL_KEYS: [SortKey; 3] = [SortKey::Comm, SortKey::Dso, SortKey::Symbol];
 
 impl Measure {
-    /// What rows are told apart by, unless something else is asked for.
+    /// Returns the default sort keys for the measure.
     fn usual_keys(self) -> &'static [SortKey] {
         match self {
             Self::Period | Self::BranchesIfRecorded => &USUAL_KEYS,
@@ -343,33 +343,33 @@ impl Measure {
     }
 }
 
-/// What names do to the stacks. Whoever asks for it needs names before there are rows.
+/// Changes to the stacks that depend on names, and so require names before there are rows.
 #[derive(Debug, Clone, Default)]
 pub struct StackChanges {
-    /// What these functions called counts as their own.
+    /// Functions whose callees count as part of the function itself.
     pub ignore_callees: Option<Pattern>,
-    /// The innermost function that this finds is the sort key `parent`.
+    /// Pattern for the sort key `parent`, which is the innermost matching function.
     pub parent: Option<Pattern>,
-    /// Samples without a parent are left out.
+    /// Whether to leave out samples without a parent.
     pub parents_only: bool,
 }
 
 impl StackChanges {
-    /// Whether anything changes.
+    /// Whether any stack changes.
     pub fn changes_any(&self) -> bool {
         self.ignore_callees.is_some() || self.parent.is_some()
     }
 }
 
-/// A regular expression for names.
+/// A regular expression that matches names.
 #[derive(Debug, Clone)]
 pub struct Pattern(regex_lite::Regex);
 
 impl Pattern {
-    /// Reads one.
+    /// Parses a regular expression.
     ///
     /// # Errors
-    /// When the text is none.
+    /// When the expression is invalid.
     pub fn new(text: &str) -> Result<Self> {
         let bad = |error: regex_lite::Error| {
             Error::usage(format!("invalid regular expression {text:?}")).why(error.to_string())
@@ -377,36 +377,36 @@ impl Pattern {
         regex_lite::Regex::new(text).map(Self).map_err(bad)
     }
 
-    /// Whether it finds something in a name.
+    /// Whether the expression matches a part of the name.
     pub fn finds(&self, name: &str) -> bool {
         self.0.is_match(name)
     }
 }
 
-/// Which samples count. What nothing is said about counts whole.
+/// Which samples to include. The default includes all.
 #[derive(Debug, Clone, Default)]
 pub struct SampleSelection {
-    /// Only threads with these names; empty: all.
+    /// Thread names to include; empty for all.
     pub comms: Vec<String>,
-    /// Only these processes; empty: all.
+    /// Process ids to include; empty for all.
     pub pids: Vec<i32>,
-    /// Only these threads; empty: all.
+    /// Thread ids to include; empty for all.
     pub tids: Vec<i32>,
-    /// Only these CPUs.
+    /// CPUs to include; `None` for all.
     pub cpus: Option<FxHashSet<u32>>,
-    /// Only the CPUs of this socket.
+    /// Socket whose CPUs to include.
     pub socket: Option<u32>,
-    /// Only this span.
+    /// Time span to include.
     pub time: Option<TimeSpan>,
-    /// Only samples taken while so many threads ran.
+    /// Numbers of running threads to include.
     pub parallelism: Option<FxHashSet<u32>>,
 }
 
 impl SampleSelection {
-    /// The same as pass 2 understands it; all else is as usual.
+    /// Returns the selection as a query for pass 2, with defaults for everything else.
     ///
     /// # Errors
-    /// When the recording does not say what its sockets or its first and last times are, and that is needed.
+    /// When a filter needs a field, sockets, or first and last times that were not recorded.
     pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         self.check(&session.reader)?;
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
@@ -427,12 +427,12 @@ impl SampleSelection {
     }
 }
 
-/// A filter's option, whether it is set, the field of samples that it needs (`PERF_SAMPLE_*`), what that
-/// field holds, and what to do about it.
+/// A filter's option, whether it is set, the sample field that it needs (`PERF_SAMPLE_*`), the contents of
+/// that field, and the remedy if it is missing.
 type FilterNeed = (&'static str, bool, u64, &'static str, &'static str);
 
 impl SampleSelection {
-    /// Refuses filters on fields that were not recorded: no sample would pass.
+    /// Rejects filters on fields that were not recorded: no sample would match.
     fn check(&self, reader: &Reader) -> Result<()> {
         let cpus = ("CPU numbers", "pmc record --sample-cpu, or record whole CPUs (-a, -C)");
         let threads = ("process and thread ids", "record again: pmc record always takes them");
@@ -452,7 +452,7 @@ impl SampleSelection {
     }
 }
 
-/// The numbers of threads' names.
+/// Returns the ids of thread names.
 fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
     if names.is_empty() {
         return None;
@@ -462,7 +462,7 @@ fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
     Some(named.map(|(number, _)| CommId(number as u32)).collect())
 }
 
-/// The CPUs of a socket, of those that were asked for.
+/// Returns the CPUs of a socket, restricted to `cpus`.
 fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Result<FxHashSet<u32>> {
     let Some(topology) = &reader.features().cpu_topology else {
         return Err(Error::new("the recording has no CPU topology").try_this("use -C with a list of CPUs"));
@@ -475,14 +475,14 @@ fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Res
 /// A part of a recording's time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TimeSpan {
-    /// From … to, ends included, in nanoseconds of the recording's clock.
+    /// From and to, both inclusive, in nanoseconds of the recording's clock.
     Clock(u64, u64),
-    /// From … to in percent of the time between the first sample and the last.
+    /// From and to, in percent of the time between the first and the last sample.
     Percent(f64, f64),
 }
 
 impl TimeSpan {
-    /// Reads two use times in seconds, or with a unit, of which either may be missing (`1.5,`, `5s,`), or two
+    /// Parses two times in seconds or with a unit (either may be omitted: `1.5,`, `5s,`), or two
     /// percentages (`10%-20%`).
     ///
     /// # Errors
@@ -504,7 +504,7 @@ impl TimeSpan {
         Ok(Self::Clock(time(from, 0)?, time(to, u64::MAX)?))
     }
 
-    /// First and last time of it in a recording, in nanoseconds.
+    /// Returns the first and last time of the span in a recording, in nanoseconds.
     fn of(self, reader: &Reader) -> Result<(u64, u64)> {
         let (from, to) = match self {
             Self::Clock(from, to) => return Ok((from, to)),
@@ -520,7 +520,7 @@ impl TimeSpan {
     }
 }
 
-/// Seconds with a fraction, exact to the nanosecond (a float would not be).
+/// Parses seconds with a fraction, exact to the nanosecond (unlike a float).
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -530,7 +530,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// Adds what a screen filters by, where it is not there yet.
+/// Adds the missing attributes that a screen filters by.
 fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_latency: bool) {
     let level = has_latency.then_some(SampleAttribute::Parallelism);
     for extra in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu].into_iter().chain(level) {
@@ -546,7 +546,7 @@ fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_late
     }
 }
 
-/// First and last time of samples: what the header says, or else what the first and last chunks hold.
+/// Returns the first and last time of samples, from the header or else from the first and last chunks.
 fn span(session: &Session) -> Option<(u64, u64)> {
     if !session.has_time {
         return None;

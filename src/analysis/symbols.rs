@@ -1,5 +1,4 @@
-//! Names for locations: the session's modules are made known to the symbolizer, and its answers written down
-//! as [`Code`].
+//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as [`Code`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -19,22 +18,22 @@ use crate::symbol::{
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
 pub struct Symbols {
-    /// Who finds the names.
+    /// Finds the names.
     pub symbolizer: Symbolizer,
-    /// By the session's number.
+    /// The symbolizer's ids, indexed by the session's module number.
     ids: Vec<Option<ModuleId>>,
-    /// The module of all BPF programs: their names come from one list.
+    /// The module of all BPF programs, whose names come from one list.
     bpf: Option<ModuleId>,
     live: bool,
-    /// Bytes of the lists of generated code, by module, when they were last looked at.
+    /// Size in bytes of the perf map of each module of generated code, when last checked.
     map_sizes: FxHashMap<u32, Option<u64>>,
 }
 
 impl Symbols {
-    /// Makes all modules known; no file is touched yet.
+    /// Registers all modules. Does not open any files yet.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// When the threads cannot be started.
     pub fn new(history: &History, options: Options) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
@@ -42,10 +41,10 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// Knows no module yet.
+    /// Creates a symbolizer without modules.
     ///
     /// # Errors
-    /// As [`Symbols::new`].
+    /// The errors of [`Symbols::new`].
     pub fn none(options: Options) -> Result<Self> {
         let live = options.live;
         Ok(Self {
@@ -57,7 +56,7 @@ impl Symbols {
         })
     }
 
-    /// Takes what records announced: kernel symbols, and jitdump files by process.
+    /// Adds kernel symbols, and jitdump files by process, that records announced.
     pub fn announce(&mut self, ksymbols: &[AddedSymbol], jitdumps: &[(u32, PathBuf)]) {
         if let Some(bpf) = self.bpf.filter(|_| !ksymbols.is_empty()) {
             self.symbolizer.forget(bpf);
@@ -70,7 +69,7 @@ impl Symbols {
         }
     }
 
-    /// Takes the symbols that the recording holds of files that may not be here.
+    /// Adds the recorded symbols of files that may be missing on this machine.
     pub fn know_device(&mut self, files: &[DeviceFile]) {
         for file in files {
             let name = |name| String::from_utf8_lossy(name);
@@ -79,7 +78,7 @@ impl Symbols {
         }
     }
 
-    /// Makes more modules known, by their numbers in order.
+    /// Registers more modules, in order of their numbers.
     pub fn know(&mut self, modules: &[Module]) {
         for module in modules {
             let is_bpf = module.kind == Kind::Bpf;
@@ -92,7 +91,7 @@ impl Symbols {
         }
     }
 
-    /// Whether a process's list of generated code has grown since the last call; its names are then read
+    /// Whether the perf map of a process has grown since the last call. If so, its names will be read
     /// again.
     pub fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
@@ -105,12 +104,12 @@ impl Symbols {
         has_grown
     }
 
-    /// The symbolizer's number of a module.
+    /// Returns the symbolizer's id of a module.
     pub fn id(&self, module: u32) -> Option<ModuleId> {
         *self.ids.get(module as usize)?
     }
 
-    /// How to ask for a location.
+    /// Returns the symbolizer's query for a location.
     pub fn query(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
@@ -118,20 +117,20 @@ impl Symbols {
         Some((id, query))
     }
 
-    /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind,
-    /// as far as that is known by now.
+    /// Returns the offset range around a location in which [`Depth::Names`] gives the same name, as start
+    /// and end (exclusive), as far as known.
     pub fn around(&self, location: &Location) -> Option<(u64, u64)> {
         let (id, query) = self.query(location)?;
         self.symbolizer.around(id, query)
     }
 
-    /// The address of a location that was named, as the linker of its file gave it.
+    /// Returns the address of a named location, as linked in its file.
     pub fn file_address(&self, location: &Location) -> Option<u64> {
         let (id, query) = self.query(location)?;
         self.symbolizer.file_address(id, query)
     }
 
-    /// Asks for all locations at once.
+    /// Resolves all locations together.
     pub fn answers(
         &mut self,
         locations: &[Location],
@@ -163,12 +162,12 @@ impl Symbols {
         Answers { answers, of }
     }
 
-    /// The function of a frame.
+    /// Returns the function of a frame.
     pub fn function(&self, frame: &Frame) -> &Function {
         self.symbolizer.names().function(frame.function)
     }
 
-    /// Asks for all locations, and writes down what stands at each. `modules`: those that were made known.
+    /// Resolves all locations and stores the calls at each of them. `modules` are the registered modules.
     pub fn name(
         &mut self,
         modules: &[Module],
@@ -203,15 +202,15 @@ impl Symbols {
     }
 }
 
-/// The symbolizer's answers, by the number of the location.
+/// The symbolizer's answers, by location number.
 pub struct Answers {
     answers: Vec<Answer>,
-    /// Which answer, which address in it.
+    /// Index of the answer, and of the address in it, for each location.
     of: Vec<Option<(usize, usize)>>,
 }
 
 impl Answers {
-    /// The frames at a location, innermost first, and its address in the module's own numbering.
+    /// Returns the frames at a location, innermost first, and its address as numbered in the module's file.
     pub fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
         match self.of[location] {
             Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),

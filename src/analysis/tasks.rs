@@ -1,5 +1,5 @@
-//! What a recording holds besides samples: records by kind, tasks, their mappings, what their counters said
-//! at the end.
+//! The contents of a recording besides samples: records by kind, tasks with their mappings, and final
+//! counts.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use crate::profile::header::{Count, Mapping, Task};
 use crate::record::kind;
 use crate::session::{Epoch, Session, Timestamp};
 
-/// Records of each kind that has a name (or else its number), with how many there are.
+/// Returns the name of each kind of record (or its number if it has no name) and the number of records.
 pub fn record_counts(session: &Session) -> Vec<(String, u64)> {
     let name = |number: u32| kind::name(number).map_or_else(|| number.to_string(), str::to_owned);
     session.index.counts().map(|(number, count)| (name(number), count)).collect()
 }
 
-/// All tasks by their number, with what they had mapped at the end if that is wanted.
+/// Returns all tasks, ordered by id, with their mappings at the end if `with_maps` is set.
 pub fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
     let history = &session.history;
     let last = Timestamp::MAX;
@@ -55,7 +55,7 @@ fn mappings(session: &Session, pid: i32) -> Vec<Mapping> {
         .collect()
 }
 
-/// What threads' counters said when they ended.
+/// Returns the counts of threads at their exit.
 pub fn counts(session: &Session) -> Vec<Count> {
     let events = session.reader.events();
     let name = |event: usize| events.get(event).map_or_else(String::new, |event| event.name());

@@ -1,7 +1,7 @@
-//! Unwinding for pass 2: each module's tables and each epoch's space are prepared once, when a sample
-//! first needs them.
+//! Unwinding for pass 2. Prepares the tables of each module and the address space of each epoch once, when
+//! a sample first needs them.
 //!
-//! Receives the session's epochs and the symbolizer's files; hands on chains, and counts how they end.
+//! Receives the session's epochs and the symbolizer's files; returns call chains, and counts how they end.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,31 +18,32 @@ use crate::session::{Chains, Epoch, History, Session, Unwind, UnwindSample};
 use crate::sort;
 use crate::unwind::{Arch, End, Space, StackUnwinder, Stitcher, Tables, UnwoundStack};
 
-/// Samples below which one thread is as fast as several.
+/// Minimum number of samples for which several threads are faster than one.
 const WORTHWHILE: usize = 32;
-/// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.
+/// Maximum number of address spaces to keep: recordings of thousands of short processes must not keep all
+/// of them.
 const MOST_SPACES: usize = 256;
 
 /// The unwinder of a recording.
 pub struct RecordingUnwinder<'a> {
     spaces: Spaces<'a>,
     unwinder: StackUnwinder,
-    /// Where kept calls are stitched together.
+    /// Stitches the calls that the processor recorded.
     stitcher: Option<Stitcher>,
     most: usize,
     has_copies: bool,
     ends: EndCounts,
 }
 
-/// What the recorded processes had mapped.
+/// Address spaces of the recorded processes.
 struct Spaces<'a> {
     history: &'a History,
     symbols: &'a Symbols,
-    /// The machine's.
+    /// Architecture of the recorded machine.
     arch: Arch,
-    /// Boxed, since a recording may name a million modules and unwind through few.
+    /// Boxed, because a recording may have a million modules but unwind through few of them.
     tables: Vec<OnceLock<Option<Box<Tables>>>>,
-    /// By version of the epoch.
+    /// Address spaces by version of the epoch.
     spaces: FxHashMap<(u32, Arch), Arc<Space>>,
 }
 
@@ -54,13 +55,13 @@ struct EndCounts {
     lost: u64,
     long: u64,
     compat: u64,
-    /// By the module without tables.
+    /// Number of stacks by the module without tables.
     no_tables: FxHashMap<Option<u32>, u64>,
 }
 
 impl<'a> RecordingUnwinder<'a> {
-    /// The unwinder of a recording; `most` is the longest chain, in frames. `joins`: cut
-    /// stacks are joined with what was seen of their threads before.
+    /// Creates the unwinder of a recording. `most` is the maximum length of a chain, in frames. With
+    /// `joins`, completes truncated stacks from earlier samples of the same thread.
     pub fn new(session: &'a Session, symbols: &'a Symbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
@@ -81,21 +82,21 @@ impl<'a> RecordingUnwinder<'a> {
         }
     }
 
-    /// Kept calls (LBR call stacks) are completed with those of earlier samples of their threads.
+    /// Also completes recorded calls (LBR call stacks) from earlier samples of the same thread.
     ///
     /// # Errors
-    /// When the recording has none, or does not say what that needs.
+    /// When the recording has no such calls, or lacks data that stitching needs.
     pub fn stitching(self, session: &Session) -> Result<Self> {
         Ok(Self { stitcher: Some(Stitcher::new(kept_calls(&session.reader)?)), ..self })
     }
 
-    /// The unwinder, if there is anything for it to do.
+    /// Returns the unwinder, or `None` if there is nothing to unwind.
     pub fn if_needed(&mut self) -> Option<&mut dyn Unwind> {
         let is_needed = self.has_copies || self.stitcher.is_some();
         is_needed.then_some(self as &mut dyn Unwind)
     }
 
-    /// Why the stacks that were unwound so far end.
+    /// Returns counts of how the stacks unwound so far ended.
     pub fn ends(&self) -> Ends {
         let counts = &self.ends;
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
@@ -108,7 +109,7 @@ impl<'a> RecordingUnwinder<'a> {
 }
 
 impl EndCounts {
-    /// Counts how a stack ends, by what it came to.
+    /// Counts how a stack ended.
     fn add(&mut self, stack: &UnwindSample<'_>, unwound: Option<UnwoundStack<'_>>, spaces: &Spaces<'_>) {
         self.copied += 1;
         let Some(unwound) = unwound else {
@@ -130,7 +131,7 @@ impl EndCounts {
 }
 
 impl Spaces<'_> {
-    /// `None` for a process of 32-bit Arm.
+    /// Returns `None` for a 32-bit Arm process.
     fn arch_of(&self, parts: &Parts<'_>) -> Option<Arch> {
         parts.user_regs.and_then(|registers| self.arch.of_process(registers.abi))
     }
@@ -145,7 +146,7 @@ impl Spaces<'_> {
         self.tables.get(module as usize)?.get_or_init(read).as_deref()
     }
 
-    /// What a process had in memory, with the number of that state.
+    /// Returns the address space of a process, with the version of its state.
     fn at(&mut self, epoch: Epoch, arch: Arch) -> (Arc<Space>, u32) {
         let key = (self.history.version(epoch), arch);
         if let Some(space) = self.spaces.get(&key) {
@@ -209,7 +210,7 @@ impl Unwind for RecordingUnwinder<'_> {
     }
 }
 
-/// How many calls the processor kept at most.
+/// Returns the maximum number of calls that the processor records.
 fn kept_calls(reader: &Reader) -> Result<u64> {
     let refused = |why: &str, instead: &str| {
         Error::new(format!("--stitch-lbr: calls in {} cannot be stitched", reader.path().display()))

@@ -1,4 +1,4 @@
-//! Why a recording cannot be read or written, and what is worth knowing about one that can.
+//! Errors of reading and writing recordings, and notes on readable ones.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,72 +6,72 @@ use std::path::{Path, PathBuf};
 use crate::record::kind;
 use crate::units;
 
-/// Why reading or writing a recording failed.
+/// Reasons why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel refused.
+    /// A system call failed.
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The failed operation.
         doing: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It cannot be made.
+    /// The file cannot be created.
     #[error("creating {}: {source}", path.display())]
     Create {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It does not begin as a recording does.
+    /// The file does not start like a recording.
     #[error("{}: not a perf.data file", path.display())]
     NotPerfData {
         /// The file.
         path: PathBuf,
-        /// It has no bytes at all.
+        /// Whether the file is empty.
         is_empty: bool,
     },
-    /// A part without which nothing can be read makes no sense.
+    /// A part that is required for reading is invalid.
     #[error("{}: {what} (at byte {at})", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the problem.
         what: &'static str,
-        /// Where.
+        /// Offset of the invalid part, in bytes.
         at: u64,
     },
-    /// A stream that has more bytes than there is room for.
+    /// A stream is larger than the available space.
     #[error("{}: longer than {}, half of what is free for temporary files", path.display(), units::bytes(*most))]
     TooLong {
-        /// What it was read from.
+        /// The source of the stream.
         path: PathBuf,
-        /// Bytes that are taken.
+        /// Maximum size, in bytes.
         most: u64,
     },
-    /// Compressed content that unpacks to absurd amounts.
+    /// Compressed data expands to an implausible size.
     #[error("{}: {} of compressed data unpack to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
     Bomb {
         /// The file.
         path: PathBuf,
         /// Compressed bytes read.
         packed: u64,
-        /// What that many may unpack to.
+        /// Maximum size that this many bytes may expand to.
         limit: u64,
     },
 }
 
 impl Error {
-    /// For `map_err`: the kernel refused `doing` something to `path`.
+    /// Returns a function for `map_err`, for the failed operation `doing` on `path`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }
 
-    /// For `map_err`: the file cannot be made.
+    /// Returns a function for `map_err`, for a file that cannot be created.
     pub(super) fn create(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Create { path: path.to_owned(), source }
     }
@@ -81,7 +81,7 @@ impl From<Error> for crate::error::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Io { doing, path, source } if source.kind() == io::ErrorKind::BrokenPipe => {
-                // Whoever read our stream has had enough.
+                // The process at the other end of the pipe stopped reading.
                 Self::output(format_args!("{doing} {}", path.display()), source)
             }
             Error::Io { doing, path, source } => {
@@ -121,64 +121,64 @@ impl From<Error> for crate::error::Error {
     }
 }
 
-/// What a reader should tell the user about a recording that it can read.
+/// A problem of a readable recording that the user should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// The recorder did not come to its end: no feature sections, read up to the end of the file.
+    /// The recorder did not finish: there are no feature sections. The file is read to its end.
     Unfinished {
-        /// Bytes of a last record that was not written whole.
+        /// Bytes of an incomplete last record.
         lost: u64,
     },
-    /// Records end in the middle; what follows cannot be read.
+    /// A record is cut off; the rest cannot be read.
     Torn {
-        /// Offset of the first byte that was not read.
+        /// Offset of the first unread byte.
         at: u64,
-        /// Bytes that were not read.
+        /// Number of unread bytes.
         lost: u64,
-        /// Kind and size of the record that begins there, if its header was read.
+        /// Kind and size of the record at that offset, if its header could be read.
         header: Option<(u32, usize)>,
     },
-    /// Feature sections that lie outside the file or do not hold what they should: their names.
+    /// Names of feature sections that are outside the file or invalid.
     BadFeatures(Vec<String>),
-    /// AUX data, which is skipped.
+    /// AUX data, which pmc skips.
     Aux {
         /// Bytes skipped.
         bytes: u64,
     },
-    /// Records of a number nobody knows, skipped by their size.
+    /// Records of unknown kinds, which pmc skips.
     Unknown {
-        /// How many.
+        /// Number of records.
         count: u64,
-        /// Offset and kind of the first.
+        /// Offset and kind of the first record.
         first: (u64, u32),
     },
-    /// Records of the kernel that are too short for their fields, or whose text has no end: skipped.
+    /// Kernel records that are too short for their fields, or whose text is unterminated: skipped.
     Malformed {
-        /// How many.
+        /// Number of records.
         count: u64,
-        /// Offset and kind of the first.
+        /// Offset and kind of the first record.
         first: (u64, u32),
     },
-    /// Samples whose fields end before or behind their record: a damaged size hides the records behind it.
+    /// Samples that are longer or shorter than their fields. A damaged size hides the records after it.
     Misshapen {
-        /// How many.
+        /// Number of samples.
         count: u64,
-        /// Offset of the first.
+        /// Offset of the first sample.
         first: u64,
         /// Bytes in them that belong to no field.
         bytes: u64,
     },
-    /// A file of the directory that could not be read.
+    /// A file of the directory that cannot be read.
     MissingFile(PathBuf),
-    /// The compressed stream is damaged; what follows cannot be read.
+    /// The compressed stream is damaged; the rest cannot be read.
     BadCompression {
-        /// Offset of the record.
+        /// Offset of the damaged record.
         at: u64,
     },
 }
 
 impl Note {
-    /// Whether the recording is damaged, and not merely unfinished or newer than pmc.
+    /// Whether the recording is damaged, rather than unfinished or newer than pmc.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Torn { .. }
@@ -191,13 +191,13 @@ impl Note {
         }
     }
 
-    /// Whether samples could not be read, or not be trusted.
+    /// Whether samples could not be read or cannot be trusted.
     pub fn loses_samples(&self) -> bool {
         self.is_damage() && !matches!(self, Self::Malformed { .. } | Self::BadFeatures(_))
     }
 
-    /// Adds what the records told to what opening the file found out. A record that is cut off where the file
-    /// ends is the same tear.
+    /// Adds a note from the records to the notes from opening the file. A record cut off at the end of the
+    /// file is merged with the note about that cut.
     pub(super) fn join(self, notes: &mut Vec<Self>) {
         if let Self::Torn { at, lost, header } = self {
             for note in notes.iter_mut() {
@@ -206,7 +206,7 @@ impl Note {
                         (*end, *more, *cut) = (at, *more + lost, header);
                         return;
                     }
-                    // More than a record's worth is damage of its own.
+                    // A loss larger than one record is separate damage.
                     Self::Unfinished { lost: begun } if *begun == 0 && lost <= u16::MAX.into() => {
                         *begun = lost;
                         return;
@@ -219,7 +219,7 @@ impl Note {
     }
 }
 
-/// A record's kind as perf writes it: `MMAP2 (10)`.
+/// Returns a record's kind as perf writes it: `MMAP2 (10)`.
 fn kind_words(number: u32) -> String {
     format!("{} ({number})", kind::name(number).unwrap_or("unknown type"))
 }

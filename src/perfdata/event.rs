@@ -1,4 +1,4 @@
-//! The events of a recording: what was asked for, the ids of the instances, a name.
+//! The events of a recording: attributes, instance ids and name.
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, generic};
@@ -6,22 +6,22 @@ use crate::abi::{Attr, generic};
 /// One event of a recording.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecordedEvent {
-    /// What the kernel was asked for.
+    /// The attributes passed to the kernel.
     pub attr: Attr,
-    /// Ids of its instances, one a CPU or thread.
+    /// Ids of the event's instances, one per CPU or thread.
     pub ids: Vec<u64>,
-    /// Its name, as the recorder kept it; foreign text, to be cleaned before it is printed.
+    /// The recorded name; untrusted text that must be cleaned before printing.
     pub name: Option<String>,
 }
 
 impl RecordedEvent {
-    /// The recorder's name for it, or one made from type and config.
+    /// Returns the recorded name, or one made from type and config.
     pub fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| name_of(&self.attr))
     }
 }
 
-/// perf's name for what was asked for, with its modifiers.
+/// Returns perf's name for the attributes, with modifiers.
 fn name_of(attr: &Attr) -> String {
     let (kind, config) = (attr.kind(), attr.config());
     let plain = match (generic::name_of(kind, config), kind) {
@@ -42,7 +42,7 @@ fn name_of(attr: &Attr) -> String {
     format!("{plain}{}", modifiers(attr))
 }
 
-/// The modifiers that an event was asked for with, as perf tells them from the attr: `:u`, `:kpp`, `:HG`.
+/// Returns the event's modifiers, which perf derives from the attributes: `:u`, `:kpp`, `:HG`.
 fn modifiers(attr: &Attr) -> String {
     let letters = |flags: &[(Flag, char)]| -> String {
         flags.iter().filter(|(flag, _)| !attr.get(*flag)).map(|(_, letter)| *letter).collect()
@@ -51,7 +51,7 @@ fn modifiers(attr: &Attr) -> String {
     let has_levels = levels.iter().any(|(flag, _)| attr.get(*flag));
     let mut text = if has_levels { letters(&levels) } else { String::new() };
     text += &"p".repeat(attr.precise_ip().into());
-    // What perf leaves out without being asked: guests, unless some other modifier was given.
+    // perf excludes guests by default, unless another modifier was given.
     let usual = !text.is_empty() || has_levels;
     if attr.get(Flag::ExcludeHost) || attr.get(Flag::ExcludeGuest) == usual {
         text += &letters(&[(Flag::ExcludeHost, 'H'), (Flag::ExcludeGuest, 'G')]);
@@ -74,7 +74,7 @@ mod tests {
         let without =
             |flags: &'static [Flag]| move |attr: &mut Attr| flags.iter().for_each(|f| attr.set(*f, true));
         assert_eq!(named(kind::HARDWARE, 0, &|_| {}), "cycles");
-        // What perf 6.1 says in `evlist` of a file without names.
+        // Output of perf 6.1 `evlist` for a file without names.
         assert_eq!(named(kind::HARDWARE, 0, &|attr| attr.set(Flag::ExcludeGuest, false)), "cycles:HG");
         let user = without(&[Flag::ExcludeKernel, Flag::ExcludeHv]);
         let of_user = |attr: &mut Attr| {

@@ -1,8 +1,8 @@
-//! Compressed records (`perf record -z`) unpacked, once, into a temporary file of plain records.
+//! Unpacks compressed records (`perf record -z`) once, into a temporary file of plain records.
 //!
-//! Receives a segment whose records may be `COMPRESSED`; hands on one in which none is. perf makes one
-//! endless zstd stream of a recording and cuts it into records of at most 64 KiB, so it can only be read from
-//! the start; a record of the ring may begin in one of them and end in a later one.
+//! Receives a segment whose records may be `COMPRESSED`; returns one without compressed records. perf makes
+//! one continuous zstd stream per recording and cuts it into records of at most 64 KiB, so it must be read
+//! from the start. A ring buffer record may start in one of them and end in a later one.
 //!
 //! ```text
 //! | COMM | COMPRESSED ▒▒▒ | COMPRESSED ▒▒▒ | FINISHED_ROUND | COMPRESSED ▒▒ |
@@ -20,8 +20,8 @@ use crate::record::{HEADER, kind};
 
 const READ: usize = 1 << 20;
 
-/// Whether the first sample of a segment lies in a compressed record. perf compresses either all that comes
-/// from rings or nothing, so the walk ends at the first of both.
+/// Whether the first sample of a segment is in a compressed record. perf compresses either all ring buffer
+/// data or none, so the walk stops at the first sample or compressed record.
 pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, Error> {
     let mut found = false;
     walk(segment, is_foreign, |kind, _, _| {
@@ -31,8 +31,8 @@ pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool,
     Ok(found)
 }
 
-/// Shows every record, as it lies there, until the visitor says `false`. Stops at what is not a whole record;
-/// where that is.
+/// Visits every record, as stored, until the visitor returns `false`. Stops at an incomplete record.
+/// Returns the offset of the end.
 fn walk(
     segment: &Segment,
     is_foreign: bool,
@@ -65,7 +65,7 @@ fn walk(
     Ok(at)
 }
 
-/// Bytes behind a record that are not records; compressed recordings have them too.
+/// Returns the number of bytes after a record that are not records. Compressed recordings have them too.
 fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     let word = |bytes: &[u8; 8]| {
         let word = u64::from_ne_bytes(*bytes);
@@ -81,12 +81,12 @@ fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
     }
 }
 
-/// Unpacks a segment. AUX payloads are left behind, their records too.
+/// Unpacks a segment. Drops AUX data together with their records.
 pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>) -> Result<Segment, Error> {
     let path = segment.source.path();
     let mut spool = Spool::new(path)?;
     let mut decoder = Decoder::new().map_err(Error::io("starting to unpack", path))?;
-    // Unpacked bytes that do not make a whole record yet.
+    // Unpacked bytes that do not form a complete record yet.
     let mut pending: Vec<u8> = Vec::new();
     let mut unpacked = vec![0; 1 << 18];
     let mut packed = 0u64;
@@ -135,7 +135,7 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
             spool.write(&pending[..whole])?;
             pending.drain(..whole);
             if pending.len() > usize::from(u16::MAX) {
-                // What stands there is no record: its size is below a header's.
+                // The pending bytes are not a record: their size field is below a header's size.
                 tear = Some(Note::BadCompression { at });
                 return Ok(false);
             }
@@ -148,7 +148,8 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
             }
         }
     })?;
-    // What the last compressed bytes begin, and does not follow, is the same tear.
+    // A record whose start is in the last compressed bytes and whose rest is missing is part of the same
+    // tear.
     let tear = match tear {
         None if walked < end => Some(Note::Torn { at: walked, lost: end - walked, header: None }),
         None if !pending.is_empty() => Some(Note::Torn { at: end, lost: pending.len() as u64, header: None }),
@@ -165,7 +166,7 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
     Ok(Segment { source: Arc::new(source), start: 0, end })
 }
 
-/// The data of a `COMPRESSED2` record, whose size is padded.
+/// Returns the data of a `COMPRESSED2` record without its padding.
 fn exact(record: &[u8], is_foreign: bool) -> &[u8] {
     let Some((size, data)) = record[HEADER..].split_first_chunk::<8>() else { return &[] };
     let size = u64::from_ne_bytes(*size);
@@ -173,7 +174,7 @@ fn exact(record: &[u8], is_foreign: bool) -> &[u8] {
     &data[..usize::try_from(size).unwrap_or(usize::MAX).min(data.len())]
 }
 
-/// Bytes of the whole records at the front.
+/// Returns the size of the complete records at the front, in bytes.
 fn whole_records(bytes: &[u8], is_foreign: bool) -> usize {
     let mut at = 0;
     while let Some((_, size)) = header_at(&bytes[at..], is_foreign) {

@@ -1,9 +1,8 @@
-//! The feature sections: what perf keeps about machine, command and events beside the records.
+//! The feature sections: perf's data about machine, command and events, stored apart from the records.
 //!
-//! Receives a section's bytes and gives its value, or the other way round. Each section stands once in the
-//! table at
-//! [`Features`]: number, name, type; and each type says its fields once ([`Wire`]), from which reading and
-//! writing both follow. Sources: `tools/perf/util/header.c` and `Documentation/perf.data-file-format.txt`,
+//! Converts a section's bytes to a value and back. Each section is declared once in the table at
+//! [`Features`], with number, name and type. Each type declares its fields once ([`Wire`]), for both
+//! reading and writing. Sources: `tools/perf/util/header.c` and `Documentation/perf.data-file-format.txt`,
 //! Linux 6.18.
 //!
 //! ```text
@@ -24,21 +23,21 @@ use crate::record::Cursor;
 wire! {
     /// `NRCPUS`.
     pub struct CpuCount {
-        /// CPUs that could be there.
+        /// Number of possible CPUs.
         pub available: u32,
-        /// CPUs that were on.
+        /// Number of online CPUs.
         pub online: u32,
     }
 
     /// A row of `NUMA_TOPOLOGY`.
     pub struct NumaNode {
-        /// Its number.
+        /// The node's number.
         pub node: u32,
         /// Memory, in KiB.
         pub total_kib: u64,
         /// Free memory, in KiB.
         pub free_kib: u64,
-        /// Its CPUs, as a list such as `0-3`.
+        /// The node's CPUs, as a list such as `0-3`.
         pub cpus: String,
     }
 
@@ -52,17 +51,17 @@ wire! {
 
     /// A row of `GROUP_DESC`.
     pub struct GroupDesc {
-        /// Its name; may be empty.
+        /// The group's name; may be empty.
         pub name: String,
-        /// Index of its leader among the events.
+        /// Index of the group's leader among the events.
         pub leader: u32,
-        /// Number of events in it.
+        /// Number of events in the group.
         pub members: u32,
     }
 
-    /// `CACHE`: version 1, then one row a cache.
+    /// `CACHE`: version 1, then one row per cache.
     pub struct Caches {
-        /// 1.
+        /// Always 1.
         pub version: u32,
         /// The caches.
         pub levels: Vec<CacheLevel>,
@@ -70,19 +69,19 @@ wire! {
 
     /// A row of `CACHE`.
     pub struct CacheLevel {
-        /// 1 to 4.
+        /// Cache level, 1 to 4.
         pub level: u32,
-        /// Bytes of a line.
+        /// Size of a cache line, in bytes.
         pub line_size: u32,
         /// Number of sets.
         pub sets: u32,
         /// Number of ways.
         pub ways: u32,
-        /// `Data`, `Instruction`, `Unified`.
+        /// `Data`, `Instruction` or `Unified`.
         pub kind: String,
-        /// Such as `32K`.
+        /// Size, such as `32K`.
         pub size: String,
-        /// CPUs that share it, as a list.
+        /// CPUs that share the cache, as a list.
         pub cpus: String,
     }
 
@@ -90,41 +89,41 @@ wire! {
     pub struct SampleTime {
         /// Time of the first sample, in nanoseconds.
         pub first: u64,
-        /// Of the last.
+        /// Time of the last sample, in nanoseconds.
         pub last: u64,
     }
 
     /// `COMPRESSED`.
     pub struct Compression {
-        /// 1.
+        /// Always 1.
         pub version: u32,
-        /// 1: zstd.
+        /// Compression type; 1 is zstd.
         pub kind: u32,
-        /// Its level.
+        /// Compression level.
         pub level: u32,
-        /// Unpacked to packed, rounded.
+        /// Compression ratio, rounded.
         pub ratio: u32,
-        /// The most bytes that one `COMPRESSED` record unpacks to.
+        /// Maximum unpacked size of one `COMPRESSED` record, in bytes.
         pub mmap_len: u32,
     }
 
-    /// `CLOCK_DATA`: the same moment on two clocks.
+    /// `CLOCK_DATA`: the same time on two clocks.
     pub struct ClockData {
-        /// 1.
+        /// Always 1.
         pub version: u32,
         /// Number of the recording's clock (`clock_gettime(2)`).
         pub clockid: u32,
-        /// Wall clock, in nanoseconds.
+        /// Time on the wall clock, in nanoseconds.
         pub wall_clock_ns: u64,
-        /// The recording's clock, in nanoseconds.
+        /// Time on the recording's clock, in nanoseconds.
         pub clockid_time_ns: u64,
     }
 
     /// A row of `HYBRID_TOPOLOGY`.
     pub struct HybridPmu {
-        /// A core PMU.
+        /// Name of a core PMU.
         pub name: String,
-        /// Its CPUs, as a list.
+        /// The PMU's CPUs, as a list.
         pub cpus: String,
     }
 
@@ -132,7 +131,7 @@ wire! {
     pub struct PmuCaps {
         /// Name and value of each capability.
         pub caps: Vec<(String, String)>,
-        /// The PMU.
+        /// The PMU's name.
         pub name: String,
     }
 
@@ -140,35 +139,35 @@ wire! {
     pub struct BpfBtf {
         /// The program's BTF id.
         pub id: u32,
-        /// The types.
+        /// The type data.
         pub data: Vec<u8>,
     }
 
     /// `E_MACHINE`.
     pub struct Machine {
-        /// `e_machine` of the recording machine's programs (ELF).
+        /// ELF `e_machine` of the recorded machine's programs.
         pub machine: u32,
-        /// `e_flags`.
+        /// ELF `e_flags`.
         pub flags: u32,
     }
 
     /// `MEM_TOPOLOGY`.
     pub struct MemTopology {
-        /// 1.
+        /// Always 1.
         pub version: u64,
-        /// Bytes of a memory block.
+        /// Size of a memory block, in bytes.
         pub block_size: u64,
-        /// Number of nodes, then each; see [`MemNode`].
+        /// The nodes, preceded by their number; see [`MemNode`].
         pub nodes: wire::Long<MemNode>,
     }
 
-    /// A row of `MEM_TOPOLOGY`: which blocks of memory are in the node.
+    /// A row of `MEM_TOPOLOGY`: the memory blocks of a node.
     pub struct MemNode {
-        /// Its number.
+        /// The node's number.
         pub node: u64,
         /// Number of blocks.
         pub size: u64,
-        /// Bits in `words`.
+        /// The bitmap of the blocks.
         pub bits: wire::Bitmap,
     }
 }
@@ -176,7 +175,7 @@ wire! {
 /// `CPU_TOPOLOGY`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuTopology {
-    /// CPUs of each package (die, with newer perfs), as lists.
+    /// CPUs of each package (of each die in newer perf versions), as lists.
     pub core_siblings: Vec<String>,
     /// CPUs of each core, as lists.
     pub thread_siblings: Vec<String>,
@@ -196,7 +195,7 @@ impl Wire for CpuTopology {
         let mut dies = Vec::new();
         let mut die_siblings = Vec::new();
         for _ in 0..count {
-            // Sections of older perfs end behind the lists.
+            // Sections of older perf versions end after the lists.
             let Some(cpu) = f.u32().zip(f.u32()) else { break };
             cpus.push(cpu);
         }
@@ -223,17 +222,17 @@ impl Wire for CpuTopology {
 /// A row of `BUILD_ID`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildIdEntry {
-    /// −1, or the guest's pid.
+    /// The guest's pid, or −1.
     pub pid: i32,
     /// `misc` of the record: 1 kernel, 2 user.
     pub misc: u16,
-    /// Up to 20 bytes.
+    /// The build-id, up to 20 bytes.
     pub id: Vec<u8>,
-    /// Path or bracketed name; foreign bytes as they are.
+    /// Path or bracketed name; untrusted bytes.
     pub name: Vec<u8>,
 }
 
-/// `BUILD_ID`: records of the `HEADER_BUILD_ID` shape one behind the other.
+/// `BUILD_ID`: consecutive records in the format of `HEADER_BUILD_ID`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuildIds(pub Vec<BuildIdEntry>);
 
@@ -264,21 +263,21 @@ impl Wire for BuildIds {
     }
 }
 
-/// Header, pid and id of such a record.
+/// Size of header, pid and id of a build-id record.
 const BEFORE_NAME: usize = 36;
 
 impl ClockData {
-    /// Nanoseconds from a time of the recording's clock to the time of day.
+    /// Returns the offset from the recording's clock to the wall clock, in nanoseconds.
     pub fn to_wall_ns(&self) -> i64 {
         self.wall_clock_ns.wrapping_sub(self.clockid_time_ns) as i64
     }
 }
 
 impl BuildIdEntry {
-    /// The record, as the section (`kind` 0, as perf leaves it there) and the pipe form have it.
+    /// Writes the record for the section (with `kind` 0, as perf writes it there) or for a stream.
     pub fn write_record(&self, kind: u32, out: &mut Vec<u8>) {
         let name = &self.name[..self.name.len().min(8192)];
-        // A NUL at least, and the whole a multiple of 8: perf 7 refuses a file with a record that is not.
+        // At least one NUL, and a total size that is a multiple of 8: perf 7 rejects other sizes.
         let size = (BEFORE_NAME + name.len() + 1).next_multiple_of(8);
         let id = &self.id[..self.id.len().min(20)];
         out.extend(kind.to_ne_bytes());
@@ -296,7 +295,7 @@ impl BuildIdEntry {
 
 macro_rules! features {
     ($($(#[$doc:meta])* $number:literal $name:ident $field:ident: $type:ty;)*) => {
-        /// A section's number.
+        /// Number of a feature section.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "perf's names")]
         #[repr(u32)]
@@ -305,23 +304,23 @@ macro_rules! features {
         }
 
         impl Feature {
-            /// All that are known, by number.
+            /// All known features, by number.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// perf's name, such as `CPU_TOPOLOGY`.
+            /// Returns perf's name, such as `CPU_TOPOLOGY`.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
         }
 
-        /// What the sections of a recording say; `None` where there is none.
+        /// The contents of a recording's sections; `None` for missing sections.
         #[derive(Debug, Clone, PartialEq, Default)]
         pub struct Features {
             $($(#[$doc])* pub $field: Option<$type>,)*
         }
 
         impl Features {
-            /// Takes a section in; `false` when it does not hold what it should.
+            /// Parses a section. Returns `false` if its contents are invalid.
             pub(super) fn set(&mut self, feature: Feature, bytes: &[u8], is_foreign: bool) -> bool {
                 let mut fields = Fields::new(Cursor::new(bytes), is_foreign);
                 match feature {
@@ -332,7 +331,7 @@ macro_rules! features {
                 }
             }
 
-            /// The bytes of a section, if there is one.
+            /// Returns the bytes of a section, if present.
             pub fn section(&self, feature: Feature) -> Option<Vec<u8>> {
                 let mut out = Vec::new();
                 match feature {
@@ -345,7 +344,7 @@ macro_rules! features {
 }
 
 features! {
-    /// The trace formats of tracepoints: see `record::tracepoint`.
+    /// The formats of tracepoints: see `record::tracepoint`.
     1 TRACING_DATA tracing_data: Raw;
     /// Build-ids of the files that samples hit.
     2 BUILD_ID build_ids: BuildIds;
@@ -357,7 +356,7 @@ features! {
     5 VERSION version: String;
     /// `uname -m`.
     6 ARCH arch: String;
-    /// CPUs.
+    /// Number of CPUs.
     7 NRCPUS nr_cpus: CpuCount;
     /// The CPU's name.
     8 CPUDESC cpu_desc: String;
@@ -379,13 +378,13 @@ features! {
     16 PMU_MAPPINGS pmu_mappings: Vec<PmuMapping>;
     /// Groups of events.
     17 GROUP_DESC groups: Vec<GroupDesc>;
-    /// Where AUX data lie in the file.
+    /// Locations of AUX data in the file.
     18 AUXTRACE auxtrace: Raw;
     /// The file was written by `perf stat record`; the section is empty.
     19 STAT stat: Raw;
-    /// Caches.
+    /// The caches.
     20 CACHE caches: Caches;
-    /// First and last sample.
+    /// Times of the first and last sample.
     21 SAMPLE_TIME sample_time: SampleTime;
     /// Memory blocks of the nodes.
     22 MEM_TOPOLOGY mem_topology: MemTopology;
@@ -393,15 +392,15 @@ features! {
     23 CLOCKID clockid_resolution_ns: u64;
     /// The recording is a directory; version 1.
     24 DIR_FORMAT dir_format: u64;
-    /// BPF programs, as the kernel described them.
+    /// BPF programs, as described by the kernel.
     25 BPF_PROG_INFO bpf_prog_info: Raw;
-    /// Their types.
+    /// BTF types of the BPF programs.
     26 BPF_BTF bpf_btf: Vec<BpfBtf>;
-    /// How records are compressed.
+    /// Compression of the records.
     27 COMPRESSED compressed: Compression;
     /// Capabilities of the core PMU.
     28 CPU_PMU_CAPS cpu_pmu_caps: Vec<(String, String)>;
-    /// Wall clock and the recording's clock at one moment.
+    /// Time of the wall clock and the recording's clock at the same moment.
     29 CLOCK_DATA clock_data: ClockData;
     /// Core PMUs of a hybrid machine.
     30 HYBRID_TOPOLOGY hybrid_topology: Vec<HybridPmu>;
@@ -411,19 +410,19 @@ features! {
     32 CPU_DOMAIN_INFO cpu_domain_info: Raw;
     /// The ELF machine.
     33 E_MACHINE e_machine: Machine;
-    /// Bytes of a cache line.
+    /// Size of a cache line, in bytes.
     34 CLN_SIZE cache_line: Raw;
     /// simpleperf's symbols of the device's files; see [`DeviceFile`].
     128 FILE device_files: Raw;
-    /// What simpleperf says of itself, the device and its events (`FEAT_META_INFO`); in pmc's recordings,
-    /// what events counted.
+    /// simpleperf's metadata on itself, the device and its events (`FEAT_META_INFO`). In pmc's recordings,
+    /// the counts of the events.
     129 META_INFO meta_info: MetaInfo;
-    /// The device's files again, in the form of newer simpleperfs.
+    /// The device's files in the format of newer simpleperf versions.
     132 FILE2 device_files2: Raw;
 }
 
 impl Features {
-    /// The index of the leader of an event's group; the event's own where it is in none.
+    /// Returns the index of the leader of an event's group, or the event's own index if it has no group.
     pub fn group_leader(&self, event: usize) -> usize {
         let inside = |group: &&GroupDesc| {
             let first = group.leader as usize;
@@ -434,7 +433,7 @@ impl Features {
 }
 
 impl Feature {
-    /// The feature with this number.
+    /// Returns the feature with this number.
     pub fn of(number: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| *f as u64 == number)
     }

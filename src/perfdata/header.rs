@@ -1,4 +1,4 @@
-//! The first bytes of a recording: which form, which byte order, where its parts lie.
+//! The first bytes of a recording: its form, byte order and the location of its parts.
 //!
 //! ```text
 //!   0  magic "PERFILE2"           8  size of this header: 104 (file form) or 16 (pipe form, which ends here)
@@ -13,17 +13,17 @@ use super::source::Source;
 use crate::abi::Attr;
 use crate::record::{Cursor, attr};
 
-/// Bytes of the header in file form.
+/// Size of the header in file form, in bytes.
 pub(super) const FILE_HEADER: u64 = 104;
-/// Bytes of the header in pipe form.
+/// Size of the header in pipe form, in bytes.
 pub(super) const PIPE_HEADER: u64 = 16;
-/// Words of feature bits.
+/// Number of words with feature bits.
 pub(super) const FEATURE_WORDS: usize = 4;
 
-/// How a recording is laid out.
+/// Layout of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Sections that the header points to.
+    /// Sections referenced by the header.
     File,
     /// Everything in records.
     Pipe,
@@ -38,11 +38,11 @@ pub(super) struct Section {
     pub(super) size: u64,
 }
 
-/// What the header says.
+/// Contents of the header.
 #[derive(Debug, Clone)]
 pub(super) struct Header {
     pub(super) form: Form,
-    /// Written on a machine of the other byte order.
+    /// Whether the file was written on a machine with the other byte order.
     pub(super) is_foreign: bool,
     pub(super) attr_size: u64,
     pub(super) attrs: Section,
@@ -56,7 +56,7 @@ impl Header {
         let got = source.read_at(&mut bytes, 0)?;
         let not = || Error::NotPerfData { path: source.path().to_owned(), is_empty: got == 0 };
         let magic: [u8; 8] = *bytes.first_chunk().ok_or_else(not)?;
-        // The header's size is small in its own byte order.
+        // Read in the file's own byte order, the header's size is a small number.
         let size = bytes[8..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
         let is_foreign = magic == FOREIGN || magic == OLD && size > u32::MAX.into();
         if got < PIPE_HEADER as usize || !(is_foreign || magic == MAGIC || magic == OLD) {
@@ -90,22 +90,22 @@ impl Header {
         for (index, word_of) in header.features.iter_mut().enumerate() {
             *word_of = word(72 + 8 * index);
         }
-        // The bits are an array of `long`: on a foreign 32-bit machine the halves of each word have changed
-        // places.
+        // The bits are an array of `long`: files of a foreign 32-bit machine have the halves of each word
+        // swapped.
         if is_foreign && header.features[0] & (1 << 3) == 0 && header.features[0] & (1 << 35) != 0 {
             header.features = header.features.map(|word| word.rotate_left(32));
         }
         Ok(header)
     }
 
-    /// The numbers of the features that the file holds, in the order of their sections.
+    /// Returns the numbers of the features in the file, in the order of their sections.
     pub(super) fn feature_numbers(&self) -> impl Iterator<Item = u32> {
         let words = self.features;
         (0..FEATURE_WORDS as u32 * 64).filter(move |n| words[*n as usize / 64] >> (n % 64) & 1 == 1)
     }
 
-    /// Whether a table of features stands at `table`: its first row points behind its last. A recorder that
-    /// was killed may have set the bits already.
+    /// Whether there is a table of features at `table`: its first row then points past its last. A killed
+    /// recorder may have set the bits without writing a table.
     pub(super) fn has_table(&self, source: &Source, table: u64) -> Result<bool, Error> {
         let rows = self.feature_numbers().count() as u64;
         let Some(row) = source.section(table, 16)? else { return Ok(false) };
@@ -114,7 +114,7 @@ impl Header {
         Ok(rows > 0 && first >= table.saturating_add(rows * 16) && first <= source.len())
     }
 
-    /// The attrs of the file form, each with the section of its ids.
+    /// Returns the attrs of the file form, each with the section of its ids.
     pub(super) fn read_attrs(&self, source: &Source) -> Result<Vec<(Attr, Section)>, Error> {
         let malformed =
             |what| Error::Malformed { path: source.path().to_owned(), what, at: self.attrs.offset };

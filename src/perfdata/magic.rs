@@ -1,13 +1,13 @@
 //! The first eight bytes of a recording.
 
-/// The magic number, as it lies in a file of a machine with our byte order.
+/// The magic number in this machine's byte order.
 pub(super) const MAGIC: [u8; 8] = *b"PERFILE2";
-/// The same from the others.
+/// The magic number in the other byte order.
 pub(super) const FOREIGN: [u8; 8] = *b"2ELIFREP";
-/// The one before Linux 2.6.36, the same in either byte order; what follows has not changed since.
+/// The magic number before Linux 2.6.36, the same in both byte orders. The format after it is unchanged.
 pub(super) const OLD: [u8; 8] = *b"PERFFILE";
 
-/// Whether a recording may begin so.
+/// Whether the bytes are the magic number of a recording.
 pub(super) fn is_magic(bytes: &[u8]) -> bool {
     [MAGIC, FOREIGN, OLD].iter().any(|magic| bytes == magic)
 }

@@ -1,8 +1,9 @@
-//! Recordings: files, directories and streams in perf's format, read and written.
+//! Reading and writing of recordings: files, directories and streams in perf's format.
 //!
-//! Receives a path or a stream; hands on events, feature sections and records ([`Reader`]), or takes events
-//! and ring memory and makes a file that perf reads ([`Writer`]). Decides how a file is laid out and what to
-//! do with one that is torn, compressed, wrapped or foreign. What the records mean is left to `session`.
+//! Receives a path or a stream and returns events, feature sections and records ([`Reader`]); or receives
+//! events and ring buffer memory and writes a file that perf can read ([`Writer`]). Decides the layout of
+//! files and how to handle truncated, compressed, wrapped or foreign ones. `session` interprets the
+//! records.
 //!
 //! ```text
 //! file form                               pipe form

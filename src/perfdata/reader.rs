@@ -1,8 +1,9 @@
-//! Opening a recording: what it is, its events and feature sections, and the ways to its records.
+//! Opens recordings: detects the form, reads the events and feature sections, and gives access to the
+//! records.
 //!
-//! Receives a path; decides form, byte order, what is packed and how much of a torn file is readable; hands
-//! on [`RecordedEvent`]s, [`Features`] and two ways over the records: [`Reader::scan`] once in order,
-//! [`Reader::load`] chunk by chunk from any thread.
+//! Receives a path. Decides form, byte order, compression and how much of a truncated file is readable.
+//! Returns [`RecordedEvent`]s, [`Features`] and two ways to read the records: [`Reader::scan`] once in
+//! order, and [`Reader::load`] chunk by chunk from any thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,11 +36,11 @@ pub struct Reader {
 impl Reader {
     /// Opens a file, a directory of `perf record --threads`, or standard input (`-`).
     ///
-    /// Files wrapped in gzip or zstd, compressed records and streams are unpacked into a temporary file here.
+    /// Unpacks gzip or zstd files, compressed records and streams into a temporary file.
     ///
     /// # Errors
-    /// When it is no recording, or its header and attrs cannot be read. What is wrong further on becomes a
-    /// [`Note`].
+    /// When the file is not a recording, or its header and attrs cannot be read. Later problems become
+    /// [`Note`]s.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let is_directory = path.is_dir();
@@ -90,8 +91,8 @@ impl Reader {
             let what = "the header says that records begin inside the header";
             return Err(Error::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
-        // A recorder that was killed left the size at 0 (perf), or at what was written a second ago and no
-        // features (pmc).
+        // A killed recorder left the size at 0 (perf), or at the amount written up to a second before,
+        // without features (pmc).
         let table = start.saturating_add(size);
         let no_bits = header.features.iter().all(|&word| word == 0);
         let unfinished =
@@ -100,7 +101,7 @@ impl Reader {
         if unfinished {
             self.notes.push(Note::Unfinished { lost: 0 });
         } else if end > source.len() {
-            // The table of features would stand behind the records.
+            // The table of features would follow the records.
             self.notes.push(Note::Torn { at: source.len(), lost: end - source.len(), header: None });
         } else {
             self.read_features(source, header, end)?;
@@ -112,7 +113,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The table of sections lies behind the data, one row a bit of the header.
+    /// Reads the table of sections, which follows the data and has one row per bit of the header.
     fn read_features(&mut self, source: &Source, header: &Header, table: u64) -> Result<(), Error> {
         let mut bad = Vec::new();
         for (row, number) in header.feature_numbers().enumerate() {
@@ -127,7 +128,7 @@ impl Reader {
                 let word = row[at..].first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
                 if header.is_foreign { word.swap_bytes() } else { word }
             };
-            // A number that only newer perfs know is no damage.
+            // A number that only newer perf versions know is not damage.
             let Some(feature) = Feature::of(number.into()) else { continue };
             let section = source.section(word(0), word(8))?;
             if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_foreign)) {
@@ -144,8 +145,7 @@ impl Reader {
         }
     }
 
-    /// Everything is in the stream: attrs, names and features come as records, usually before the first
-    /// sample.
+    /// Opens a stream, in which attrs, names and features are records, usually before the first sample.
     fn open_pipe(&mut self, source: &Arc<Source>, header: &Header) -> Result<(), Error> {
         let segment = Segment {
             source: Arc::clone(source),
@@ -155,7 +155,7 @@ impl Reader {
         let segments = [segment];
         let mut updates = Vec::new();
         let mut tracing = None;
-        // Layouts are not known yet, and not needed: perf's own records have no trailer.
+        // The layouts are still unknown but not needed: perf's own records have no trailer.
         let nothing = Layouts::default();
         let order = Order { is_foreign: header.is_foreign, layouts: &nothing };
         let (events, features) = (&mut self.events, &mut self.features);
@@ -209,7 +209,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Files `data.0`, `data.1`, … beside the one with the header hold nothing but records.
+    /// Adds the files `data.0`, `data.1`, … next to the one with the header; they contain only records.
     fn add_directory(&mut self, path: &Path) {
         let Ok(entries) = std::fs::read_dir(path) else { return };
         let mut numbers: Vec<u32> = entries
@@ -239,7 +239,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A recorder that was killed wrote no sections, but pmc tells as records what it knows.
+    /// Reads sections from records: a killed pmc wrote no sections, but it writes known data as records
+    /// too.
     fn recover_features(&mut self) -> Result<(), Error> {
         let Self { segments, layouts, features, .. } = self;
         let order = Order { is_foreign: self.is_foreign, layouts };
@@ -260,7 +261,7 @@ impl Reader {
 
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
-        // Twins stand behind all others; their samples are their siblings'.
+        // Twins come after all other events; their samples are those of their siblings.
         self.twins = self.events.split_off(self.layouts.event_count());
     }
 
@@ -270,7 +271,7 @@ impl Reader {
             let meta = self.features.meta_info.as_ref();
             event.name = meta.and_then(|meta| meta.event_name(&event.attr)).map(str::to_owned);
         }
-        // A stream whose recorder named none: its formats do.
+        // The recorder of a stream may have left out names; the tracepoint formats have them too.
         let is_nameless =
             |event: &&mut RecordedEvent| event.name.is_none() && event.attr.kind() == attr::kind::TRACEPOINT;
         let mut nameless = self.events.iter_mut().filter(is_nameless).peekable();
@@ -284,11 +285,11 @@ impl Reader {
         }
     }
 
-    /// Names from the list of the file form.
+    /// Takes names from the event descriptions of the file form.
     fn name_as_described(&mut self) {
         let Some(descriptions) = &self.features.event_desc else { return };
         for (index, event) in self.events.iter_mut().enumerate() {
-            // By an id where there are ids (perf sorts neither list), else by place.
+            // Matches by id if there are ids (perf sorts neither list), else by position.
             let by_id =
                 descriptions.0.iter().find(|(.., ids)| event.ids.first().is_some_and(|id| ids.contains(id)));
             let by_place =
@@ -301,41 +302,41 @@ impl Reader {
         }
     }
 
-    /// What was opened.
+    /// Returns the opened path.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// How it is laid out.
+    /// Returns the recording's layout.
     pub fn form(&self) -> Form {
         self.form
     }
-    /// Whether a machine of the other byte order wrote it. Tracepoint payloads keep that order.
+    /// Whether the recording has the other byte order. Tracepoint payloads keep that order.
     pub fn is_foreign(&self) -> bool {
         self.is_foreign
     }
-    /// The events, in the order of their attrs.
+    /// Returns the events, in the order of their attrs.
     pub fn events(&self) -> &[RecordedEvent] {
         &self.events
     }
-    /// Events whose samples are those of others (see [`crate::record::unwound`]): they stand behind all
-    /// others in the file.
+    /// Returns the events whose samples are those of other events (see [`crate::record::unwound`]). In the
+    /// file they come after all other events.
     pub fn twins(&self) -> &[RecordedEvent] {
         &self.twins
     }
-    /// The shapes of their samples.
+    /// Returns the sample layouts of the events.
     pub fn layouts(&self) -> &Layouts {
         &self.layouts
     }
-    /// The feature sections.
+    /// Returns the feature sections.
     pub fn features(&self) -> &Features {
         &self.features
     }
-    /// What opening the file found out; [`Index::notes`] adds what its records tell.
+    /// Returns the notes from opening the file; [`Index::notes`] adds those from its records.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
-    /// The name of a file that chunks lie in, and where its offsets are counted from as perf counts them: a
-    /// stream's from behind its header.
+    /// Returns the name of a file that contains chunks, and the position from which perf counts its
+    /// offsets. For a stream, that is the end of its header.
     pub fn file(&self, number: u32) -> (&Path, u64) {
         let path = self.segments.get(number as usize).map_or(&*self.path, |segment| segment.source.path());
         match self.form {
@@ -343,11 +344,11 @@ impl Reader {
             _ => (path, 0),
         }
     }
-    /// Where records begin in the file.
+    /// Returns the offset of the records in the file.
     pub fn data_offset(&self) -> u64 {
         self.data_offset
     }
-    /// Bytes of records, unpacked, as far as they lie in the file.
+    /// Returns the total size of the records in the file, unpacked, in bytes.
     pub fn data_size(&self) -> u64 {
         self.segments.iter().map(|s| s.end - s.start).sum()
     }
@@ -356,11 +357,10 @@ impl Reader {
         Order { is_foreign: self.is_foreign, layouts: &self.layouts }
     }
 
-    /// Reads all records once, in the file's order, and shows each to `visit`, who should look at `kind`
-    /// first.
+    /// Reads all records once, in file order, and passes each to `visit`, which should check `kind` first.
     ///
     /// # Errors
-    /// When the kernel cannot read the file. A torn end is a note of the [`Index`].
+    /// When reading the file fails. A truncated end becomes a note in the [`Index`].
     pub fn scan(&self, mut visit: impl FnMut(&RawRecord<'_>)) -> Result<Index, Error> {
         let mut index = scan::scan(&self.segments, self.order(), &mut |record, _| visit(record))?;
         let found = std::mem::replace(&mut index.notes, self.notes.clone());
@@ -368,17 +368,18 @@ impl Reader {
         Ok(index)
     }
 
-    /// Reads a chunk of the [`Index`] into the buffer. Threads may do so at the same time, each with its own.
+    /// Reads a chunk of the [`Index`] into the buffer. Several threads may do so in parallel, each with its
+    /// own buffer.
     ///
     /// # Errors
-    /// When the kernel cannot read the file.
+    /// When reading the file fails.
     pub fn load<'b>(&self, chunk: &Chunk, buffer: &'b mut Buffer) -> Result<Records<'b>, Error> {
         scan::load(&self.segments, self.order(), chunk, buffer)
     }
 }
 
-/// perf ends a stream's sections with an empty one of the first number that it does not know: what newer
-/// perfs put there is never empty.
+/// Whether the section ends the sections of a stream. perf ends them with an empty section of the first
+/// number that it does not know; newer perf versions never leave a section of that number empty.
 fn is_end(feature: Feature, data: &[u8]) -> bool {
     feature >= Feature::CPU_DOMAIN_INFO && data.is_empty()
 }

@@ -1,16 +1,16 @@
-//! Walking over the records of a recording: once in order, then in parallel.
+//! Walks the records of a recording: once in order, then in parallel.
 //!
-//! Receives segments (runs of records in a [`Source`]); [`scan`] reads them through once, shows every record
-//! to a visitor (who looks at what is not a sample) and hands on an [`Index`]: the record-aligned [`Chunk`]s,
-//! which any number of threads can then [`load`] in any order, each into a [`Buffer`] of its own. No
-//! allocation a record.
+//! Receives segments (runs of records in a [`Source`]). [`scan`] reads them once and passes every record to
+//! a visitor, which handles records other than samples. It returns an [`Index`] of record-aligned
+//! [`Chunk`]s. Any number of threads can then [`load`] chunks in any order, each into its own [`Buffer`].
+//! There is no allocation per record.
 //!
 //! ```text
 //! segment  |r|rrr|rr|rrrr|r| AUXTRACE |···payload···|r|rr|rrr|…| torn
 //!          '-- chunk 0 ---'            (skipped)     '- chunk 1 -'
 //! ```
-//! A chunk is what one read of the buffer gave, cut at the last whole record, so loading it repeats that
-//! read.
+//! A chunk is the result of one read into the buffer, cut after the last complete record. Loading the chunk
+//! repeats that read.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use super::source::Source;
 use super::{Error, Note};
 use crate::record::{HEADER, Layouts, RawRecord, Record, Records, kind, swap};
 
-/// Bytes of a chunk: several records of the largest size (64 KiB), few enough to stay in a core's cache.
+/// Maximum size of a chunk in bytes: holds several records of the maximum size (64 KiB), but fits into a
+/// core's cache.
 const CHUNK: usize = 1 << 20;
 
 /// A run of records.
@@ -29,70 +30,70 @@ pub(super) struct Segment {
     pub(super) end: u64,
 }
 
-/// A run of whole records that can be loaded on its own.
+/// A run of complete records that can be loaded independently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// Which of the recording's files.
+    /// Number of the chunk's file in the recording.
     segment: u32,
-    /// Offset in it.
+    /// Offset in the file.
     offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     len: u32,
-    /// Samples in it.
+    /// Number of samples in the chunk.
     pub samples: u32,
 }
 
 impl Chunk {
-    /// Offset in its file of the chunk's first record.
+    /// Returns the offset of the chunk's first record in its file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
-    /// Its file: see [`super::Reader::file`].
+    /// Returns the chunk's file: see [`super::Reader::file`].
     pub fn file(&self) -> u32 {
         self.segment
     }
-    /// Bytes of its records.
+    /// Returns the size of the chunk's records, in bytes.
     pub fn bytes(&self) -> u64 {
         self.len.into()
     }
 }
 
-/// Memory that chunks are loaded into, again and again.
+/// Reusable memory for loading chunks.
 #[derive(Debug, Default)]
 pub struct Buffer {
     bytes: Vec<u8>,
 }
 
-/// What one pass over a recording found.
+/// Results of one pass over a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    /// The chunks, in the file's order.
+    /// The chunks, in file order.
     pub chunks: Vec<Chunk>,
     /// Number of records of each kind below 128.
     counts: Vec<u64>,
-    /// Records of kinds that nobody knows.
+    /// Number of records of unknown kinds.
     pub unknown: u64,
-    /// Samples that belong to no known event, or are cut short.
+    /// Number of samples that belong to no known event, or are cut short.
     pub unknown_samples: u64,
-    /// Bytes of records.
+    /// Size of all records, in bytes.
     pub bytes: u64,
-    /// What the user should know: what opening the file found out, and what its records tell.
+    /// Notes from opening the file and from its records.
     pub notes: Vec<Note>,
 }
 
 impl Index {
-    /// Number of records of a kind.
+    /// Returns the number of records of a kind.
     pub fn count(&self, kind: u32) -> u64 {
         self.counts.get(kind as usize).copied().unwrap_or(0)
     }
 
-    /// Kinds that occur, with their numbers, by kind.
+    /// Returns the kinds that occur, with the number of records, ordered by kind.
     pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(kind, n)| (kind as u32, *n))
     }
 }
 
-/// How the bytes of a recording become native records.
+/// Converts the bytes of a recording to native records.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
     pub(super) is_foreign: bool,
@@ -100,7 +101,8 @@ pub(super) struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// Makes whole records at the front of the buffer native; the bytes they take.
+    /// Converts the complete records at the front of the buffer to native byte order. Returns their size in
+    /// bytes.
     fn make_native(self, buffer: &mut [u8]) -> usize {
         if self.is_foreign {
             return swap::records(buffer, self.layouts);
@@ -111,7 +113,7 @@ impl Order<'_> {
     }
 }
 
-/// Bytes that follow a record without being records.
+/// Returns the number of bytes after a record that are not records.
 pub(super) fn payload(record: &RawRecord<'_>) -> u64 {
     if record.kind != kind::AUXTRACE && record.kind != kind::HEADER_TRACING_DATA {
         return 0;
@@ -123,17 +125,18 @@ pub(super) fn payload(record: &RawRecord<'_>) -> u64 {
     }
 }
 
-/// Bytes of tracing data behind a record of so many: none where they are in it, as simpleperf writes them.
+/// Returns the number of bytes of tracing data after a record of this size; 0 if they are inside the
+/// record, as simpleperf writes them.
 pub(super) fn behind_tracing(record: usize, size: u32) -> u64 {
     let is_inside = record as u64 >= HEADER as u64 + 4 + u64::from(size);
     if is_inside { 0 } else { u64::from(size).next_multiple_of(8) }
 }
 
-/// Records that something is wrong with.
+/// Records with a defect.
 #[derive(Debug, Default)]
 struct OddRecords {
     count: u64,
-    /// Offset and kind.
+    /// Offset and kind of the first record.
     first: Option<(u64, u32)>,
 }
 
@@ -144,7 +147,7 @@ impl OddRecords {
     }
 }
 
-/// What a scan found wrong.
+/// Defects found by a scan.
 #[derive(Debug, Default)]
 struct Found {
     malformed: OddRecords,
@@ -154,7 +157,7 @@ struct Found {
     unknown: OddRecords,
 }
 
-/// One pass over everything. `visit` is given each record with its place: file number and offset.
+/// Reads all records once. Passes each record and its offset to `visit`.
 pub(super) fn scan(
     segments: &[Segment],
     order: Order<'_>,
@@ -170,7 +173,7 @@ pub(super) fn scan(
             let want = usize::try_from(segment.end - at).unwrap_or(CHUNK).min(CHUNK);
             let got = segment.source.read_at(&mut buffer[..want], at)?;
             let bytes = &mut buffer[..got];
-            // One that is larger than the buffer is simpleperf's own.
+            // Only simpleperf's own records are larger than the buffer.
             if let Some((kind, size)) = header_at(bytes, order.is_foreign)
                 && size > CHUNK
                 && size as u64 <= segment.end - at
@@ -226,7 +229,7 @@ pub(super) fn scan(
             index.bytes += u64::from(chunk.len);
             at += u64::from(chunk.len);
             if skip > segment.end - at {
-                // The record that announced the payload is the one that is cut off.
+                // The cut-off record is the one that announced the payload.
                 let (at, header) = skipping.map_or((at, None), |(at, kind, size)| (at, Some((kind, size))));
                 index.notes.push(Note::Torn { at, lost: segment.end - at, header });
                 skip = segment.end - at;
@@ -257,7 +260,7 @@ pub(super) fn scan(
     Ok(index)
 }
 
-/// Loads a chunk; its records borrow from the buffer.
+/// Loads a chunk. The records borrow from the buffer.
 pub(super) fn load<'b>(
     segments: &[Segment],
     order: Order<'_>,
@@ -267,19 +270,19 @@ pub(super) fn load<'b>(
     let Some(segment) = segments.get(chunk.segment as usize) else { return Ok(Records::new(&[])) };
     buffer.bytes.resize(chunk.len as usize, 0);
     let got = segment.source.read_at(&mut buffer.bytes, chunk.offset)?;
-    // A file that was cut short since the scan gives fewer records, and nothing else.
+    // If the file was truncated since the scan, it only yields fewer records.
     buffer.bytes.truncate(got);
     order.make_native(&mut buffer.bytes);
     Ok(Records::new(&buffer.bytes))
 }
 
-/// The header of the record that the bytes begin with, made native: kind and size. `None` also where the size
-/// is smaller than a header.
+/// Returns kind and size from the record header at the front of the bytes, in native byte order. Returns
+/// `None` if the bytes are too few, or the size is smaller than a header.
 pub(super) fn header_at(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
     header_in(bytes, is_foreign).filter(|(_, size)| *size >= HEADER)
 }
 
-/// The same, whatever its size.
+/// Same as [`header_at`], but accepts any size.
 fn header_in(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
     let mut head = *bytes.first_chunk::<HEADER>()?;
     if is_foreign {

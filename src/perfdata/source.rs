@@ -1,9 +1,8 @@
-//! Bytes that can be read at any place: a file as it is, or a stream unpacked into one.
+//! Bytes with random access: a plain file, or a stream unpacked into a temporary file.
 //!
-//! Receives a path or an open stream; hands on a [`Source`]. Files are read with `pread(2)` into buffers and
-//! never mapped: a file that is cut short while it is mapped kills the reader with SIGBUS. Streams and packed
-//! files are unpacked into an unnamed temporary file first, so that everything above can read twice and in
-//! parallel.
+//! Receives a path or an open stream; returns a [`Source`]. Files are read with `pread(2)` into buffers and
+//! never mapped: truncating a mapped file would kill the reader with SIGBUS. Streams and packed files are
+//! first unpacked into an unnamed temporary file, so that they can be read twice and in parallel.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,20 +14,21 @@ use rustix::fs::{MemfdFlags, OFlags};
 use super::Error;
 use super::magic::is_magic;
 
-/// Unpacked bytes allowed for each packed one: recordings compress 5 to 100 times, gzip at most 1,032 times.
+/// Maximum number of unpacked bytes per packed byte: recordings compress 5 to 100 times, gzip at most 1,032
+/// times.
 const RATIO: u64 = 1_100;
-/// Unpacked bytes allowed besides, so that small files of repeated records pass.
+/// Additional unpacked bytes allowed, so that small files of repeated records pass.
 const SLACK: u64 = 64 << 20;
 
-/// Bytes of a stream that are kept in memory where there is no folder for them.
+/// Maximum number of bytes of a stream kept in memory, if there is no folder for temporary files.
 const MOST_IN_MEMORY: u64 = 1 << 30;
 
-/// What `packed` bytes may unpack to.
+/// Returns the maximum size that `packed` bytes may expand to.
 pub(super) fn limit(packed: u64) -> u64 {
     packed.saturating_mul(RATIO).saturating_add(SLACK)
 }
 
-/// Something that can be read at any place.
+/// Bytes with random access.
 #[derive(Debug)]
 pub(super) struct Source {
     file: File,
@@ -37,7 +37,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a path, `-` being standard input; unpacks gzip and zstd.
+    /// Opens a path, or standard input for `-`. Unpacks gzip and zstd.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         if path.as_os_str() == "-" {
             return Self::stream(io::stdin().lock(), Path::new("standard input"));
@@ -55,7 +55,7 @@ impl Source {
         Ok(Self { file, len: meta.len(), path: path.to_owned() })
     }
 
-    /// Reads a stream to its end, unpacking it if it is packed.
+    /// Reads a stream to its end, unpacking it if necessary.
     pub(super) fn stream(mut stream: impl Read, path: &Path) -> Result<Self, Error> {
         let mut magic = Vec::new();
         stream.by_ref().take(4).read_to_end(&mut magic).map_err(Error::io("reading", path))?;
@@ -80,7 +80,8 @@ impl Source {
                 let packed = limit.saturating_sub(SLACK) / RATIO;
                 return Err(Error::Bomb { path: path.to_owned(), packed, limit });
             }
-            // A packed file that is cut off or damaged: keep what came out, the records say where they end.
+            // Of a truncated or damaged packed file, keeps the unpacked part; the records show where they
+            // end.
             Err(Copy::Read(_)) if packing.is_some() && spool.len > 0 => {}
             Err(Copy::Read(e)) => return Err(Error::io("reading", path)(e)),
             Err(Copy::Write(e)) => return Err(e),
@@ -88,17 +89,17 @@ impl Source {
         spool.finish()
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// What it was made from.
+    /// Returns the path or name of the original source.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads as much as there is from `at` on, until the buffer is full; the bytes read.
+    /// Reads from `at` until the buffer is full or the file ends. Returns the number of bytes read.
     pub(super) fn read_at(&self, mut buffer: &mut [u8], mut at: u64) -> Result<usize, Error> {
         let mut total = 0;
         while !buffer.is_empty() {
@@ -116,7 +117,7 @@ impl Source {
         Ok(total)
     }
 
-    /// The bytes of a section, if they all lie inside the file.
+    /// Returns the bytes of a section, or `None` if it is not entirely inside the file.
     pub(super) fn section(&self, at: u64, size: u64) -> Result<Option<Vec<u8>>, Error> {
         if at.checked_add(size).is_none_or(|end| end > self.len) {
             return Ok(None);
@@ -144,7 +145,7 @@ impl Packing {
     }
 }
 
-/// Counts what is read through it.
+/// Counts the bytes read through it.
 struct Counted<R> {
     stream: R,
     count: u64,
@@ -164,7 +165,7 @@ enum Copy {
     Bomb { limit: u64 },
 }
 
-/// Copies what begins as a recording does; other streams may have no end.
+/// Copies a stream that starts like a recording. Rejects others at the start, as they may never end.
 fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64, path: &Path) -> Result<(), Copy> {
     let mut magic = Vec::new();
     from.by_ref().take(8).read_to_end(&mut magic).map_err(Copy::Read)?;
@@ -191,17 +192,18 @@ fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64, path: 
     }
 }
 
-/// A temporary file without a name: gone when closed, readable by nobody else.
+/// An unnamed temporary file: removed when closed, and not accessible to other users.
 pub(super) struct Spool {
     file: io::BufWriter<File>,
     pub(super) len: u64,
-    /// Bytes that a stream may have: others need the disk, too.
+    /// Maximum size of a stream in bytes: other programs need disk space too.
     most: u64,
     path: PathBuf,
 }
 
 impl Spool {
-    /// Makes one in the folder for temporary files; in memory where that folder cannot hold unnamed files.
+    /// Creates a spool in the folder for temporary files, or in memory if that folder does not support
+    /// unnamed files.
     pub(super) fn new(path: &Path) -> Result<Self, Error> {
         let unnamed = OFlags::TMPFILE.bits() as i32;
         let folder = std::env::temp_dir();
@@ -212,7 +214,7 @@ impl Spool {
                 .map_err(io::Error::from)
         });
         let file = file.map_err(Error::io("making a temporary file in", &folder))?;
-        // A file in memory lies in no file system of a size.
+        // A file in memory is in a file system without a size.
         let free = rustix::fs::fstatvfs(&file).map_or(0, |system| system.f_bavail * system.f_frsize);
         let most = if free == 0 { MOST_IN_MEMORY } else { free / 2 };
         Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, most, path: path.to_owned() })

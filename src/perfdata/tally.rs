@@ -1,16 +1,16 @@
-//! What passes by on its way into a file: how many samples, what was lost, which files were hit.
+//! Statistics of records on their way into a file: number of samples, losses, and files hit.
 //!
-//! Receives each record once, in any order; hands on counts, and for the `BUILD_ID` section the mapped files
-//! that samples lie in. Costs a few nanoseconds a record: a sample's addresses are only noted as pages, and
-//! are looked up in the mappings at the end.
+//! Receives each record once, in any order. Returns counts, and the mapped files that samples hit for the
+//! `BUILD_ID` section. Costs a few nanoseconds per record: sampled addresses are only stored as pages, and
+//! matched with the mappings at the end.
 //!
 //! ```text
-//! sample: ip, chain ──page──► seen lately? (small table) ──no──► set of (process, page)
-//! MMAP, MMAP2, FORK ────────► mappings of each process, and whose they were before
+//! sample: ip, chain ──page──► recently seen? (small table) ──no──► set of (process, page)
+//! MMAP, MMAP2, FORK ────────► mappings of each process, and its parent process
 //!                                   at the end: pages × mappings = files
 //! ```
-//! Time is left out: a page counts for every file that its process, or one it was forked from, ever had
-//! there. So a file may be named that was not hit; none is missing.
+//! Times are ignored: a page counts for every file that the process or its ancestors ever had mapped there.
+//! The result may contain files that were not hit, but no hit file is missing.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,38 +21,38 @@ use crate::record::{FileId, Layouts, Mmap, RawRecord, Record, kind};
 use crate::sort;
 use crate::units::{Count, PerfTime};
 
-/// Bytes of the smallest page of any machine: mappings begin and end at multiples of it.
+/// Bits of the smallest page size of any machine: mappings start and end at page boundaries.
 const PAGE_BITS: u32 = 12;
-/// Places in the table of pages seen lately.
+/// Number of entries in the table of recently seen pages.
 const LATELY: usize = 1 << 12;
-/// Processes that lead to each other longer than this are a circle.
+/// Maximum length of a chain of parent processes; longer chains are circular.
 const MOST_PARENTS: usize = 64;
-/// More pages and mappings than this are not kept: then every file that is known counts as hit.
+/// Maximum number of pages and of mappings to keep. Above it, every known file counts as hit.
 const MOST: usize = 1 << 20;
-/// The kernel's own addresses, on 64-bit machines.
+/// First kernel address on 64-bit machines.
 const KERNEL: u64 = 1 << 63;
 
-/// Counts and hits.
+/// Statistics of records.
 #[derive(Debug)]
 pub struct RecordTally {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Records that found a ring full, as `LOST` records tell.
+    /// Number of records lost because a ring buffer was full, from `LOST` records.
     pub lost: u64,
-    /// Times that the kernel throttled an event.
+    /// Number of times that the kernel throttled an event.
     pub throttled: u64,
-    /// Samples with an id that is no event's of the recording.
+    /// Number of samples with the id of an unknown event.
     pub strangers: u64,
-    /// Sums of what threads counted, by the id of the event (`READ` records).
+    /// Sums of the counts of threads, by the id of the event (`READ` records).
     pub reads: FxHashMap<u64, Count>,
-    /// Time of the earliest and the latest sample.
+    /// Times of the earliest and the latest sample.
     pub times: Option<(PerfTime, PerfTime)>,
     wants_hits: bool,
     lately: Box<[u64; LATELY]>,
     pages: FxHashSet<(i32, u64)>,
     mappings: FxHashMap<i32, Vec<Mapping>>,
     parents: FxHashMap<i32, i32>,
-    /// Mappings in all.
+    /// Number of all mappings.
     mapped: usize,
 }
 
@@ -66,28 +66,28 @@ struct Mapping {
 /// A mapped file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HitFile {
-    /// Path or bracketed word; foreign bytes.
+    /// Path or bracketed name; untrusted bytes.
     pub name: Vec<u8>,
-    /// Whether it is the kernel or a module.
+    /// Whether the file is the kernel or a kernel module.
     pub is_kernel: bool,
-    /// Its build-id, where the record told it.
+    /// The build-id, if the mapping record contains it.
     pub build_id: Option<Vec<u8>>,
-    /// A process that has it mapped: its eyes see the file where ours may not.
+    /// A process that mapped the file: the file may be visible only in its mount namespace.
     pub pid: i32,
 }
 
 impl RecordTally {
-    /// Of all records of a recording, with the files that are hit.
+    /// Scans all records of a recording, and notes which files are hit.
     ///
     /// # Errors
-    /// Those of reading the records.
+    /// When the records cannot be read.
     pub fn of_files_hit(reader: &Reader) -> Result<Self, Error> {
         let mut tally = Self::new(true);
         reader.scan(|record| tally.note(record, reader.layouts()))?;
         Ok(tally)
     }
 
-    /// `wants_hits`: whether to note which files are hit.
+    /// Creates an empty tally. `wants_hits` enables the search for files that are hit.
     pub fn new(wants_hits: bool) -> Self {
         Self {
             samples: 0,
@@ -105,7 +105,7 @@ impl RecordTally {
         }
     }
 
-    /// Takes a record in.
+    /// Adds a record.
     #[inline]
     pub fn note(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
         match raw.kind {
@@ -156,8 +156,8 @@ impl RecordTally {
     #[inline]
     fn hit(&mut self, pid: i32, address: u64) {
         let page = address >> PAGE_BITS;
-        // The pid stands above the page's 52 bits as far as it has room: who is not told apart only costs a
-        // place in the table, since the set below has the whole pid.
+        // The key combines the page's 52 bits with as much of the pid as fits. A collision only costs a
+        // table entry, because the set below stores the whole pid.
         let key = page ^ (pid as u64) << 40 | 1 << 63;
         let place =
             &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];
@@ -199,7 +199,7 @@ impl RecordTally {
             return;
         }
         let mappings = self.mappings.entry(pid).or_default();
-        // A program that maps one thing again and again must not fill our memory.
+        // A program that repeats the same mapping must not fill pmc's memory.
         let again = mappings.iter().rev().take(64).any(|m| m.start == addr && m.end == end && m.file == file);
         if !again {
             mappings.push(Mapping { start: addr, end, file });
@@ -207,7 +207,7 @@ impl RecordTally {
         }
     }
 
-    /// The files with samples; with `all`, every mapped file. In the order of their names.
+    /// Returns the files with samples or, with `all`, every mapped file. Ordered by name.
     pub fn files(&self, all: bool) -> Vec<HitFile> {
         let mut files: FxHashMap<Identity<'_>, &HitFile> = FxHashMap::default();
         let mut add = |file| {
@@ -224,7 +224,7 @@ impl RecordTally {
                 for _ in 0..MOST_PARENTS {
                     let Some(pid) = owner else { break };
                     for mapping in self.mappings.get(&pid).into_iter().flatten() {
-                        // The kernel's own text need not begin at a page's start.
+                        // The kernel's text may start inside a page.
                         if mapping.start >> PAGE_BITS << PAGE_BITS <= address && address < mapping.end {
                             add(&mapping.file);
                         }
@@ -238,7 +238,7 @@ impl RecordTally {
         files
     }
 
-    /// The list of build-ids of these files, as far as `find` knows them.
+    /// Returns the build-ids of the files, as far as `find` knows them.
     pub fn build_ids(
         &self,
         all: bool,
@@ -252,16 +252,16 @@ impl RecordTally {
 }
 
 impl HitFile {
-    /// Its row in the list of build-ids.
+    /// Returns the file's row in the list of build-ids.
     pub fn entry(&self, id: Vec<u8>) -> BuildIdEntry {
-        // The kernel's mapping has the name of the symbol behind it by which a moved kernel is recognised.
+        // The name of the kernel's mapping ends with the symbol that is used to detect relocation.
         let is_text = self.name.starts_with(b"[kernel.kallsyms]");
         let name = if is_text { b"[kernel.kallsyms]".to_vec() } else { self.name.clone() };
         BuildIdEntry { pid: -1, misc: if self.is_kernel { 1 } else { 2 }, id, name }
     }
 }
 
-/// What makes a file the same whoever mapped it.
+/// The identity of a file, independent of the process that mapped it.
 type Identity<'a> = (bool, &'a [u8], Option<&'a [u8]>);
 
 fn key_of(file: &HitFile) -> Identity<'_> {
@@ -285,7 +285,7 @@ mod tests {
         Mmap2 { map, file: FileId::BuildId(id), prot: 5, flags: 2 }
     }
 
-    /// A sample of `ip` and a call chain, in user mode.
+    /// Appends a sample with `ip` and a call chain, in user mode.
     fn sample_record(pid: i32, ip: u64, chain: &[u64], out: &mut Vec<u8>) {
         let size = 8 + 8 + 8 + 8 + chain.len() * 8;
         out.extend(kind::SAMPLE.to_ne_bytes());
@@ -312,7 +312,7 @@ mod tests {
         told.kernel_mmap(KERNEL | 0x800, 0x10_0000, 0, b"[kernel.kallsyms]_text");
         told.lost(7, 5);
         let mut bytes = told.bytes().to_vec();
-        // CONTEXT_USER stands between the addresses.
+        // The chain starts with CONTEXT_USER.
         sample_record(2, 0x10_1234, &[-512i64 as u64, 0x10_1234, 0x20_1000, KERNEL | 0x900], &mut bytes);
         let mut tally = RecordTally::new(true);
         Records::new(&bytes).for_each(|record| tally.note(&record, &layouts));

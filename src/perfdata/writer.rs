@@ -1,18 +1,18 @@
-//! Writing a recording that is readable at every moment.
+//! Writes a recording that is readable at any time.
 //!
-//! Receives the events, then whole records straight from ring memory, then the feature sections; makes a file
-//! (or a stream) that perf and pmc read. Decides the layout and what happens when the disk is full. What is
-//! recorded, when to drain and when to start another file is left to the recorder.
+//! Receives the events, then complete records straight from ring buffer memory, then the feature sections.
+//! Writes a file (or a stream) that perf and pmc can read. Decides the layout and how to handle a full
+//! disk. The recorder decides what to record, when to drain and when to start another file.
 //!
 //! ```text
-//! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | what came since | end
+//! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | newer records   | end
 //!          at the end:            | records                                 | table | features |
 //! ```
-//! The header is complete from the first byte and names no features, so a reader takes the records up to the
-//! data size and ignores the rest; the size is renewed ten times a second at most, and always at the end of a
-//! record. Features are appended by [`Writer::finish`], and only then their bits are set; what is known of
-//! them at the start stands among the records, too, so that a recording without an end knows its events'
-//! names and its machine.
+//! The header is complete from the start and names no features. A reader takes the records up to the data
+//! size and ignores the rest. The data size always ends at a record and is updated at most ten times per
+//! second. [`Writer::finish`] appends the features, and only then sets their bits. Features known at the
+//! start are also written as records, so that an unfinished recording still has the names of its events and
+//! the machine's data.
 
 mod compress;
 
@@ -33,34 +33,34 @@ use crate::sys::descriptor;
 use crate::sys::output_file::{self, OutputPlace, Standing};
 use crate::sys::replacement::Replacement;
 
-/// How long the data size in the header may lag behind: with the time that records wait in a ring, less than
-/// a second.
+/// Maximum delay of the data size in the header. Together with the time that records wait in a ring buffer,
+/// the delay is below a second.
 const LAG: Duration = Duration::from_millis(100);
-/// Where the attrs' size stands in the header.
+/// Offset of the attrs' size in the header.
 const ATTRS_SIZE_AT: u64 = 32;
-/// Where the data section's size stands in the header.
+/// Offset of the data section's size in the header.
 const DATA_SIZE_AT: u64 = 48;
-/// Where the feature bits stand.
+/// Offset of the feature bits in the header.
 const FEATURES_AT: u64 = 72;
-/// Where a recording lies that nobody named.
+/// Default path of a recording.
 const DEFAULT: &str = "perf.data";
-/// The largest record.
+/// Maximum size of a record.
 const LARGEST: usize = u16::MAX as usize;
 
-/// How to write.
+/// Options for writing.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// zstd level to compress records with (`-z`), 1 to 22.
     pub compress: Option<i32>,
-    /// Events that may turn out to be needed: no reader sees them before [`Writer::show_spare`].
+    /// Events that may be needed later: readers cannot see them before [`Writer::show_spare`].
     pub spare: Vec<RecordedEvent>,
-    /// The file lies beside its place until [`Writer::take_place`], and what is there stays. A writer that is
-    /// dropped before leaves no file.
+    /// Whether to write to a temporary file until [`Writer::take_place`], leaving any existing file in
+    /// place. If the writer is dropped earlier, no file remains.
     pub hold: bool,
-    /// A file that could not be written to its end is none: it takes its place last, and what failed goes.
-    /// With `hold`.
+    /// Whether to discard an incomplete file: it is moved into place only at the end, and removed on
+    /// failure. Requires `hold`.
     pub whole: bool,
-    /// What a stream is called in errors, where it is not standard output.
+    /// Name of a stream in errors, if it is not standard output.
     pub stream: Option<String>,
 }
 
@@ -72,39 +72,41 @@ pub struct Writer {
     form: Form,
     /// Offset of the first record.
     data: u64,
-    /// Bytes of whole records behind it.
+    /// Total size of the complete records.
     len: u64,
-    /// The data size that stands in the header.
+    /// The data size in the header.
     told: u64,
     told_at: Instant,
     compressor: Option<Compressor>,
-    /// Writing has failed: the file ends with its last whole record, and stays so.
+    /// Whether writing has failed. The file then ends with its last complete record, and nothing more is
+    /// written.
     is_stopped: bool,
     is_finished: bool,
     unpacked: u64,
-    /// Events that are not shown yet, and the size of the attrs once they are.
+    /// Events that are not visible to readers yet, and the size of the attrs including them.
     spare: Vec<RecordedEvent>,
     all_attrs: u64,
-    /// The file while it lies beside its place, and what stood there.
+    /// The temporary file and the result of looking up its final path, until the file is moved.
     place: Option<(Replacement, OutputPlace)>,
     whole: bool,
-    /// Where `AUXTRACE` records lie in the file, and their sizes.
+    /// Offsets and sizes of `AUXTRACE` records in the file.
     traces: Vec<[u64; 2]>,
 }
 
 impl Writer {
-    /// The form that a recording at this path takes: `-`, and a path that is a pipe, the pipe form.
+    /// Returns the form of a recording at this path: the pipe form for `-` and for named pipes, else the
+    /// file form.
     pub fn form_at(path: &Path) -> Form {
         let is_pipe = || output_file::look(path).is_ok_and(|there| is_chosen_pipe(path, &there));
         if path.as_os_str() == "-" || is_pipe() { Form::Pipe } else { Form::File }
     }
 
-    /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take
-    /// the pipe form. Links are followed as [`output_file`] says. `features` are what is known at the start:
-    /// they are written now, as records.
+    /// Creates a file with mode 0600; renames an existing one to `NAME.old`. Uses the pipe form for `-` and
+    /// for named pipes. Follows links as described in [`output_file`]. Writes `features`, which are those
+    /// known at the start, as records.
     ///
     /// # Errors
-    /// When the file cannot be made or its header not be written.
+    /// When the file cannot be created, or its header cannot be written.
     pub fn create(
         path: impl AsRef<Path>,
         events: &[RecordedEvent],
@@ -128,7 +130,7 @@ impl Writer {
                 let pipe = output_file::open_fifo(&there.path).map_err(Error::io("opening", path))?;
                 return Self::stream(pipe, path, events, features, options);
             }
-            // /dev/null: written where it is.
+            // Devices such as /dev/null are written in place.
             Standing::Special => (File::options().write(true).open(&there.path).map_err(failed)?, None),
             Standing::File { len: 0, is_ours: true } if !options.hold => {
                 (output_file::open_own(&there.path).map_err(failed)?, None)
@@ -143,7 +145,7 @@ impl Writer {
         let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
         (writer.all_attrs, writer.place) = (all_attrs, place);
         writer.write(&[&header], 0, whole_records)?;
-        // The sections come at the end, which a killed recorder never reaches.
+        // The sections are written at the end, which a killed recorder never reaches.
         let mut known = Vec::new();
         push_features(features, &mut known);
         writer.write_records(&[&known])?;
@@ -154,7 +156,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Writes the pipe form into an open stream; `path` is its name in errors.
+    /// Writes the pipe form to an open stream. `path` is the stream's name in errors.
     ///
     /// # Errors
     /// When the header cannot be written.
@@ -204,13 +206,13 @@ impl Writer {
         })
     }
 
-    /// Puts a file that was held back where it belongs; what is there becomes `NAME.old`. Does so once.
+    /// Moves a held file into place; renames an existing file to `NAME.old`. Has an effect only once.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// When the file cannot be renamed.
     pub fn take_place(&mut self) -> Result<(), Error> {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
-        // What stands there by now.
+        // Another file may have been created since.
         if std::fs::symlink_metadata(&there.path).is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
             keep_former(&there.path)?;
         }
@@ -224,10 +226,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Shows the spare events to readers from now on: records of theirs may follow. Does so once.
+    /// Makes the spare events visible to readers; their records may follow. Has an effect only once.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// When writing fails.
     pub fn show_spare(&mut self) -> Result<(), Error> {
         let spare = std::mem::take(&mut self.spare);
         match self.form {
@@ -237,7 +239,7 @@ impl Writer {
                 spare.iter().for_each(|event| push_attr(event, &mut records));
                 self.write_records(&[&records])
             }
-            // They lie behind the others already: the size takes them in.
+            // Their attrs already follow the others: a larger size includes them.
             _ => self
                 .file
                 .write_all_at(&self.all_attrs.to_ne_bytes(), ATTRS_SIZE_AT)
@@ -245,8 +247,8 @@ impl Writer {
         }
     }
 
-    /// Readers must know how far a compressed record unpacks before they meet one. The section that says so
-    /// comes at the end, which a killed recorder never reaches; perf takes it as a record too.
+    /// Announces the unpacked size of compressed records before the first of them. The section with this
+    /// size is written at the end, which a killed recorder never reaches; perf accepts it as a record too.
     fn announce_compression(&mut self) -> Result<(), Error> {
         let Some(compression) = self.compression() else { return Ok(()) };
         let features = Features { compressed: Some(compression), ..Features::default() };
@@ -270,14 +272,13 @@ impl Writer {
         })
     }
 
-    /// Appends records: the slices one behind the other are whole records (a ring that wraps gives two
-    /// slices).
+    /// Appends records. The concatenated slices must be complete records (a ring buffer that wraps gives
+    /// two slices).
     ///
-    /// Each call is one system call where nothing is compressed, so small records are best gathered first.
+    /// Without compression each call is one system call, so small records should be gathered first.
     ///
     /// # Errors
-    /// What the kernel says. The file then ends with the last record that was written whole, and nothing more
-    /// is taken.
+    /// When writing fails. The file then ends with the last complete record, and accepts no more.
     pub fn append(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
         self.unpacked += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         if let Some(mut compressor) = self.compressor.take() {
@@ -294,34 +295,33 @@ impl Writer {
         self.tick()
     }
 
-    /// Appends an `AUXTRACE` record with the piece of a trace that it tells of behind it. Neither is
-    /// compressed.
+    /// Appends an `AUXTRACE` record and the piece of a trace that it describes. Neither is compressed.
     ///
     /// # Errors
-    /// As [`append`](Self::append); the file then ends before this record.
+    /// The errors of [`append`](Self::append); the file then ends before this record.
     pub fn append_trace(&mut self, record: &[u8], trace: &[&[u8]]) -> Result<(), Error> {
         let at = self.data + self.len;
         let slices: Vec<&[u8]> = std::iter::once(record).chain(trace.iter().copied()).collect();
-        // A piece that is not whole cannot be told from records.
+        // An incomplete piece could be mistaken for records.
         self.write_behind(&slices, |_, _| 0)?;
         self.traces.push([at, record.len() as u64]);
         self.tick()
     }
 
-    /// The section that says where traces lie (`auxtrace_index` in perf's `util/auxtrace.c`).
+    /// Returns the section with the locations of traces (`auxtrace_index` in perf's `util/auxtrace.c`).
     fn trace_index(&self) -> Option<Vec<u8>> {
         let count = self.traces.len() as u64;
         let words = std::iter::once(&count).chain(self.traces.as_flattened());
         (count > 0).then(|| words.flat_map(|word| word.to_ne_bytes()).collect())
     }
 
-    /// Renews the data size in the header if it lags behind for too long. To be called when there is nothing
-    /// to append.
+    /// Updates the data size in the header if it is overdue. Must also be called when there is nothing to
+    /// append.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// When writing fails.
     pub fn tick(&mut self) -> Result<(), Error> {
-        // A size of 0 is what no reader wants to see: the first records are told at once.
+        // No reader should see a size of 0, so the first records are announced immediately.
         let is_due = self.told == 0 || self.told_at.elapsed() >= LAG;
         if self.told != self.len && is_due { self.tell_size() } else { Ok(()) }
     }
@@ -335,16 +335,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Bytes of the file, or sent into the stream.
+    /// Returns the number of bytes written to the file or stream.
     pub fn bytes(&self) -> u64 {
         self.data + self.len
     }
-    /// Whether writing has failed and the file ends before what was appended does.
+    /// Whether writing failed, so that the file ends before the end of the appended data.
     pub fn is_cut(&self) -> bool {
         self.is_stopped && self.form == Form::File
     }
 
-    /// Where it goes.
+    /// Returns the path of the file, or the name of the stream.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -353,15 +353,15 @@ impl Writer {
         self.write_behind(slices, whole_records)
     }
 
-    /// Writes what counts as data, behind what is there: see [`write`](Self::write).
+    /// Appends the slices to the data: see [`write`](Self::write).
     fn write_behind(&mut self, slices: &[&[u8]], whole: impl Fn(&[&[u8]], u64) -> u64) -> Result<(), Error> {
         self.write(slices, self.data + self.len, whole)?;
         self.len += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         Ok(())
     }
 
-    /// Writes the slices at the file's end, which is at `at`. On failure cuts the file behind what is `whole`
-    /// among their first bytes.
+    /// Writes the slices at `at`, the end of the file. On failure truncates the file to the part that
+    /// `whole` accepts of the bytes written.
     fn write(
         &mut self,
         slices: &[&[u8]],
@@ -376,7 +376,8 @@ impl Writer {
             if at >= self.data {
                 self.len += whole(slices, written);
             }
-            // They free or reuse blocks, so a full disk does not stop them. The sections are written here.
+            // These calls free or reuse blocks, so they work on a full disk. The sections are written here
+            // later.
             let _ = self.file.set_len(self.data + self.len);
             let _ = self.file.seek(io::SeekFrom::Start(self.data + self.len));
             let _ = self.tell_size();
@@ -385,11 +386,11 @@ impl Writer {
         Err(Error::io("writing", &self.path)(error))
     }
 
-    /// Writes the feature sections (the file form all of them, the pipe form the build-ids) and ends the
-    /// recording; the bytes written in all.
+    /// Writes the feature sections (all in the file form, the build-ids in the pipe form) and ends the
+    /// recording. Returns the total number of bytes written.
     ///
     /// # Errors
-    /// What the kernel says; the records are complete and readable then too.
+    /// When writing fails; the records are still complete and readable.
     pub fn finish(mut self, features: &Features) -> Result<u64, Error> {
         self.is_finished = true;
         if !self.whole {
@@ -445,28 +446,28 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// A recorder that gives up leaves all that it wrote readable.
+    /// Leaves everything written so far readable.
     fn drop(&mut self) {
-        // A file that has not taken its place goes.
+        // A file that was not moved into place is removed.
         if self.place.take().is_none() && !self.is_finished && self.told != self.len {
             let _ = self.tell_size();
         }
     }
 }
 
-/// Whether a pipe is meant: anybody can have put one where the recording lies that nobody named.
+/// Whether the user chose a named pipe. At the default path, another user may have created one.
 fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == Standing::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
-/// Keeps what is there as `NAME.old`.
+/// Renames the existing file to `NAME.old`.
 fn keep_former(path: &Path) -> Result<(), Error> {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
     std::fs::rename(path, &old).map_err(Error::create(path))
 }
 
-/// Header, ids and attrs of the file form, and the size of all attrs when the spare ones are shown.
+/// Returns header, ids and attrs of the file form, and the size of all attrs including the spare ones.
 ///
 /// ```text
 /// header | ids | ids of spare events | attrs | spare attrs | records …
@@ -498,16 +499,16 @@ fn file_header(events: &[RecordedEvent], spare: &[RecordedEvent]) -> (Vec<u8>, u
     (out, all_attrs as u64)
 }
 
-/// The record that stands for an event in a stream.
+/// Appends the record that describes an event in a stream.
 fn push_attr(event: &RecordedEvent, out: &mut Vec<u8>) {
     let mut body = attr::to_bytes(&event.attr, event.attr.size());
-    // An event with more ids than a record holds names the rest by EVENT_DESC, or not at all.
+    // If an event has more ids than fit, only EVENT_DESC can list the rest.
     let room = (LARGEST - 8 - body.len()) / 8;
     body.extend(event.ids.iter().take(room).flat_map(|id| id.to_ne_bytes()));
     push_record(kind::HEADER_ATTR, &[&body], out);
 }
 
-/// All sections that are known at the start, as records.
+/// Appends all sections known at the start, as records.
 fn push_features(features: &Features, out: &mut Vec<u8>) {
     for &feature in Feature::ALL {
         let section = match feature {
@@ -534,7 +535,7 @@ fn push_record(kind: u32, body: &[&[u8]], out: &mut Vec<u8>) {
     body.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// Writes all slices; on failure the kernel's answer and the bytes that were written before.
+/// Writes all slices. On failure returns the error and the number of bytes written before it.
 fn write_all(file: &mut File, slices: &[&[u8]]) -> Result<(), (io::Error, u64)> {
     let mut written = 0;
     let mut slices: Vec<IoSlice<'_>> = slices.iter().map(|slice| IoSlice::new(slice)).collect();
@@ -557,7 +558,7 @@ fn write_all(file: &mut File, slices: &[&[u8]]) -> Result<(), (io::Error, u64)> 
     Ok(())
 }
 
-/// Bytes of the whole records among the first `limit` bytes of the slices.
+/// Returns the size of the complete records within the first `limit` bytes of the slices.
 fn whole_records(slices: &[&[u8]], limit: u64) -> u64 {
     let byte = |at: u64| {
         let mut at = usize::try_from(at).ok()?;

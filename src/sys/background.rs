@@ -29,10 +29,10 @@ pub fn fork() -> io::Result<Side> {
     }
 }
 
-/// Leaves the terminal's session, and the current directory so that it can be unmounted.
+/// Leaves the terminal's session. Also leaves the current directory, so that it can be unmounted.
 ///
 /// # Errors
-/// The kernel's.
+/// When `setsid` or `chdir` fails.
 pub fn leave_session() -> io::Result<()> {
     rustix::process::setsid()?;
     std::env::set_current_dir("/")

@@ -2,23 +2,23 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The number of `CLOCK_MONOTONIC`.
+/// The kernel's number for `CLOCK_MONOTONIC`.
 pub const MONOTONIC: i32 = libc::CLOCK_MONOTONIC;
 
-/// The time of `CLOCK_MONOTONIC` in nanoseconds.
+/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds.
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The local date and time as `ctime(3)` writes it: `Sat Nov 21 04:05:06 2026`.
+/// Returns the local date and time in the format of `ctime(3)`: `Sat Nov 21 04:05:06 2026`.
 pub fn local_date() -> String {
     local_date_of(clock_gettime(ClockId::Realtime).tv_sec)
 }
 
-/// The same of a time, in seconds since 1970.
+/// Returns a time in seconds since 1970 in the format of [`local_date`].
 pub fn local_date_of(seconds: i64) -> String {
-    // SAFETY: plain old data, for which zero is a value (the name of the zone is a null pointer).
+    // SAFETY: plain old data, for which zero is a valid value (the name of the zone is a null pointer).
     let mut date: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live locals.
     unsafe { libc::localtime_r(&raw const seconds, &raw mut date) };
@@ -38,10 +38,10 @@ pub fn local_date_of(seconds: i64) -> String {
     )
 }
 
-/// The local time as digits: year to second, then hundredths: `2026112104050612`.
+/// Returns the local time as digits, from the year to hundredths of a second: `2026112104050612`.
 pub fn local_stamp() -> String {
     let now = clock_gettime(ClockId::Realtime);
-    // SAFETY: plain old data, for which zero is a value (the name of the zone is a null pointer).
+    // SAFETY: plain old data, for which zero is a valid value (the name of the zone is a null pointer).
     let mut date: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live locals.
     unsafe { libc::localtime_r(&raw const now.tv_sec, &raw mut date) };
@@ -57,7 +57,7 @@ pub fn local_stamp() -> String {
     )
 }
 
-/// The kernel's number of a clock, given by its name (with or without `CLOCK_`) or as a number.
+/// Returns the kernel's number of a clock, given by name (with or without `CLOCK_`) or as a number.
 pub fn number(text: &str) -> Option<i32> {
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -73,12 +73,12 @@ pub fn number(text: &str) -> Option<i32> {
     })
 }
 
-/// The current time and the resolution of the clock with this number, in nanoseconds; `None` if it does not
-/// exist.
+/// Returns the current time and the resolution of the clock with this number, in nanoseconds. `None` if the
+/// clock does not exist.
 pub fn read(number: i32) -> Option<(u64, u64)> {
     let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let (mut now, mut step) = (zero, zero);
-    // SAFETY: both pointers are to live locals; an unknown number is answered with an error.
+    // SAFETY: both pointers are to live locals; an unknown number returns an error.
     let failed = unsafe {
         libc::clock_gettime(number, &raw mut now) != 0 || libc::clock_getres(number, &raw mut step) != 0
     };
@@ -86,12 +86,12 @@ pub fn read(number: i32) -> Option<(u64, u64)> {
     (!failed).then(|| (ns(now), ns(step)))
 }
 
-/// CPU time that this process has used, in nanoseconds.
+/// Returns the CPU time used by this process, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
     cpu_ns(ClockId::ProcessCPUTime)
 }
 
-/// CPU time that this thread has used, in nanoseconds.
+/// Returns the CPU time used by this thread, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     cpu_ns(ClockId::ThreadCPUTime)
 }

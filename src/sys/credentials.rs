@@ -1,28 +1,28 @@
-//! The credentials of this process: user, capabilities, seccomp, and the limits that concern profiling.
+//! The credentials of this process: user, capabilities, seccomp, and the limits that affect profiling.
 //!
-//! Receives nothing (the calling process is the subject) or the text of a `/proc/PID/status`; hands on
-//! values. What they allow is decided by `host::settings` and explained by `counter`.
+//! Reads the calling process, or the text of a `/proc/PID/status`; returns values. `host::settings` decides
+//! what they allow, and `counter` explains it.
 
 use std::fs;
 
-/// Capabilities that the kernel's perf code asks about (`linux/capability.h`).
+/// Capabilities that the kernel's perf code checks (`linux/capability.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LinuxCapability {
     /// Allows tracing any process, without the access check on the target.
     SysPtrace = 19,
-    /// Includes `CAP_PERFMON`; the only way before Linux 5.8.
+    /// Includes `CAP_PERFMON`; the only alternative before Linux 5.8.
     SysAdmin = 21,
-    /// Locks memory beyond `RLIMIT_MEMLOCK` and `perf_event_mlock_kb`.
+    /// Allows locking memory beyond `RLIMIT_MEMLOCK` and `perf_event_mlock_kb`.
     IpcLock = 14,
-    /// Raises hard limits.
+    /// Allows raising hard limits.
     SysResource = 24,
-    /// Performance monitoring of everything (Linux 5.8).
+    /// Allows all performance monitoring (Linux 5.8).
     Perfmon = 38,
 }
 
 impl LinuxCapability {
-    /// The kernel's name.
+    /// Returns the kernel's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::SysPtrace => "CAP_SYS_PTRACE",
@@ -44,9 +44,9 @@ pub enum Seccomp {
     /// No restriction.
     #[default]
     Off,
-    /// `read`, `write`, `_exit` and `sigreturn` only.
+    /// Allows `read`, `write`, `_exit` and `sigreturn` only.
     Strict,
-    /// Filters decide each call; a container's default filter refuses `perf_event_open` with EPERM.
+    /// Filters decide each call. A container's default filter rejects `perf_event_open` with EPERM.
     Filter,
 }
 
@@ -55,12 +55,12 @@ pub enum Seccomp {
 pub struct Credentials {
     /// Effective user id.
     pub uid: u32,
-    /// Effective capabilities, bit by bit (`CapEff`).
+    /// Bitmask of effective capabilities (`CapEff`).
     pub capabilities: u64,
     /// Seccomp mode.
     pub seccomp: Seccomp,
-    /// Whether the process is in another user namespace than the first. perf checks capabilities in the first
-    /// one only.
+    /// Whether the process is in a user namespace other than the initial one. perf checks capabilities only
+    /// in the initial one.
     pub user_namespace: bool,
 }
 
@@ -74,9 +74,9 @@ impl Credentials {
         own
     }
 
-    /// Parses them from the texts of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
+    /// Parses the credentials from the texts of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
     ///
-    /// The first user namespace maps every id to itself: `0 0 4294967295`.
+    /// The initial user namespace maps every id to itself: `0 0 4294967295`.
     pub fn from_status(status: &str, uid_map: &str) -> Self {
         let field = |name: &str| {
             status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
@@ -94,18 +94,18 @@ impl Credentials {
         }
     }
 
-    /// Whether this capability is in effect (in the process's own user namespace).
+    /// Whether the capability is effective (in the process's own user namespace).
     pub fn has(&self, capability: LinuxCapability) -> bool {
         self.capabilities >> capability as u8 & 1 == 1
     }
 
-    /// Whether the kernel ignores `perf_event_paranoid` for this process: `CAP_PERFMON` or `CAP_SYS_ADMIN` in
-    /// the first user namespace.
+    /// Whether the kernel ignores `perf_event_paranoid` for this process: `CAP_PERFMON` or `CAP_SYS_ADMIN`
+    /// in the initial user namespace.
     pub fn perfmon(&self) -> bool {
         !self.user_namespace && (self.has(LinuxCapability::Perfmon) || self.has(LinuxCapability::SysAdmin))
     }
 
-    /// Whether the kernel lets this process lock ring memory beyond the limits.
+    /// Whether the kernel lets this process lock ring buffer memory beyond the limits.
     pub fn ipc_lock(&self) -> bool {
         !self.user_namespace && self.has(LinuxCapability::IpcLock)
     }

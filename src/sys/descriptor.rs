@@ -1,4 +1,5 @@
-//! Inherited descriptors: given by number on the command line, or standard streams that may be closed.
+//! Inherited descriptors: those given by number on the command line, and standard streams that may be
+//! closed.
 
 use std::fs::File;
 use std::io;
@@ -23,7 +24,7 @@ pub fn duplicate(number: i32) -> io::Result<File> {
     Ok(File::from(fcntl_dupfd_cloexec(theirs, 3)?))
 }
 
-/// Number of sockets that the service manager passed, from descriptor 3 on, as in sd_listen_fds(3):
+/// Returns the number of sockets that the service manager passed, from descriptor 3 on (sd_listen_fds(3)):
 /// `LISTEN_FDS`, if `LISTEN_PID` is this process.
 pub fn handed_over() -> u32 {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
@@ -55,15 +56,15 @@ pub fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Replaces a closed standard output with a descriptor on which every write fails with `ENOTCONN`, which no
-/// disk returns. (Rust's runtime would take `EBADF` for success.)
+/// Replaces a closed standard output with a descriptor on which every write fails with `ENOTCONN`, an error
+/// that no disk returns. (Rust's runtime would treat `EBADF` as success.)
 pub fn refuse_closed_stdout() {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
     let refusing = || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     if stdout_was_closed()
         && let Ok(socket) = refusing()
     {
-        // If that fails, output vanishes as before.
+        // If this fails, output is lost as before.
         let _ = rustix::stdio::dup2_stdout(socket);
     }
 }
@@ -71,14 +72,14 @@ pub fn refuse_closed_stdout() {
 static STDOUT_CLOSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
 extern "C" fn look_at_stdout() {
-    // SAFETY: a query without memory.
+    // SAFETY: a query that accesses no memory.
     let closed = unsafe { libc::fcntl(1, libc::F_GETFD) } < 0;
     STDOUT_CLOSED.store(closed, std::sync::atomic::Ordering::Relaxed);
 }
 
 /// The loader runs this before `main`, before Rust's runtime reopens closed descriptors.
-// SAFETY: the section holds pointers to functions without arguments that we need; this one touches only its
-// own static.
+// SAFETY: the section holds pointers to functions that need no arguments; this one accesses only its own
+// static.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;

@@ -1,23 +1,24 @@
 //! A file's bytes as read-only memory.
 //!
-//! Only regular files are opened, and without waiting: a path from a recording may lead to a FIFO or a
-//! device, whose `open` would block for ever.
+//! Opens only regular files, and never blocks: a path from a recording may lead to a FIFO or a device whose
+//! `open` would block forever.
 //!
-//! **Files are mapped, and a file that shrinks is survived.** Any user can shorten his own library while
-//! root's pmc reads it, and a rebuild shortens one's own. The kernel then answers a read of the lost pages
-//! with SIGBUS, which ends a process that does not handle it. Reading copies with `pread` would avoid the
-//! signal, but a browser's debug file has gigabytes of which a report touches megabytes, and the choice
-//! "map this one, copy that one" would have to be right about owners, modes, links and namespaces each
-//! time. So one rule covers all files: the handler below puts zeros in the place of the lost pages, and the
-//! map remembers that it [was cut](FileMap::is_cut), so that the reader can say why names are missing.
+//! **Files are mapped, and pmc survives a file that shrinks.** Any user can truncate their own library
+//! while root's pmc reads it, and a rebuild truncates one's own files. The kernel then answers a read of
+//! the lost pages with SIGBUS, which kills a process that does not handle it. Copying with `pread` would
+//! avoid the signal, but a browser's debug file has gigabytes, of which a report reads only megabytes.
+//! Deciding per file whether to map or to copy would require a correct check of owners, modes, links and
+//! namespaces each time. So one rule covers all files: the handler below replaces the lost pages with
+//! zeros. The map remembers that it [was cut](FileMap::is_cut), so that the reader can report why names are
+//! missing.
 //!
 //! ```text
 //!   file      |........|  cut here
 //!   map       |........|????????|      ? read: SIGBUS
 //!   after     |........|00000000|      from that page to the end, in one call
 //! ```
-//! Every map is in one list, which the handler walks without a lock. A SIGBUS at any other address (a ring, a
-//! broken memory module) goes to the handler that was there before ours.
+//! All maps are in one list, which the handler walks without a lock. A SIGBUS at any other address (a ring
+//! buffer, faulty memory) goes to the previous handler.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -42,10 +43,10 @@ struct GuardedMap {
     slot: &'static Slot,
 }
 
-/// Opens a regular file for reading; never blocks, never becomes anybody's terminal.
+/// Opens a regular file for reading. Never blocks, and never makes a terminal the controlling one.
 ///
 /// # Errors
-/// What `open(2)` says; `EINVAL` when it is not a regular file.
+/// The errors of `open(2)`; `EINVAL` if the file is not regular.
 pub fn open_regular(path: &Path, follow_links: bool) -> io::Result<File> {
     let mut flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
     if !follow_links {
@@ -59,7 +60,7 @@ impl FileMap {
     /// Maps the regular file at `path`.
     ///
     /// # Errors
-    /// As [`open_regular`], and what `mmap(2)` says.
+    /// The errors of [`open_regular`] and `mmap(2)`.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::of(&open_regular(path, true)?)
     }
@@ -67,33 +68,33 @@ impl FileMap {
     /// Maps an open file.
     ///
     /// # Errors
-    /// What `mmap(2)` says.
+    /// The errors of `mmap(2)`.
     pub fn of(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
             return Ok(Self(None));
         }
         install_handler();
-        // SAFETY: a private read-only mapping. Another process may change the file below us: every parser of
-        // these bytes checks each value when it uses it and holds no reference whose validity rests on the
-        // content (no `str` made without checking, no enum). Pages that are cut off read as zeros.
+        // SAFETY: a private read-only mapping. Another process may change the file at any time: every
+        // parser of these bytes checks each value when it uses it and holds no reference whose validity
+        // depends on the content (no unchecked `str`, no enum). Truncated pages read as zeros.
         let map = unsafe { Mmap::map(file)? };
         let start = map.as_ptr().addr();
         let end = (start + map.len()).next_multiple_of(page_size());
         Ok(Self(Some(GuardedMap { slot: Slot::take(start..end), map })))
     }
 
-    /// Gives the pages back to the kernel, which reads them again when they are looked at.
+    /// Returns the pages to the kernel, which reads them again on the next access.
     pub fn release(&self) {
         if let Some(GuardedMap { map, .. }) = &self.0 {
             let start = map.as_ptr().cast_mut().cast();
-            // SAFETY: the mapping is ours, whole and read-only; pages of a file that were never written to
-            // come back with the file's bytes, so references into it stay valid.
+            // SAFETY: the mapping is ours, complete and read-only. Pages of a file that were never written
+            // to come back with the file's bytes, so references into it stay valid.
             let _ = unsafe { rustix::mm::madvise(start, map.len(), rustix::mm::Advice::LinuxDontNeed) };
         }
     }
 
-    /// Whether a read has met pages that the file no longer has (or that the disk could not read), so that
-    /// zeros stood in for them.
+    /// Whether a read hit pages that the file no longer has (or that the disk could not read), and zeros
+    /// replaced them.
     pub fn is_cut(&self) -> bool {
         self.0.as_ref().is_some_and(|map| map.slot.is_cut.load(Ordering::Relaxed))
     }
@@ -108,13 +109,13 @@ impl Deref for FileMap {
 }
 
 impl Drop for GuardedMap {
-    /// Leaves the list before the memory goes.
+    /// Removes the map from the list before its memory is unmapped.
     fn drop(&mut self) {
         self.slot.give_back();
     }
 }
 
-/// Where one map lies. Slots are never freed, only used again, so the handler can walk them at any moment.
+/// Address range of one map. Slots are reused but never freed, so the handler can walk them at any time.
 #[derive(Debug)]
 struct Slot {
     /// Odd while `start` and `end` change.
@@ -126,7 +127,7 @@ struct Slot {
 }
 
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-/// Slots without a map. Whoever changes a slot or the list holds this lock.
+/// Slots without a map. This lock must be held to change a slot or the list.
 static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
 impl Slot {
@@ -155,18 +156,19 @@ impl Slot {
         free.push(self);
     }
 
-    /// To be called with the lock held.
+    /// Must be called with the lock held.
     fn set(&self, range: Range<usize>) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
-        // ORDERING: a sequence lock. Who sees a new bound sees an odd or newer version, too.
+        // ORDERING: a sequence lock. A reader that sees a new bound also sees an odd or newer version.
         fence(Ordering::Release);
         self.start.store(range.start, Ordering::Relaxed);
         self.end.store(range.end, Ordering::Relaxed);
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// The bounds, unless they are changing: then they are another map's than the one that is being read.
+    /// Returns the bounds, or `None` while they are changing: the slot is then not that of the map being
+    /// read.
     fn range(&self) -> Option<Range<usize>> {
         let version = self.version.load(Ordering::Acquire);
         let range = self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
@@ -176,15 +178,15 @@ impl Slot {
     }
 }
 
-/// What handled SIGBUS before.
+/// The previous SIGBUS handler.
 static FORMER: OnceLock<libc::sigaction> = OnceLock::new();
 
 fn install_handler() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         page_size();
-        // SAFETY: both structures are plain old data for which zero is a value, and live through the calls.
-        // The handler needs only what is async-signal-safe.
+        // SAFETY: both structures are plain old data, for which zero is a valid value, and outlive the
+        // calls. The handler uses only async-signal-safe functions.
         unsafe {
             let mut former: libc::sigaction = std::mem::zeroed();
             libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut former);
@@ -197,23 +199,24 @@ fn install_handler() {
     });
 }
 
-/// Puts zeros where a map has lost its pages. Returning repeats the read.
+/// Replaces lost pages of a map with zeros. Returning repeats the read.
 extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel hands over a valid `info`; `errno` is this thread's own.
+    // SAFETY: the kernel passes a valid `info`; `errno` is this thread's own.
     let (code, address, errno) =
         unsafe { ((*info).si_code, (*info).si_addr().addr(), *libc::__errno_location()) };
     let is_filled = code == libc::BUS_ADRERR && fill(address);
-    // SAFETY: as above. The former action is set once, before this handler is installed.
+    // SAFETY: as above. The previous action is set once, before this handler is installed.
     unsafe {
         *libc::__errno_location() = errno;
         if !is_filled && let Some(former) = FORMER.get() {
-            // The read repeats, and what handled SIGBUS before handles it.
+            // The read repeats, and the previous handler handles it.
             libc::sigaction(libc::SIGBUS, former, ptr::null_mut());
         }
     }
 }
 
-/// Replaces the page at `address` and those behind it in its map; whether it lies in one.
+/// Replaces the page at `address` and all later pages of its map. Returns whether a map contains the
+/// address.
 fn fill(address: usize) -> bool {
     // ORDERING: pairs with the store in `Slot::take`.
     let mut next = SLOTS.load(Ordering::Acquire);
@@ -222,9 +225,9 @@ fn fill(address: usize) -> bool {
         if let Some(range) = slot.range().filter(|range| range.contains(&address)) {
             let from = address - address % page_size();
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-            // SAFETY: the pages belong to a map of ours that somebody is reading, hence alive. They stay
-            // mapped and readable; the bytes behind the cut change as any byte of the file may. Every page
-            // behind a lost page is lost, too. The plain call is async-signal-safe.
+            // SAFETY: the pages belong to one of our maps that is being read, and is therefore alive. They
+            // stay mapped and readable; the bytes after the cut change as any byte of the file may. All
+            // pages after a lost page are lost too. The plain call is async-signal-safe.
             let at = unsafe {
                 libc::syscall(libc::SYS_mmap, from, range.end - from, libc::PROT_READ, flags, -1, 0)
             };
@@ -260,7 +263,7 @@ mod tests {
         assert!(map.iter().all(|byte| *byte == 0));
     }
 
-    /// Readers in several threads, while others map and unmap and the file shrinks and grows.
+    /// Runs readers in several threads while others map and unmap and the file shrinks and grows.
     #[test]
     fn threads_survive_a_file_that_shrinks_and_grows() {
         let page = page_size();

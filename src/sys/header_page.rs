@@ -1,8 +1,8 @@
-//! The page that the kernel shares for each perf event: whether the event is on a counter now, and how wide
-//! that counter is.
+//! The page that the kernel shares for each perf event: shows whether the event is on a counter, and the
+//! counter's width.
 //!
-//! Receives an open event; returns plain copies of the page's fields. Maps read-only. Does not read rings,
-//! but can map one to check whether the kernel allows it.
+//! Receives an open event; returns copies of the page's fields. Maps the page read-only. Does not read ring
+//! buffers, but can map one to check whether the kernel allows it.
 //!
 //! ```text
 //! offset  0 version    8 lock (odd: the kernel is writing)    12 index (0: not on a counter)
@@ -30,12 +30,12 @@ pub struct HeaderPage {
     bytes: usize,
 }
 
-/// A snapshot of its fields.
+/// A snapshot of the page's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header {
-    /// The event is on a hardware counter of the CPU it was read on.
+    /// Whether the event is on a hardware counter of the CPU from which it was read.
     pub on_counter: bool,
-    /// User space may read the counter itself.
+    /// Whether user space may read the counter directly.
     pub user_readable: bool,
     /// Width of the counter in bits; 0 if unknown.
     pub width: u16,
@@ -61,29 +61,29 @@ impl HeaderPage {
     /// Maps only the page.
     ///
     /// # Errors
-    /// The kernel's: events that are inherited on any CPU cannot be mapped (`EINVAL`).
+    /// The kernel's error; `EINVAL` for inherited events that are not bound to a CPU.
     pub fn map(event: &EventFd) -> io::Result<Self> {
         Self::map_with_ring(event, 0)
     }
 
-    /// Maps the page with a ring of `pages` (a power of two) behind it.
+    /// Maps the page and a ring buffer of `pages` (a power of two) after it.
     ///
     /// # Errors
-    /// The kernel's: `EPERM` if it exceeds the limit of locked memory.
+    /// The kernel's error; `EPERM` if the mapping exceeds the limit of locked memory.
     pub fn map_with_ring(event: &EventFd, pages: usize) -> io::Result<Self> {
         let bytes = pages
             .checked_add(1)
             .and_then(|pages| pages.checked_mul(page_size()))
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        // With a ring the kernel wants write access, or it would overwrite what was not read.
+        // A ring buffer requires write access; without it the kernel would overwrite unread data.
         let access = if pages == 0 { ProtFlags::READ } else { ProtFlags::READ | ProtFlags::WRITE };
-        // SAFETY: the kernel chooses the place, so nothing that exists is replaced.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, event.as_fd(), 0) }?;
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, bytes })
     }
 
-    /// Length of the mapping in bytes.
+    /// Returns the length of the mapping in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }
@@ -91,7 +91,7 @@ impl HeaderPage {
     /// Reads the state of the event's counter.
     pub fn read(&self) -> Header {
         self.together(|page| {
-            // SAFETY: `together` hands on a page that is mapped.
+            // SAFETY: `together` passes a mapped page.
             let (capabilities, index, width) = unsafe {
                 (
                     capabilities(page),
@@ -128,16 +128,16 @@ impl HeaderPage {
     /// Reads a consistent set of fields.
     fn together<T: Default>(&self, fields: impl Fn(*const perf_event_mmap_page) -> T) -> T {
         let page = self.start.cast::<perf_event_mmap_page>().as_ptr();
-        // SAFETY: the mapping is at least a page, longer than the struct, and lives as long as `self`; the
-        // kernel only ever writes this word whole, so an atomic may look at it.
+        // SAFETY: the mapping is at least one page, longer than the struct, and lives as long as `self`.
+        // The kernel always writes this word as a whole, so an atomic may access it.
         let lock = unsafe { AtomicU32::from_ptr(&raw mut (*page).lock) };
         let mut read = T::default();
         for _ in 0..PATIENCE {
-            // ORDERING: pairs with the kernel's barriers in perf_event_update_userpage: it makes `lock` odd,
-            // writes, makes it even.
+            // ORDERING: pairs with the kernel's barriers in perf_event_update_userpage, which makes `lock`
+            // odd, writes the fields, and makes `lock` even.
             let before = lock.load(Ordering::Acquire);
-            // Volatile, all of them, since the kernel may write meanwhile: then `lock` has changed and the
-            // values are dropped.
+            // All reads are volatile, because the kernel may write at the same time. In that case `lock`
+            // has changed and the values are dropped.
             read = fields(page);
             fence(Ordering::Acquire);
             if before & 1 == 0 && lock.load(Ordering::Relaxed) == before {
@@ -149,18 +149,18 @@ impl HeaderPage {
     }
 }
 
-/// The capability bits.
+/// Reads the capability bits.
 ///
 /// # Safety
-/// The page is mapped.
+/// The page must be mapped.
 unsafe fn capabilities(page: *const perf_event_mmap_page) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { (&raw const (*page).__bindgen_anon_1).cast::<u64>().read_volatile() }
 }
 
 impl Drop for HeaderPage {
     fn drop(&mut self) {
-        // SAFETY: this is our mapping, nobody else has its address, and no reference into it outlives a call.
+        // SAFETY: the mapping is ours, its address is not shared, and no reference into it outlives a call.
         let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
     }
 }

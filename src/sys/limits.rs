@@ -8,7 +8,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// permitted.
 ///
 /// # Errors
-/// The kernel's, if the limit stays below `needed`. [`super::credentials::Limits`] has the current limits.
+/// The kernel's error, if the limit stays below `needed`. [`super::credentials::Limits`] has the current
+/// limits.
 pub fn raise_open_files(needed: u64) -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let enough = |bound: Option<u64>| bound.is_none_or(|b| b >= needed);

@@ -1,7 +1,7 @@
 //! Record locks on the first byte of a file: `fcntl(2)` `F_SETLK`, `F_OFD_SETLK` and `F_GETLK`.
 //!
-//! Receives an open file; returns whether the lock was acquired, or its holder. Never blocks. The meaning of
-//! the byte, the reservation protocol, belongs to `counter`.
+//! Receives an open file; returns whether the lock was acquired, or its holder. Never blocks. `counter`
+//! defines the meaning of the byte, the reservation protocol.
 //!
 //! Two kinds of owner, one table of locks in the kernel:
 //!
@@ -48,7 +48,7 @@ pub fn take(file: &File, kind: Kind) -> io::Result<()> {
 /// Takes an OFD lock on byte 0, owned by the open file description.
 ///
 /// # Errors
-/// As [`take`]; a POSIX lock of this process also conflicts.
+/// The errors of [`take`]; a POSIX lock of this process also conflicts.
 pub fn take_for_description(file: &File, kind: Kind) -> io::Result<()> {
     set(file, libc::F_OFD_SETLK, raw(kind))
 }
@@ -86,8 +86,8 @@ fn raw(kind: Kind) -> c_int {
 }
 
 fn first_byte(l_type: c_int) -> libc::flock {
-    // SAFETY: `struct flock` consists of integers, for which zero is a value; `F_OFD_SETLK` demands `l_pid`
-    // 0.
+    // SAFETY: `struct flock` consists of integers, for which zero is a valid value; `F_OFD_SETLK` requires
+    // `l_pid` 0.
     let mut request: libc::flock = unsafe { std::mem::zeroed() };
     request.l_type = l_type as _;
     request.l_whence = libc::SEEK_SET as _;
@@ -102,8 +102,8 @@ fn set(file: &File, command: c_int, l_type: c_int) -> io::Result<()> {
 
 fn call(file: &File, command: c_int, request: &mut libc::flock) -> io::Result<()> {
     loop {
-        // SAFETY: the descriptor is open as long as `file` lives; `request` is the struct that these commands
-        // read and write.
+        // SAFETY: the descriptor is open as long as `file` lives; `request` is the struct that these
+        // commands read and write.
         if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut *request) } >= 0 {
             return Ok(());
         }

@@ -1,9 +1,9 @@
 //! Settings of the C library's allocator.
 
-/// Returns large blocks (from 1 MiB) to the kernel as soon as they are freed, and limits the number of heaps:
-/// for programs that run long and must stay small. Smaller blocks are reused: the kernel must clear returned
-/// memory before it hands it out again, which a program that draws every second would pay for megabytes each
-/// time. No effect with other C libraries than GNU's.
+/// Returns large blocks (from 1 MiB) to the kernel as soon as they are freed, and limits the number of
+/// heaps. For long-running programs that must stay small. Smaller blocks are reused: the kernel must clear
+/// returned memory before it hands it out again, and a program that redraws every second would pay for
+/// clearing megabytes each time. Has no effect with C libraries other than GNU's.
 pub fn stay_small() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) only sets parameters; it is called before other threads are started.
@@ -17,7 +17,7 @@ pub fn stay_small() {
 /// Returns free memory between used blocks to the kernel.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim(3) touches nothing that is allocated.
+    // SAFETY: malloc_trim(3) does not touch allocated memory.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -1,7 +1,7 @@
-//! The kernel: every `unsafe` block and every libc name of pmc lives below this folder.
+//! The kernel interface: all `unsafe` blocks and libc names of pmc are in this folder.
 //!
-//! Provides safe types: [`Attr`] (the request), [`perf`] (open events), process start, locks, signals and
-//! limits. Makes no decisions about events or policy.
+//! Provides safe types for open events ([`perf`]), process start, locks, signals and limits. Makes no
+//! decisions about events or policy.
 #![allow(unsafe_code)]
 
 pub mod arch;
@@ -26,7 +26,7 @@ pub mod signal;
 pub mod standard_input;
 pub mod standard_output;
 
-/// The symbolic name of an errno, such as `ENOENT` (`errno(3)`).
+/// Returns the symbolic name of an errno, such as `ENOENT` (`errno(3)`).
 pub fn errno_name(number: i32) -> Option<&'static str> {
     macro_rules! names {
         ($($name:ident)*) => { match number { $(libc::$name => Some(stringify!($name)),)* _ => None } };
@@ -37,12 +37,13 @@ pub fn errno_name(number: i32) -> Option<&'static str> {
         EADDRINUSE EADDRNOTAVAIL ENOTCONN ECONNRESET EALREADY EINPROGRESS ESTALE EDQUOT ECANCELED)
 }
 
-/// Bytes in a page of memory; never assume 4096, arm64 has 16 and 64 KiB kernels.
+/// Returns the size of a memory page in bytes. Never assume 4096: there are arm64 kernels with 16 and 64
+/// KiB.
 pub fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-/// The error numbers that other modules distinguish, by the kernel's names.
+/// The errors that other modules distinguish, by the kernel's names.
 pub mod errno {
     pub use libc::{
         E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENODEV,

@@ -1,12 +1,13 @@
-//! File systems that only this process sees.
+//! File systems that are visible only to this process.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-/// Mounts a file system of this kind without attaching it to a folder: the descriptor is the only way to its
-/// files. Closing the descriptor unmounts it, and programs that are started do not inherit it.
+/// Mounts a file system of this kind without attaching it to a folder, so that its files are accessible
+/// only through the descriptor. Closing the descriptor unmounts the file system. Started programs do not
+/// inherit it.
 ///
 /// # Errors
 /// `EPERM` without CAP_SYS_ADMIN, `ENODEV` if the kernel lacks the file system, `ENOSYS` before Linux 5.2.

@@ -1,9 +1,10 @@
 //! Opens output files safely in directories where other users can create files first.
 //!
-//! Receives a path that was typed, or the default; hands on what [stands](Standing) there, and files to
-//! write. In a folder that others can write, a name can lead anywhere: a link to a file of root's, a pipe
-//! that another user reads. So a file is new (`O_EXCL`) and takes its place by `rename(2)`, or is our own
-//! already. Links are followed one at a time, and only those that no other user can have made.
+//! Receives a path given by the user, or the default; returns the kind of [file](Standing) there, and files
+//! to write. In a folder that other users can write to, a name can lead anywhere: a link to one of root's
+//! files, or a pipe that another user reads. A file is therefore either new (`O_EXCL`, then moved into
+//! place by `rename(2)`) or already ours. Links are followed one at a time, and only if no other user can
+//! have created them.
 //!
 //! ```text
 //!   perf.data -> /big/disk/x    ours, root's, or in a folder that only we can write: followed
@@ -34,21 +35,21 @@ pub enum Standing {
     File {
         /// Bytes in it.
         len: u64,
-        /// Whether this user owns it and it has no other name, so that it is safe to write into it.
+        /// Whether this user owns the file and it has no other name, so that it is safe to write to.
         is_ours: bool,
     },
     /// A named pipe.
     Fifo,
     /// A device, a terminal, or the target of `/dev/stdout`: opened in place.
     Special,
-    /// A link that another user made, not to be followed.
+    /// A link that another user created and that must not be followed.
     OthersLink,
 }
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Debug, Clone)]
 pub struct OutputPlace {
-    /// The path behind our own links.
+    /// The path after following our own links.
     pub path: PathBuf,
     /// The file at the end of the path.
     pub standing: Standing,
@@ -56,7 +57,7 @@ pub struct OutputPlace {
 
 /// Maximum number of links to follow, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// Interval at which to check for a reader of a pipe.
+/// Interval at which to check whether a pipe has a reader.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The signals that end a command; measuring commands block them.
 const ENDING: [i32; 4] = [signal::INT, signal::TERM, signal::HUP, signal::QUIT];
@@ -66,7 +67,7 @@ const PROC: i64 = 0x9fa0;
 /// Resolves a path.
 ///
 /// # Errors
-/// The kernel's, except `ENOENT`.
+/// The kernel's errors, except `ENOENT`.
 pub fn look(path: &Path) -> io::Result<OutputPlace> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -87,7 +88,7 @@ pub fn look(path: &Path) -> io::Result<OutputPlace> {
         } else if !is_trusted(&meta, &path) {
             Standing::OthersLink
         } else {
-            // The target of the link that was checked, not of one that replaced it.
+            // Reads the target of the link that was checked, not of one that replaced it.
             let target = rustix::fs::readlinkat(&there, c"", Vec::new())?;
             path = folder_of(&path).join(OsString::from_vec(target.into_bytes()));
             continue;
@@ -116,11 +117,11 @@ fn is_trusted(link: &fs::Metadata, path: &Path) -> bool {
     us.contains(&link.uid()) || fs::metadata(folder_of(path)).is_ok_and(is_closed)
 }
 
-/// Opens a file to write from its beginning (`append`: behind its end), for what has no end at which it could
-/// take its place whole. A file of another user is replaced, unless it is to be appended to.
+/// Opens a file for writing from its start (with `append`, at its end), for output without an end at which
+/// a complete file could be moved into place. Replaces a file of another user, except with `append`.
 ///
 /// # Errors
-/// What the kernel says; `EINTR` as [`open_fifo`].
+/// The kernel's errors; `EINTR` as for [`open_fifo`].
 pub fn create(path: &Path, mode: u32, append: bool) -> io::Result<File> {
     let OutputPlace { path, standing } = look(path)?;
     let mut open = OpenOptions::new();
@@ -155,16 +156,17 @@ fn replace(path: &Path, mode: u32) -> io::Result<File> {
 /// Opens an existing file of this user without truncating it.
 ///
 /// # Errors
-/// The kernel's; `EEXIST` if it no longer belongs to this user.
+/// The kernel's errors; `EEXIST` if the file no longer belongs to this user.
 pub fn open_own(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     if is_ours(&file.metadata()?) { Ok(file) } else { Err(rustix::io::Errno::EXIST.into()) }
 }
 
-/// Opens a named pipe for writing as soon as it has a reader; its writes do not block ([`wait_for_room`]).
+/// Opens a named pipe for writing as soon as it has a reader. Writes to the pipe do not block
+/// ([`wait_for_room`]).
 ///
 /// # Errors
-/// What the kernel says; `EINTR` when a signal that is to end us waits.
+/// The kernel's errors; `EINTR` if a signal that ends pmc is pending.
 pub fn open_fifo(path: &Path) -> io::Result<File> {
     loop {
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
@@ -185,11 +187,11 @@ fn blocking(file: File) -> io::Result<File> {
     Ok(file)
 }
 
-/// Waits until a pipe that does not block takes more. A reader that takes nothing holds nobody up who is to
-/// end.
+/// Waits until a nonblocking pipe accepts more data. A reader that stopped reading cannot prevent pmc from
+/// ending.
 ///
 /// # Errors
-/// `EINTR` when a signal that is to end us waits and there was no room for two seconds.
+/// `EINTR` if a signal that ends pmc is pending and there was no room for two seconds.
 pub fn wait_for_room(file: &File) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     const STEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

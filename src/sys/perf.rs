@@ -1,7 +1,7 @@
-//! `perf_event_open(2)` and what can be done with the descriptor it gives.
+//! `perf_event_open(2)` and operations on the descriptor that it returns.
 //!
-//! Receives an [`Attr`] and a place (task, CPU, cgroup); hands on an [`EventFd`] that reads, enables and
-//! closes itself. Errors are the kernel's own; `counter` explains them.
+//! Receives an [`Attr`] and a target (task, CPU, cgroup); returns an [`EventFd`], which can be read,
+//! enabled and closed. Errors are the kernel's; `counter` explains them.
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
@@ -12,21 +12,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::abi::Attr;
 
-/// Where an event counts: the pid and cpu arguments of `perf_event_open(2)`.
+/// Target of an event: the pid and cpu arguments of `perf_event_open(2)`.
 #[derive(Debug, Clone, Copy)]
 pub enum OpenTarget<'a> {
-    /// One thread, on whichever CPU it runs.
+    /// One thread, on any CPU.
     Task(u32),
     /// One thread, only while it runs on this CPU.
     TaskOnCpu(u32, u32),
-    /// Everything on this CPU.
+    /// All threads on this CPU.
     Cpu(u32),
     /// The tasks of the cgroup (an open directory of its hierarchy) on this CPU.
     CgroupOnCpu(BorrowedFd<'a>, u32),
 }
 
 impl OpenTarget<'_> {
-    /// The CPU, if the place is bound to one.
+    /// Returns the CPU, if the target is bound to one.
     pub fn cpu(&self) -> Option<u32> {
         match *self {
             Self::Task(_) => None,
@@ -34,7 +34,7 @@ impl OpenTarget<'_> {
         }
     }
 
-    /// The thread, if the place is bound to one.
+    /// Returns the thread, if the target is bound to one.
     pub fn task(&self) -> Option<u32> {
         match *self {
             Self::Task(tid) | Self::TaskOnCpu(tid, _) => Some(tid),
@@ -43,24 +43,25 @@ impl OpenTarget<'_> {
     }
 }
 
-/// An open event. Dropping it closes it, which for tracepoints costs the kernel some 35 ms each.
+/// An open event. Dropping it closes it, which takes the kernel about 35 ms for a tracepoint.
 #[derive(Debug)]
 pub struct EventFd {
     fd: OwnedFd,
 }
 
 impl From<OwnedFd> for EventFd {
-    /// An event that somebody else has opened; of what is none, [`id`](Self::id) is an error.
+    /// Wraps an event that another process opened. If the descriptor is not an event, [`id`](Self::id)
+    /// returns an error.
     fn from(fd: OwnedFd) -> Self {
         Self { fd }
     }
 }
 
 impl EventFd {
-    /// Opens an event, in the group of `leader` if there is one.
+    /// Opens an event, in the group of `leader` if given.
     ///
     /// # Errors
-    /// The kernel's. `E2BIG` means that a word is in use that this kernel does not know.
+    /// The kernel's error. `E2BIG` means that the attributes use a word that this kernel does not know.
     pub fn open(attr: &Attr, place: OpenTarget<'_>, leader: Option<&Self>) -> io::Result<Self> {
         let mut image = attr.image(attr.size());
         let (pid, cpu, mut flags) = match place {
@@ -74,11 +75,12 @@ impl EventFd {
         flags |= c_ulong::from(kernel::bindings::PERF_FLAG_FD_CLOEXEC);
         let group = leader.map_or(-1, |leader| leader.fd.as_raw_fd());
         loop {
-            // SAFETY: `image` is the kernel's struct (checked against the bindings in attr's tests), at least
-            // `size` bytes long, alive and writable during the call; text it points to is kept by `attr`.
+            // SAFETY: `image` is the kernel's struct (checked against the bindings in attr's tests), at
+            // least `size` bytes long, alive and writable during the call; `attr` keeps the text that it
+            // points to.
             let fd = unsafe { kernel::perf_event_open(image.as_mut_ptr().cast(), pid, cpu, group, flags) };
             if fd >= 0 {
-                // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
+                // SAFETY: the kernel has just returned this descriptor, and it has no other owner.
                 return Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } });
             }
             let error = io::Error::last_os_error();
@@ -88,14 +90,14 @@ impl EventFd {
         }
     }
 
-    /// Reads the words that the event's `read_format` describes; the number of u64 words read.
-    /// None read (`0`) means that a pinned event could not be put on a counter.
+    /// Reads the words described by the event's `read_format`. Returns the number of u64 words read. `0`
+    /// means that a pinned event could not be put on a counter.
     ///
     /// # Errors
-    /// What the kernel said: `ENOSPC` when there are fewer words than the event has.
+    /// The kernel's error; `ENOSPC` if `words` is shorter than the event's data.
     pub fn read(&self, words: &mut [u64]) -> io::Result<usize> {
         loop {
-            // SAFETY: any bytes are valid u64 values, and the length given is that of the slice.
+            // SAFETY: any bytes are valid u64 values, and the length passed is that of the slice.
             let got =
                 unsafe { libc::read(self.fd.as_raw_fd(), words.as_mut_ptr().cast(), size_of_val(words)) };
             if got >= 0 {
@@ -108,26 +110,26 @@ impl EventFd {
         }
     }
 
-    /// Whether its task has ended, and no child that has inherited it counts any more (`is_event_hup` of
-    /// `kernel/events/core.c`).
+    /// Whether the event's task has ended, and no child that inherited the event counts any more
+    /// (`is_event_hup` of `kernel/events/core.c`).
     pub fn has_hung_up(&self) -> bool {
         let mut fds = [PollFd::new(self, PollFlags::empty())];
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|_| fds[0].revents().contains(PollFlags::HUP))
     }
 
-    /// Starts counting; with `group` every event of the group.
+    /// Starts counting; with `group`, for every event of the group.
     ///
     /// # Errors
-    /// What the kernel said to the ioctl.
+    /// The kernel's answer to the ioctl.
     pub fn enable(&self, group: bool) -> io::Result<()> {
         // SAFETY: the descriptor is ours, the argument a plain number.
         checked(unsafe { kernel::ioctls::ENABLE(self.fd.as_raw_fd(), u32::from(group)) })
     }
 
-    /// Starts or stops counting of this event alone; that of a group's leader decides for all.
+    /// Starts or stops only this event. Stopping a group's leader stops the whole group.
     ///
     /// # Errors
-    /// What the kernel said to the ioctl.
+    /// The kernel's answer to the ioctl.
     pub fn switch(&self, on: bool) -> io::Result<()> {
         if on {
             return self.enable(false);
@@ -136,7 +138,7 @@ impl EventFd {
         checked(unsafe { kernel::ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// Starts sampling for `samples` more samples, after which the kernel stops the event.
+    /// Enables sampling for `samples` more samples, after which the kernel stops the event.
     ///
     /// # Errors
     /// `EINVAL` for an event that children inherit, or that does not sample.
@@ -145,34 +147,35 @@ impl EventFd {
         checked(unsafe { kernel::ioctls::REFRESH(self.fd.as_raw_fd(), samples as _) })
     }
 
-    /// Changes how often this event samples: its period, or where it was opened with a frequency that, in
-    /// hertz. Children that have inherited it keep theirs.
+    /// Changes the event's period, or its frequency in Hz if it was opened with one. Children that
+    /// inherited the event keep the old value.
     ///
     /// # Errors
     /// `EINVAL` for an event that does not sample, or a frequency that is too high.
     pub fn set_period(&self, mut period: u64) -> io::Result<()> {
         let order = kernel::bindings::PERIOD as _;
-        // SAFETY: the kernel reads a u64 that is alive during the call. (The bindings' own function hands
-        // over the number in place of its address.)
+        // SAFETY: the kernel reads a u64 that is alive during the call. (The bindings' own function passes
+        // the number instead of its address.)
         checked(unsafe { libc::ioctl(self.fd.as_raw_fd(), order, &raw mut period) })
     }
 
-    /// Moves a breakpoint, that of children who inherited it too. `attr` is what it was opened with but for
-    /// address, length and kind of access, and for `disabled`, which says whether it goes on.
+    /// Moves a breakpoint, including the copies that children inherited. `attr` must equal the original
+    /// attributes except for address, length, kind of access, and `disabled`, which decides whether the
+    /// breakpoint stays active.
     ///
     /// # Errors
-    /// `EINVAL` for what no register can watch, or where more than that differs; `EOPNOTSUPP` for
-    /// an event that is no breakpoint.
+    /// `EINVAL` if no register can watch the address, or if other attributes differ; `EOPNOTSUPP` if the
+    /// event is not a breakpoint.
     pub fn modify(&self, attr: &Attr) -> io::Result<()> {
         let mut image = attr.image(attr.size());
         // SAFETY: as in `open`: the kernel reads `size` bytes of it.
         checked(unsafe { kernel::ioctls::MODIFY_ATTRIBUTES(self.fd.as_raw_fd(), image.as_mut_ptr().cast()) })
     }
 
-    /// The kernel's unique id of the event.
+    /// Returns the kernel's unique id of the event.
     ///
     /// # Errors
-    /// What the kernel said to the ioctl.
+    /// The kernel's answer to the ioctl.
     pub fn id(&self) -> io::Result<u64> {
         let mut id = 0u64;
         // SAFETY: `id` is a u64 alive during the call.
@@ -180,10 +183,10 @@ impl EventFd {
         Ok(id)
     }
 
-    /// Leads this event's records into the ring that is mapped on `other`.
+    /// Redirects this event's records to the ring buffer mapped on `other`.
     ///
     /// # Errors
-    /// `EINVAL` unless both count on the same CPU (or, bound to none, the same task), with the same
+    /// `EINVAL` unless both count on the same CPU (or, if bound to none, the same task), with the same
     /// clock and direction.
     pub fn set_output(&self, other: &Self) -> io::Result<()> {
         // The bindings take the descriptor as the number that the kernel expects.
@@ -191,11 +194,11 @@ impl EventFd {
         checked(unsafe { kernel::ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd() as _) })
     }
 
-    /// Stops the writing into the ring that is mapped on this event, while counting goes on; it goes on when
-    /// the guard is dropped.
+    /// Pauses writing to the ring buffer mapped on this event, while counting continues. Dropping the guard
+    /// resumes writing.
     ///
     /// # Errors
-    /// The kernel's: `EINVAL` where no ring is mapped.
+    /// The kernel's error; `EINVAL` if no ring buffer is mapped.
     pub fn pause(&self) -> io::Result<Paused<'_>> {
         self.pause_output(true).map(|()| Paused { event: self })
     }
@@ -208,9 +211,9 @@ impl EventFd {
     /// Sets a tracepoint's filter expression.
     ///
     /// # Errors
-    /// What the kernel said to the ioctl: `EINVAL` for an expression that it does not understand.
+    /// The kernel's answer to the ioctl; `EINVAL` for an expression that it does not understand.
     pub fn set_filter(&self, expression: &std::ffi::CStr) -> io::Result<()> {
-        // SAFETY: the string ends in NUL and lives during the call; the kernel only reads it.
+        // SAFETY: the string ends with NUL and lives during the call; the kernel only reads it.
         checked(unsafe { kernel::ioctls::SET_FILTER(self.fd.as_raw_fd(), expression.as_ptr().cast_mut()) })
     }
 }
@@ -221,14 +224,14 @@ impl AsFd for EventFd {
     }
 }
 
-/// An event whose ring the kernel does not write to: what it takes to read a backward one.
+/// An event whose ring buffer the kernel does not write to. Required to read a backward ring.
 #[derive(Debug)]
 pub struct Paused<'e> {
     event: &'e EventFd,
 }
 
 impl Paused<'_> {
-    /// Whether this event is the one.
+    /// Whether this is the paused event.
     pub(super) fn is(&self, event: RawFd) -> bool {
         self.event.fd.as_raw_fd() == event
     }
@@ -236,7 +239,7 @@ impl Paused<'_> {
 
 impl Drop for Paused<'_> {
     fn drop(&mut self) {
-        // What cannot be resumed stays silent, and is found so by the reader of the ring.
+        // If resuming fails, the event stays silent, which the reader of the ring detects.
         let _ = self.event.pause_output(false);
     }
 }

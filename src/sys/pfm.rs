@@ -1,8 +1,8 @@
-//! libpfm4, the library that knows events by the names of the makers' manuals, where the system has it:
-//! loaded when it is first asked, never linked.
+//! libpfm4, the library that knows events by their names in the vendors' manuals. Used if the system has
+//! it: loaded on first use, never linked.
 //!
-//! Receives the name of an event as the library spells it; hands on the words of the request that it
-//! stands for. Source: `pfm_get_os_event_encoding(3)`, `pfm_initialize(3)`.
+//! Receives the name of an event as the library spells it; returns the attribute words for it. Source:
+//! `pfm_get_os_event_encoding(3)`, `pfm_initialize(3)`.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use crate::abi::Attr;
 use crate::abi::attr::WORDS;
 
-/// The library, ready to be asked.
+/// The initialized library.
 #[derive(Debug)]
 pub struct Library {
     encode: Encode,
@@ -34,34 +34,35 @@ struct Arguments {
     pad0: c_int,
 }
 
-/// User and kernel (`PFM_PLM3 | PFM_PLM0`), where the name does not say.
+/// Default privilege levels: user and kernel (`PFM_PLM3 | PFM_PLM0`).
 const LEVELS: c_int = 0x08 | 0x01;
-/// All of `perf_event_attr`, precision and guests too (`PFM_OS_PERF_EVENT_EXT`).
+/// Encodes all of `perf_event_attr`, including precision and guests (`PFM_OS_PERF_EVENT_EXT`).
 const PERF_EVENT_EXT: c_int = 2;
-/// `sizeof(struct perf_event_attr)` as the library has it may be less than ours: what it knows it says.
+/// Number of words for the attributes. The library's `sizeof(struct perf_event_attr)` may be smaller; it
+/// writes only the fields that it knows.
 const ROOM: usize = 64;
 
 impl Library {
-    /// The system's library; `None` where it is not installed or does not start.
+    /// Returns the system's library; `None` if it is not installed or its initialization fails.
     pub fn get() -> Option<&'static Self> {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
         LIBRARY.get_or_init(Self::load).as_ref()
     }
 
     fn load() -> Option<Self> {
-        // SAFETY: a name that ends in NUL; loading runs the initializers of the system's own library.
+        // SAFETY: the name ends with NUL; loading runs the initializers of the system's own library.
         let library = unsafe { libc::dlopen(c"libpfm.so.4".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
             return None;
         }
         let symbol = |name: &CStr| {
-            // SAFETY: the library is loaded and stays so; the name ends in NUL.
+            // SAFETY: the library is loaded and stays loaded; the name ends with NUL.
             let symbol = unsafe { libc::dlsym(library, name.as_ptr()) };
             (!symbol.is_null()).then_some(symbol)
         };
         let (initialize, encode) = (symbol(c"pfm_initialize")?, symbol(c"pfm_get_os_event_encoding")?);
         let describe = symbol(c"pfm_strerror")?;
-        // SAFETY: the signatures are those of <perfmon/pfmlib.h>, the same since version 4.0.
+        // SAFETY: the signatures are those of <perfmon/pfmlib.h>, unchanged since version 4.0.
         let (initialize, encode, describe) = unsafe {
             (
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(initialize),
@@ -69,15 +70,15 @@ impl Library {
                 std::mem::transmute::<*mut c_void, Describe>(describe),
             )
         };
-        // SAFETY: takes nothing; called once.
+        // SAFETY: takes no arguments; called once.
         let status = unsafe { initialize() };
         (status == 0).then_some(Self { encode, describe })
     }
 
-    /// The request that a name stands for.
+    /// Returns the attributes for an event name.
     ///
     /// # Errors
-    /// The library's own words, such as `event not found`.
+    /// The library's message, such as `event not found`.
     pub fn request(&self, name: &str) -> Result<Attr, String> {
         let Ok(name) = CString::new(name) else { return Err("the name holds a NUL".to_owned()) };
         let mut words = [0u64; ROOM];
@@ -91,21 +92,21 @@ impl Library {
             flags: 0,
             pad0: 0,
         };
-        // SAFETY: the name ends in NUL; `arguments` is the struct that this layer asks for, of the size it
-        // says, and its attr has more room than any version of the kernel's struct.
+        // SAFETY: the name ends with NUL. `arguments` is the struct for this layer, with its actual size,
+        // and its attr has more space than any version of the kernel's struct.
         let status =
             unsafe { (self.encode)(name.as_ptr(), LEVELS, PERF_EVENT_EXT, (&raw mut arguments).cast()) };
         if status != 0 {
-            // SAFETY: the library hands out a text of its own for every number.
+            // SAFETY: the library returns its own text for every number.
             let text = unsafe { (self.describe)(status) };
             if text.is_null() {
                 return Err(format!("error {status}"));
             }
-            // SAFETY: not null, and ends in NUL.
+            // SAFETY: not null, and ends with NUL.
             return Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
         }
         let mut attr = Attr::new(words[0] as u32, words[1]);
-        // What is said of sampling and reading is pmc's own concern but for the period, levels and precision.
+        // pmc sets sampling and reading itself; it takes only the period, levels and precision.
         for index in [2, 5, 7, 8, 16, 17] {
             attr.set_word(index, words[index]);
         }

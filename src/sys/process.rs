@@ -1,8 +1,8 @@
-//! Starting a command behind a gate, and learning how it ended.
+//! Starts a command behind a gate, and reports how it ended.
 //!
-//! The command is forked first and held; counters are attached to its pid; then the gate opens and it
-//! executes. So nothing of the command runs uncounted, and a command that cannot be started is told apart
-//! from one that fails.
+//! The command is forked first and held. Counters are attached to its pid. Then the gate opens and the
+//! command executes. This way no part of the command runs uncounted, and a command that cannot be started
+//! is distinguished from one that fails.
 //!
 //! ```text
 //!   pmc                                  child
@@ -22,14 +22,15 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::{descriptor, signal};
 
-/// Whether there is a process or thread of this number, be it a zombie. Far cheaper than asking `/proc`.
+/// Whether a process or thread with this id exists, even as a zombie. Far cheaper than reading `/proc`.
 pub fn exists(task: i32) -> bool {
-    // Numbers below 1 mean groups and everybody.
+    // Ids below 1 select process groups or all processes.
     let pid = if task > 0 { rustix::process::Pid::from_raw(task) } else { None };
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
-/// A forked child that has not yet executed its command. Dropped without release, it ends without a trace.
+/// A forked child that has not yet executed its command. If dropped before its release, the child exits
+/// without executing the command.
 #[derive(Debug)]
 pub struct Held {
     pid: u32,
@@ -37,22 +38,22 @@ pub struct Held {
     verdict: OwnedFd,
 }
 
-/// What a command's standard input, output and error are.
+/// Standard input, output and error of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// What ours are.
+    /// The same as pmc's.
     Shared,
-    /// Output goes to standard error, since ours is a stream of its own.
+    /// Redirects output to standard error, because pmc's standard output carries a stream.
     OutputToError,
-    /// Output goes into this descriptor, which stays open until the command runs.
+    /// Redirects output to this descriptor, which stays open until the command runs.
     OutputTo(RawFd),
-    /// Errors, too.
+    /// Redirects output and errors to this descriptor.
     AllTo(RawFd),
-    /// Whatever would be a terminal is `/dev/null`, since ours shows something else.
+    /// Replaces every stream that is a terminal with `/dev/null`, because pmc draws on the terminal.
     OffTerminal,
 }
 
-/// A command that runs.
+/// A running command.
 #[derive(Debug)]
 pub struct Running {
     pid: u32,
@@ -61,35 +62,35 @@ pub struct Running {
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this status.
+    /// It exited with this status.
     Exited(u8),
-    /// By this signal.
+    /// This signal killed it.
     Killed(i32),
 }
 
-/// What `wait4(2)` says of a command that ended: its own and its waited-for children's use.
+/// Result of `wait4(2)` for an ended command: its own resource use and that of children it waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the command ended.
     pub ended: Ended,
-    /// Nanoseconds in user mode (microsecond steps).
+    /// CPU time in user mode in nanoseconds (microsecond resolution).
     pub user_ns: u64,
-    /// Nanoseconds in the kernel (microsecond steps).
+    /// CPU time in the kernel in nanoseconds (microsecond resolution).
     pub system_ns: u64,
 }
 
-/// As C wants them.
+/// Converts the texts to C strings.
 fn strings(texts: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
     let all = texts.map(CString::new).collect::<Result<_, _>>();
     all.map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
-/// Their addresses, and a null pointer. Valid as long as they live.
+/// Returns the addresses of the strings, followed by a null pointer. Valid as long as the strings live.
 fn terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-/// Our environment with these variables besides.
+/// Returns pmc's environment with these additional variables.
 fn variables(more: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
     let ours = std::env::vars_os().filter(|(name, _)| more.iter().all(|(other, _)| other != name));
     let variable = |(name, value): (OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
@@ -97,18 +98,18 @@ fn variables(more: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
 }
 
 impl Held {
-    /// Forks a child that waits for [`Held::release`] and then executes `argv[0]` (looked for on the PATH).
+    /// Forks a child that waits for [`Held::release`] and then executes `argv[0]` (searched on the PATH).
     ///
     /// # Errors
-    /// `EINVAL` for an argument with a NUL in it, otherwise what `pipe2` and `fork` say.
+    /// `EINVAL` for an argument that contains a NUL, otherwise the errors of `pipe2` and `fork`.
     pub fn start<S: AsRef<OsStr>>(argv: &[S]) -> io::Result<Self> {
         Self::start_with(argv, &[], Streams::Shared)
     }
 
-    /// As [`Held::start`]; the command has these variables besides ours, and these standard streams.
+    /// Same as [`Held::start`], with these additional environment variables and these standard streams.
     ///
     /// # Errors
-    /// As [`Held::start`].
+    /// The errors of [`Held::start`].
     pub fn start_with<S: AsRef<OsStr>>(
         argv: &[S],
         environment: &[(OsString, OsString)],
@@ -131,9 +132,10 @@ impl Held {
             return Err(io::Error::last_os_error());
         }
         if pid == 0 {
-            // SAFETY: as above. `pointers` and `variables` end in NULL and point into strings that are alive.
+            // SAFETY: as above. `pointers` and `variables` end with NULL and point to strings that are
+            // alive.
             unsafe {
-                // The parent's end must not keep our own gate open.
+                // An open writing end in the child would keep its own gate open.
                 libc::close(gate_in.as_raw_fd());
                 signal::reset_in_child();
                 let mut byte = 0u8;
@@ -144,10 +146,10 @@ impl Held {
                     }
                 };
                 if got != 1 {
-                    libc::_exit(0); // The gate closed without a word: pmc gave up.
+                    libc::_exit(0); // The gate closed without a release: pmc gave up.
                 }
                 if descriptor::stdout_was_closed() {
-                    // What stands in for it is ours.
+                    // Its replacement belongs to pmc only.
                     libc::close(1);
                 }
                 match streams {
@@ -163,7 +165,7 @@ impl Held {
                         }
                     }
                 }
-                // Ours, untouched, unless it was asked for otherwise.
+                // Keeps pmc's environment unchanged unless variables were added.
                 match &variables {
                     None => libc::execvp(pointers[0], pointers.as_ptr()),
                     Some(variables) => libc::execvpe(pointers[0], pointers.as_ptr(), variables.as_ptr()),
@@ -176,15 +178,15 @@ impl Held {
         Ok(Self { pid: pid as u32, gate: Some(gate_in), verdict: verdict_out })
     }
 
-    /// The pid that the command will have.
+    /// Returns the pid of the child, which the command will have.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Lets the command execute; returns when it has.
+    /// Lets the command execute. Returns after the exec.
     ///
     /// # Errors
-    /// Why it could not be executed, as `execvp(3)` says it; the child is then gone.
+    /// The error of `execvp(3)` if the command cannot be executed; the child has then ended.
     pub fn release(mut self) -> io::Result<Running> {
         let gate = self.gate.take().ok_or(io::ErrorKind::InvalidInput)?;
         let opened = loop {
@@ -223,17 +225,17 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if self.gate.take().is_some() {
-            // The gate has just closed: the child ends; take it off the process table.
+            // Closing the gate ends the child; reaps it.
             let _ = Running { pid: self.pid }.wait();
         }
     }
 }
 
 impl Running {
-    /// Waits until the command has ended.
+    /// Waits for the command to end.
     ///
     /// # Errors
-    /// What the kernel said to `waitid`.
+    /// The kernel's answer to `wait4`.
     pub fn wait(&self) -> io::Result<Outcome> {
         loop {
             match self.wait4(0) {
@@ -245,23 +247,23 @@ impl Running {
         }
     }
 
-    /// The outcome if the command has ended; `None` while it runs.
+    /// Returns the outcome if the command has ended; `None` while it runs.
     ///
     /// # Errors
-    /// As [`Running::wait`].
+    /// The errors of [`Running::wait`].
     pub fn try_wait(&self) -> io::Result<Option<Outcome>> {
         self.wait4(libc::WNOHANG)
     }
 
     /// Sends a signal to the command.
     pub fn kill(&self, signal: i32) {
-        // SAFETY: no memory is involved; the pid is our unreaped child's.
+        // SAFETY: accesses no memory; the pid is that of our unreaped child.
         unsafe { libc::kill(self.pid as i32, signal) };
     }
 
     fn wait4(&self, options: i32) -> io::Result<Option<Outcome>> {
         let mut status = 0;
-        // SAFETY: rusage is plain old data, for which zero is a value.
+        // SAFETY: rusage is plain old data, for which zero is a valid value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: both pointers are to live locals of the right types.
         let pid = unsafe { libc::wait4(self.pid as i32, &raw mut status, options, &raw mut usage) };
@@ -281,13 +283,13 @@ impl Running {
     }
 }
 
-/// Lets the calling thread run before all others, at this real-time priority (`SCHED_FIFO`, 1 to 99);
-/// children and new threads are as before.
+/// Gives the calling thread this real-time priority (`SCHED_FIFO`, 1 to 99). Children and new threads do
+/// not inherit it.
 ///
 /// # Errors
-/// The kernel's: `EPERM` without `CAP_SYS_NICE` or a limit (`RLIMIT_RTPRIO`) that allows it.
+/// The kernel's error; `EPERM` without `CAP_SYS_NICE` or a limit (`RLIMIT_RTPRIO`) that allows it.
 pub fn run_in_real_time(priority: i32) -> io::Result<()> {
-    // SAFETY: the structure is plain old data, for which zero is a value.
+    // SAFETY: the structure is plain old data, for which zero is a valid value.
     let mut how: libc::sched_param = unsafe { std::mem::zeroed() };
     how.sched_priority = priority;
     // SAFETY: a live local of the right type; 0 is the calling thread.
@@ -298,11 +300,11 @@ pub fn run_in_real_time(priority: i32) -> io::Result<()> {
     }
 }
 
-/// Leaves the closing of every open descriptor to a child, so that our own end need not wait for it: the last
-/// one to close a tracepoint waits some 35 ms for the kernel. The child holds nothing that anybody reads
-/// from, and ends when all is closed. Returns whether there is such a child.
+/// Leaves the closing of all open descriptors to a child, so that pmc can end without waiting: the last
+/// process to close a tracepoint waits about 35 ms for the kernel. The child keeps no standard streams
+/// open, and exits after closing the rest. Returns whether the child was created.
 pub fn close_behind() -> bool {
-    // SAFETY: the child calls async-signal-safe functions only, and never returns.
+    // SAFETY: the child calls only async-signal-safe functions, and never returns.
     unsafe {
         match libc::fork() {
             0 => {
@@ -327,7 +329,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given us both, and nobody else knows them.
+    // SAFETY: the kernel has just returned both, and they have no other owner.
     Ok(unsafe { (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])) })
 }
 

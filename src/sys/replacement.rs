@@ -1,7 +1,7 @@
-//! A file that takes its place whole: a reader sees the old one or the new one, never a part.
+//! Atomic replacement of a file: a reader sees the old file or the new one, never a part.
 //!
-//! Receives the place; hands on a name beside it, under which the file is made. It is moved in one step
-//! (`rename(2)`), or goes away with the [`Replacement`].
+//! Receives the final path; provides a temporary name next to it for writing the file. The file is then
+//! moved into place in one step (`rename(2)`), or removed with the [`Replacement`].
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A file, or link, that is being made for a place.
+/// A file or link that is being created for its final path.
 #[derive(Debug)]
 pub struct Replacement {
     place: PathBuf,
@@ -18,38 +18,39 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// For a place in a folder that is there. A link that stands there is replaced, not what it leads to.
+    /// Prepares a replacement for `place`, whose folder must exist. A link at `place` is itself replaced,
+    /// not its target.
     pub fn new(place: &Path) -> Self {
         let mut beside = place.as_os_str().to_owned();
-        // A name that nobody can foresee and take.
+        // An unpredictable name, which another user cannot take first.
         beside.push(format!(".{:016x}.new", RandomState::new().build_hasher().finish()));
         Self { place: place.to_owned(), beside: beside.into() }
     }
 
-    /// Where it is made; nothing is there yet.
+    /// Returns the temporary path; no file exists there yet.
     pub fn path(&self) -> &Path {
         &self.beside
     }
 
-    /// Makes the file, with the permission bits `mode`.
+    /// Creates the file, with the permission bits `mode`.
     ///
     /// # Errors
-    /// What the kernel says; also where something of the name is there.
+    /// The kernel's errors, including one for an existing file of that name.
     pub fn create(&self, mode: u32) -> io::Result<File> {
         File::options().write(true).create_new(true).mode(mode).open(&self.beside)
     }
 
-    /// Puts what was made into its place.
+    /// Moves the new file into place.
     ///
     /// # Errors
-    /// What the kernel says; what stood there still does.
+    /// The kernel's errors; any old file then stays in place.
     pub fn put(self) -> io::Result<()> {
         fs::rename(&self.beside, &self.place)
     }
 }
 
 impl Drop for Replacement {
-    /// What was not put, or was another link to the same file, which a renaming leaves as it is.
+    /// Removes a file that was not moved. Renaming also leaves it if both names are links to the same file.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.beside);
     }

@@ -1,8 +1,8 @@
-//! A ring of records that the kernel fills and we empty: memory shared with it, and the order in which both
-//! look at it.
+//! A ring buffer of records, which the kernel fills and pmc drains through shared memory. Both sides must
+//! access it in the right order.
 //!
-//! Receives an open event; hands on slices of whole records, straight from the ring. Decides nothing about
-//! what they say. The header page and the two ways to use the ring:
+//! Receives an open event; returns slices of complete records, straight from the ring. Does not interpret
+//! the records. The header page and the two ways to use the ring:
 //!
 //! ```text
 //! page 0: … | data_head (1024) | data_tail (1032) | …          pages 1 to 2^n: the ring
@@ -12,8 +12,8 @@
 //!
 //!           |■■■■■ head      tail ■■■■■■|     Wrapped: two slices, the second at the start of the ring.
 //!
-//! backward  head ─────────────► older …       The kernel writes downwards from 0, over what is oldest, and
-//!           |newest … oldest| torn            never looks at the tail. Read only while paused.
+//! backward  head ─────────────► older …       The kernel writes downwards from 0, over the oldest records,
+//!           |newest … oldest| torn            and ignores the tail. Read only while paused.
 //! ```
 //! Source: `struct perf_event_mmap_page` in `include/uapi/linux/perf_event.h`; `kernel/events/ring_buffer.c`.
 
@@ -34,12 +34,12 @@ pub use self::aux_area::AuxMode;
 use super::page_size;
 use super::perf::{EventFd, Paused};
 
-/// Which way the kernel writes, and what it does when the ring is full.
+/// Direction in which the kernel writes, and its behaviour when the ring is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Upwards; drops what finds no room.
+    /// Upwards; drops records that do not fit.
     Forward,
-    /// Downwards, over the oldest records (`write_backward`): a flight recorder.
+    /// Downwards, overwriting the oldest records (`write_backward`): a flight recorder.
     Backward,
 }
 
@@ -47,46 +47,45 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Ring {
     start: NonNull<c_void>,
-    /// Bytes mapped, header page included.
+    /// Size of the mapping in bytes, including the header page.
     bytes: usize,
-    /// Bytes of the ring: a power of two.
+    /// Size of the ring in bytes: a power of two.
     size: u64,
     direction: Direction,
-    /// The event that it is mapped on.
+    /// The event on which the ring is mapped.
     event: RawFd,
-    /// Forward: how far we have read. Backward: the head at the last reading.
+    /// Forward: position up to which pmc has read. Backward: the head at the last reading.
     tail: u64,
-    /// What was read last from each place of the ring, where that is kept: see [`Ring::keeping`].
+    /// The bytes last read from each position of the ring, if kept: see [`Ring::keeping`].
     read: Option<Box<[u8]>>,
-    /// Bytes that stood behind the head without being published, and since when.
+    /// Number of unpublished bytes after the head, and the time since which they have been there.
     unpublished: Option<(u64, Instant)>,
     aux: Option<AuxArea>,
 }
 
-/// A writer has long finished a record that stands behind the head for so long.
+/// Time after which an unpublished record is assumed to be complete.
 const SETTLED: Duration = Duration::from_millis(50);
 
-// SAFETY: the mapping belongs to the process, not to a thread; whoever owns the `Ring` is the only one that
-// moves the tail.
+// SAFETY: the mapping belongs to the process, not to a thread; only the owner of the `Ring` moves the tail.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps a ring of `pages` (a power of two) behind the header page. Other events are led into it by
-    /// [`EventFd::set_output`].
+    /// Maps a ring of `pages` (a power of two) after the header page. [`EventFd::set_output`] redirects
+    /// other events to it.
     ///
     /// # Errors
-    /// The kernel's: `EPERM` when that is more locked memory than is allowed, `EINVAL` when `pages`
-    /// is no power of two or the event inherits without being bound to a CPU.
+    /// The kernel's error: `EPERM` if the mapping exceeds the limit of locked memory, `EINVAL` if `pages`
+    /// is not a power of two or the event inherits without being bound to a CPU.
     pub fn map(event: &EventFd, pages: usize, direction: Direction) -> io::Result<Self> {
         let page = page_size();
         let bytes =
             pages.checked_add(1).and_then(|all| all.checked_mul(page)).ok_or(io::ErrorKind::OutOfMemory)?;
-        // The kernel asks for write access where it shall respect our tail, and for none where it shall not.
+        // The kernel respects the tail only if the mapping is writable.
         let access = match direction {
             Direction::Forward => ProtFlags::READ | ProtFlags::WRITE,
             Direction::Backward => ProtFlags::READ,
         };
-        // SAFETY: the kernel chooses the place, so nothing that exists is replaced.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, event.as_fd(), 0) }?;
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self {
@@ -102,49 +101,51 @@ impl Ring {
         })
     }
 
-    /// Goes on in a forward ring where its former reader has stopped.
+    /// Continues in a forward ring where its previous reader stopped.
     pub fn read_on(&mut self) {
         if self.direction == Direction::Forward {
-            // ORDERING: acquire, as another process has stored it after reading what lies before it.
+            // ORDERING: acquire, because another process stored the tail after reading the records before
+            // it.
             self.tail = self.word(TAIL).load(Ordering::Acquire);
         }
     }
 
-    /// The same ring, of which [`drain_unpublished`](Self::drain_unpublished) knows what is new, at the price
-    /// of a copy.
+    /// Makes the ring keep a copy of its data, so that [`drain_unpublished`](Self::drain_unpublished) can
+    /// detect new records.
     pub fn keeping(mut self) -> Self {
         let is_read = self.direction == Direction::Forward;
         self.read = is_read.then(|| vec![0; self.size as usize].into());
         self
     }
 
-    /// Bytes of the ring, without its header page.
+    /// Returns the size of the ring in bytes, without its header page.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes that wait to be read in a forward ring.
+    /// Returns the number of unread bytes in a forward ring.
     pub fn waiting(&self) -> u64 {
         self.head().wrapping_sub(self.tail).min(self.size)
     }
 
-    /// Shows all waiting records of a forward ring to `take`, as one slice or, where the ring wraps, two (a
-    /// record may lie across both), and gives their room back to the kernel. Bytes read.
+    /// Passes all unread records of a forward ring to `take`, and returns their space to the kernel. There
+    /// is one slice, or two if the ring wraps (a record may be split across both). Returns the number of
+    /// bytes read.
     ///
     /// # Errors
-    /// What `take` says; the records then stay in the ring.
+    /// The errors of `take`; the records then stay in the ring.
     pub fn drain<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
-        // The tail may have run ahead of a head that is not published any more.
+        // After reading unpublished records, the tail may be past the head.
         let head = if self.read.is_some() { self.head().max(self.tail) } else { self.head() };
         let len = head.wrapping_sub(self.tail);
         if len == 0 || self.direction == Direction::Backward {
             return Ok(0);
         }
-        // More than the ring holds cannot be: then nothing of it can be trusted, and reading starts anew at
-        // the head.
+        // More than the ring holds is impossible: nothing can be trusted then, and reading restarts at the
+        // head.
         if len <= self.size {
             // SAFETY: the kernel writes only outside of [tail, head) until the tail moves, which happens
-            // below, after the slices are gone; so nobody writes to these bytes while they are borrowed.
+            // below, after the slices are gone. So nothing writes to these bytes while they are borrowed.
             let (first, second) = unsafe { self.slices(self.tail, len) };
             match second {
                 [] => take(&[first])?,
@@ -155,16 +156,17 @@ impl Ring {
         Ok(len)
     }
 
-    /// Shows whole records that stand behind the head of a [keeping](Self::keeping) ring and have not been
-    /// published for a while to `take`, and gives their room back. Bytes read.
+    /// Passes complete records after the head of a [keeping](Self::keeping) ring that have been unpublished
+    /// for a while to `take`, and returns their space. Returns the number of bytes read.
     ///
-    /// A thread that ends writes its `READ` (`inherit_stat`) into the ring of the CPU that its event is
-    /// bound to, on whatever CPU it runs (`sync_child_event` in the kernel's `kernel/events/core.c`), while
-    /// that CPU may write there too. The count of writers (`nest` in `perf_output_put_handle`) is not made
-    /// for two: it can stay above 1, and then no head is published any more although all is written.
+    /// An exiting thread writes its `READ` record (`inherit_stat`) to the ring of the CPU to which its
+    /// event is bound, from any CPU (`sync_child_event` in the kernel's `kernel/events/core.c`). That CPU
+    /// may write to the ring at the same time. The count of writers (`nest` in `perf_output_put_handle`)
+    /// does not support two CPUs. It can stay above 1, and then the kernel never publishes a head again
+    /// although all data is written.
     ///
     /// # Errors
-    /// What `take` says; the records then stay in the ring.
+    /// The errors of `take`; the records then stay in the ring.
     pub fn drain_unpublished<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let len = self.unpublished();
         if len == 0 {
@@ -176,7 +178,7 @@ impl Ring {
         if since.elapsed() < SETTLED {
             return Ok(0);
         }
-        // SAFETY: these records were whole a while ago, and the kernel writes behind them.
+        // SAFETY: these records were complete a while ago, and the kernel writes after them.
         let (first, second) = unsafe { self.slices(self.tail, seen) };
         take(&[first, second])?;
         self.give_back(self.tail + seen);
@@ -184,19 +186,19 @@ impl Ring {
         Ok(seen)
     }
 
-    /// Bytes of the records that stand behind the head of a keeping ring that is read to its head; a writer
-    /// may be about to publish them.
+    /// Returns the size of the unpublished records after the head of a keeping ring that was read to its
+    /// head. A writer may be about to publish them.
     pub fn unpublished(&self) -> u64 {
         if self.read.is_none() || self.head() > self.tail {
             return 0;
         }
         let mut len = 0;
         while len < self.size {
-            // type 32 | misc 16 | size 16
+            // Header layout: type 32 | misc 16 | size 16
             let header = self.word_behind(len);
             let (kind, size) = (header as u32, header >> 48);
             let is_record = kind != 0 && kind < PERF_RECORD_MAX && size >= 8 && size % 8 == 0;
-            // What stands there from the round before was read; no record is the same again, by its time.
+            // Bytes from the previous round were already read; timestamps make every record different.
             if !is_record || len + size > self.size || !self.is_new(len, size) {
                 break;
             }
@@ -205,13 +207,13 @@ impl Ring {
         len
     }
 
-    /// Whether there is something behind the head of a keeping ring that is read to its end, and no record:
-    /// two writers have taken the same room.
+    /// Whether a keeping ring that was read to its end has data after the head that is not a record: two
+    /// writers have used the same space.
     pub fn is_torn(&self) -> bool {
         self.head() <= self.tail && self.unpublished() == 0 && self.is_new(0, 64)
     }
 
-    /// Whether something was written into these bytes behind the tail since they were read.
+    /// Whether these bytes after the tail were written since they were last read.
     fn is_new(&self, from: u64, len: u64) -> bool {
         let Some(read) = &self.read else { return false };
         (from..from + len).step_by(8).any(|behind| {
@@ -220,19 +222,19 @@ impl Ring {
         })
     }
 
-    /// The word so many bytes, a multiple of 8, behind the tail.
+    /// Returns the word at an offset from the tail, in bytes; a multiple of 8.
     fn word_behind(&self, behind: u64) -> u64 {
         self.word_at(((self.tail + behind) & (self.size - 1)) as usize)
     }
 
-    /// The word at this offset of the ring, a multiple of 8 below its size.
+    /// Returns the word at an offset in the ring, a multiple of 8 below its size.
     fn word_at(&self, at: usize) -> u64 {
-        // SAFETY: a multiple of 8 inside the ring, which begins behind the header page; volatile, since the
-        // kernel may be writing it.
+        // SAFETY: a multiple of 8 inside the ring, which starts after the header page; volatile, because
+        // the kernel may be writing it.
         unsafe { self.start.as_ptr().cast::<u8>().add(page_size() + at).cast::<u64>().read_volatile() }
     }
 
-    /// Gives the room up to there back to the kernel.
+    /// Returns the space up to `tail` to the kernel.
     fn give_back(&mut self, tail: u64) {
         if let Some(mut read) = self.read.take() {
             let len = tail.wrapping_sub(self.tail).min(self.size);
@@ -244,30 +246,30 @@ impl Ring {
             self.read = Some(read);
         }
         self.tail = tail;
-        // ORDERING: release, so that our reads of the records come before the kernel sees their room as free.
-        // Pairs with the control dependency in __perf_output_begin(), which reads data_tail before it stores
-        // new records.
+        // ORDERING: release, so that our reads of the records come before the kernel sees their space as
+        // free. Pairs with the control dependency in __perf_output_begin(), which reads data_tail before it
+        // stores new records.
         self.word(TAIL).store(tail, Ordering::Release);
     }
 
-    /// Shows all waiting records of a forward ring to `look`, and leaves them there.
+    /// Passes all unread records of a forward ring to `look`, and leaves them in the ring.
     pub fn peek(&self, look: impl FnOnce(&[&[u8]])) {
         let len = self.head().wrapping_sub(self.tail);
         if len == 0 || len > self.size || self.direction == Direction::Backward {
             return;
         }
-        // SAFETY: as in `drain`; the tail does not move while the slices are borrowed, since that takes `&mut
-        // self`.
+        // SAFETY: as in `drain`; the tail does not move while the slices are borrowed, because moving it
+        // takes `&mut self`.
         let (first, second) = unsafe { self.slices(self.tail, len) };
         look(&[first, second]);
     }
 
-    /// Shows what a backward ring holds to `take`, newest first, as one or two slices. The last record may be
-    /// cut off, where newer ones were written over it. What an earlier call has shown is not shown again.
-    /// Bytes shown: none if another event than this ring's is paused.
+    /// Passes the new contents of a backward ring to `take`, newest first, as one or two slices. The last
+    /// record may be cut off, because newer ones have overwritten it. Skips records that an earlier call
+    /// passed. Returns the number of bytes passed, which is 0 if a different event is paused.
     ///
     /// # Errors
-    /// What `take` says.
+    /// The errors of `take`.
     pub fn snapshot<E>(
         &mut self,
         paused: &Paused<'_>,
@@ -278,22 +280,23 @@ impl Ring {
         Ok(len)
     }
 
-    /// Bytes that were ever written into the ring.
+    /// Returns the total number of bytes ever written to the ring.
     pub fn written(&self) -> u64 {
         written(self.direction, self.head())
     }
 
-    /// Bytes that were read, ever, of those that were written into a forward ring.
+    /// Returns the total number of bytes ever read from a forward ring.
     pub fn taken(&self) -> u64 {
         self.tail
     }
 
-    /// Shows what was written into a backward ring after its first `after` bytes, newest first, as often as
-    /// it is asked for: one or two slices. The last record may be cut off. As long as less than half of the
-    /// ring is new, the kernel writes on meanwhile; otherwise it is told to `pause`. Bytes ever written.
+    /// Passes everything written to a backward ring after its first `after` bytes to `take`, newest first,
+    /// as one or two slices. May be called repeatedly with the same position. The last record may be cut
+    /// off. While less than half of the ring is new, the kernel continues writing; otherwise `pause` is
+    /// called. Returns the total number of bytes ever written.
     ///
     /// # Errors
-    /// What `pause` and `take` say.
+    /// The errors of `pause` and `take`.
     pub fn copy<'a, E>(
         &self,
         after: u64,
@@ -307,10 +310,10 @@ impl Ring {
             let from = |behind: u64| (head.wrapping_add(behind) & (self.size - 1)) as usize;
             let copy: Vec<u8> =
                 (0..new(all)).step_by(8).flat_map(|at| self.word_at(from(at)).to_ne_bytes()).collect();
-            // ORDERING: acquire, so that the head is read again after the records: what the kernel wrote
-            // over them, it began when the head was that far.
+            // ORDERING: acquire, so that the head is read again after the records. Whatever the kernel
+            // wrote over them, it started writing when the head was at that position.
             fence(Ordering::Acquire);
-            // The other half is room for what it was writing and had not published yet.
+            // The other half covers unpublished writes in progress.
             if new(self.written()) <= self.size / 2 {
                 return take(&[&copy]).map(|()| all);
             }
@@ -319,7 +322,8 @@ impl Ring {
         Ok(written(Direction::Backward, head))
     }
 
-    /// Shows what was written since the head was at `since`; the head, and bytes shown.
+    /// Passes everything written since the head was at `since` to `take`. Returns the head and the number
+    /// of bytes passed.
     fn look<E>(
         &self,
         since: u64,
@@ -330,11 +334,11 @@ impl Ring {
             return Ok((since, 0));
         }
         let head = self.head();
-        // The head runs downwards from 0: what was written since then lies between it and where it was.
+        // The head runs downwards from 0, so new data lies between the head and its old position.
         let len = since.wrapping_sub(head).min(self.size);
         if len > 0 && self.direction == Direction::Backward {
-            // SAFETY: `paused` says that the kernel has stopped writing into this ring, and lets it go on
-            // only when it is dropped, after the slices.
+            // SAFETY: `paused` guarantees that the kernel has stopped writing to this ring, and resumes
+            // writing only when it is dropped, after the slices.
             let (first, second) = unsafe { self.slices(head, len) };
             match second {
                 [] => take(&[first])?,
@@ -346,20 +350,20 @@ impl Ring {
 
     fn head(&self) -> u64 {
         // ORDERING: acquire, so that our reads of the records come after this one. Pairs with the smp_wmb()
-        // before the store to data_head in perf_output_put_handle(): whatever lies before that head has been
+        // before the store to data_head in perf_output_put_handle(): everything before that head has been
         // written.
         self.word(HEAD).load(Ordering::Acquire)
     }
 
-    /// The `len` bytes from `from` on, which runs free.
+    /// Returns the `len` bytes from the free-running position `from`.
     ///
     /// # Safety
-    /// `len` is at most the ring's size, and nobody writes to these bytes as long as the slices live.
+    /// `len` is at most the ring's size, and nothing writes to these bytes as long as the slices live.
     unsafe fn slices(&self, from: u64, len: u64) -> (&[u8], &[u8]) {
         let (at, len) = ((from & (self.size - 1)) as usize, len as usize);
         let first = len.min(self.size as usize - at);
-        // SAFETY: the ring begins behind the header page and is `size` bytes long; `at + first` and `len -
-        // first` do not reach beyond it. The rest is the caller's promise.
+        // SAFETY: the ring starts after the header page and is `size` bytes long; `at + first` and `len -
+        // first` do not exceed it. The caller guarantees the rest.
         unsafe {
             let ring = self.start.as_ptr().cast::<u8>().add(page_size());
             (std::slice::from_raw_parts(ring.add(at), first), std::slice::from_raw_parts(ring, len - first))
@@ -367,14 +371,14 @@ impl Ring {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: these offsets lie in the header page, which is mapped as long as `self`, and are multiples
-        // of 8; the kernel reads and writes these words whole. They are stored to only in forward rings,
-        // whose page is writable.
+        // SAFETY: these offsets are in the header page, which is mapped as long as `self`, and are
+        // multiples of 8. The kernel reads and writes these words as a whole. They are stored to only in
+        // forward rings, whose page is writable.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(offset).cast::<u64>()) }
     }
 }
 
-/// Bytes that were ever written where the head is there.
+/// Returns the total number of bytes ever written, for this head.
 fn written(direction: Direction, head: u64) -> u64 {
     match direction {
         Direction::Forward => head,
@@ -387,7 +391,7 @@ const TAIL: usize = std::mem::offset_of!(perf_event_mmap_page, data_tail);
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: this is our mapping, nobody else has its address, and no reference into it outlives a call.
+        // SAFETY: the mapping is ours, its address is not shared, and no reference into it outlives a call.
         let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
     }
 }
@@ -404,7 +408,7 @@ mod tests {
         assert_eq!((HEAD, TAIL), (1024, 1032));
     }
 
-    /// Page faults of our own, a record each.
+    /// Opens an event that writes one record per page fault of this thread.
     fn faults(backward: bool) -> Option<EventFd> {
         let mut attr = Attr::new(kind::SOFTWARE, 2);
         attr.set_period(1);
@@ -422,7 +426,7 @@ mod tests {
         }
     }
 
-    /// Whole records of 24 bytes, as they were asked for above.
+    /// Counts complete records of 24 bytes, the size for the fields above.
     fn count(slices: &[&[u8]]) -> usize {
         let bytes = slices.concat();
         let (mut at, mut records) = (0, 0);
@@ -478,7 +482,7 @@ mod tests {
         let (second, records) = copy(first, false).unwrap();
         assert!(records >= 200 && second - first == records * 24);
         assert_eq!(copy(u64::MAX, false).unwrap().1, 0);
-        // When most of it is new, it is paused; and what was written over is missing.
+        // If most of the ring is new, it is paused; overwritten records are missing.
         touch(1000);
         assert!(copy(second, false).is_err());
         assert_eq!(copy(second, true).unwrap().1 / 1000, 1);

@@ -1,6 +1,7 @@
-//! Signals as a descriptor: blocked, then read, so that nothing happens between two statements.
+//! Signals through a descriptor: blocked and then read, so that none interrupts the code between two
+//! statements.
 //!
-//! Receives the signals to catch; hands on which one came. What to do about it is the command's decision.
+//! Receives the signals to catch; returns those that arrived. The command decides how to react.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -10,31 +11,31 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 /// The interrupt key.
 pub const INT: i32 = libc::SIGINT;
-/// The polite request to end.
+/// The request to end.
 pub const TERM: i32 = libc::SIGTERM;
-/// The terminal has gone.
+/// The terminal was closed.
 pub const HUP: i32 = libc::SIGHUP;
-/// A child changed its state.
+/// A child changed state.
 pub const CHLD: i32 = libc::SIGCHLD;
 /// The quit key.
 pub const QUIT: i32 = libc::SIGQUIT;
-/// A user's signal.
+/// A user-defined signal.
 pub const USR1: i32 = libc::SIGUSR1;
-/// The stop key, or a request to stop that can be caught.
+/// The stop key, or a stop request that can be caught.
 pub const TSTP: i32 = libc::SIGTSTP;
-/// A breakpoint was met.
+/// A breakpoint was hit.
 pub const TRAP: i32 = libc::SIGTRAP;
-/// The terminal has another size.
+/// The terminal was resized.
 pub const WINCH: i32 = libc::SIGWINCH;
-/// A user's signal: `record` takes a snapshot at it.
+/// A user-defined signal: `record` takes a snapshot on it.
 pub const USR2: i32 = libc::SIGUSR2;
 
-/// A signal that came.
+/// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caught {
-    /// Its number.
+    /// Number of the signal.
     pub signal: i32,
-    /// The kernel sent it for a key: every process in the foreground of the terminal got it too.
+    /// Whether the kernel sent it for a key: every foreground process of the terminal received it too.
     pub from_terminal: bool,
 }
 
@@ -45,20 +46,20 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks these signals in this thread (and those it starts later) and collects them instead.
+    /// Blocks these signals in this thread (and in threads that it starts later) and collects them instead.
     ///
     /// # Errors
-    /// What the kernel said to the mask or to `signalfd`.
+    /// The kernel's answer to `signalfd`.
     pub fn catch(signals: &[i32]) -> io::Result<Self> {
         let set = set_of(signals);
-        // SAFETY: the set is initialised.
+        // SAFETY: the set is initialized.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
         Ok(Self { fd: descriptor_of(&set)? })
     }
 
-    /// The next signal that came; `None` when there is none.
+    /// Returns the next received signal; `None` if there is none.
     pub fn next(&self) -> Option<Caught> {
-        // SAFETY: plain old data, for which zero is a value.
+        // SAFETY: plain old data, for which zero is a valid value.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: `info` is `size` bytes of plain old data.
@@ -80,7 +81,7 @@ pub fn pending(signals: &[i32]) -> io::Result<OwnedFd> {
 }
 
 fn set_of(signals: &[i32]) -> libc::sigset_t {
-    // SAFETY: the set is initialised by sigemptyset before use.
+    // SAFETY: sigemptyset initializes the set before use.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
@@ -92,7 +93,7 @@ fn set_of(signals: &[i32]) -> libc::sigset_t {
 }
 
 fn descriptor_of(set: &libc::sigset_t) -> io::Result<OwnedFd> {
-    // SAFETY: signalfd gives a descriptor that is ours.
+    // SAFETY: signalfd returns a descriptor that is ours.
     unsafe {
         let fd = libc::signalfd(-1, set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
@@ -100,10 +101,10 @@ fn descriptor_of(set: &libc::sigset_t) -> io::Result<OwnedFd> {
 }
 
 impl Signals {
-    /// Sleeps until one comes.
+    /// Waits for a signal.
     ///
     /// # Errors
-    /// What the kernel said to the read.
+    /// The kernel's answer to `poll`.
     pub fn wait(&self) -> io::Result<Caught> {
         loop {
             if let Some(caught) = self.next() {
@@ -124,17 +125,17 @@ impl AsFd for Signals {
     }
 }
 
-/// Stops this process and all others of its group, as the stop key does for programs that leave it to the
-/// kernel; returns when somebody continues it. For programs that [`Signals::catch`] SIGTSTP. Where nobody
-/// could continue it (the group has no shell), the kernel does not stop it, and this returns at once.
+/// Stops this process and all others of its group, as the stop key does by default. Returns when the
+/// process is continued. For programs that [`Signals::catch`] SIGTSTP. If nothing could continue the
+/// process (its group has no shell), the kernel does not stop it, and this function returns immediately.
 pub fn stop() {
-    // SAFETY: the set is initialised by sigemptyset before use; no memory of ours is involved.
+    // SAFETY: sigemptyset initializes the set before use; no memory of ours is accessed.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGTSTP);
-        // Both of ours wait, being blocked: one for any thread (a signalfd may take it), one for this thread.
-        // The first to be delivered stops the process; SIGCONT throws the other away.
+        // Both signals are blocked and stay pending: one for any thread (a signalfd may take it), one for
+        // this thread. The first one delivered stops the process; SIGCONT discards the other.
         libc::kill(0, libc::SIGTSTP);
         libc::raise(libc::SIGTSTP);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
@@ -142,27 +143,27 @@ pub fn stop() {
     }
 }
 
-/// Takes back that the starting process had these signals ignored (a shell ignores SIGINT for `command &`):
-/// an ignored signal is never caught.
+/// Restores the default action of signals that the parent process ignored (a shell ignores SIGINT for
+/// `command &`): an ignored signal is never caught.
 pub fn heed(signals: &[i32]) {
     for &signal in signals {
-        // SAFETY: no handler of ours is replaced; the default action needs no memory.
+        // SAFETY: no handler of ours is replaced; the default action accesses no memory.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 
-/// Ignores signals until they are [heeded](heed) again. Programs that were started before are not concerned.
+/// Ignores signals until [`heed`] restores them. Does not affect programs started before.
 pub fn ignore(signals: &[i32]) {
     for &signal in signals {
-        // SAFETY: no handler of ours is replaced; ignoring needs no memory.
+        // SAFETY: no handler of ours is replaced; ignoring accesses no memory.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
 }
 
-/// Lets through again what [`Signals::catch`] keeps from this thread, also when they are there no longer:
-/// before work that may be interrupted, and starts programs, which are born with what is kept from us.
+/// Unblocks all signals in this thread that [`Signals::catch`] blocked, even if the [`Signals`] no longer
+/// exist. Call it before interruptible work that starts programs, because programs inherit blocked signals.
 pub fn release() {
-    // SAFETY: the set is initialised by sigemptyset before use.
+    // SAFETY: sigemptyset initializes the set before use.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
@@ -170,7 +171,7 @@ pub fn release() {
     }
 }
 
-/// Whether one of these signals waits to be delivered, being blocked.
+/// Whether one of these blocked signals is pending.
 pub fn is_pending(signals: &[i32]) -> bool {
     // SAFETY: the set is plain old data that sigpending fills.
     unsafe {
@@ -180,24 +181,24 @@ pub fn is_pending(signals: &[i32]) -> bool {
     }
 }
 
-/// Whether [`survive_file_limit`] took the default action of SIGXFSZ away.
+/// Whether [`survive_file_limit`] replaced the default action of SIGXFSZ.
 static FILE_LIMIT_WAS_DEADLY: AtomicBool = AtomicBool::new(false);
 
-/// Has a write beyond the limit of file sizes (RLIMIT_FSIZE) fail with `EFBIG`, instead of ending the process
-/// without a word. Held commands start with what was there before.
+/// Makes a write beyond the file size limit (RLIMIT_FSIZE) fail with `EFBIG`, instead of killing the
+/// process silently. Held commands start with the original action.
 pub fn survive_file_limit() {
-    // SAFETY: no handler of ours is replaced; ignoring needs no memory.
+    // SAFETY: no handler of ours is replaced; ignoring accesses no memory.
     let former = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     FILE_LIMIT_WAS_DEADLY.store(former == libc::SIG_DFL, Ordering::Relaxed);
 }
 
-/// Gives a forked child the signals that a fresh process has: none blocked, SIGPIPE deadly again (Rust
-/// ignores it), and SIGXFSZ ([`survive_file_limit`]).
+/// Resets the signals of a forked child to those of a fresh process: none blocked, and default actions for
+/// SIGPIPE (which Rust ignores) and SIGXFSZ ([`survive_file_limit`]).
 ///
 /// # Safety
-/// To be called between fork and exec only; it is async-signal-safe.
+/// Must be called only between fork and exec; it is async-signal-safe.
 pub(super) unsafe fn reset_in_child() {
-    // SAFETY: the caller's promise; the set is initialised before use.
+    // SAFETY: guaranteed by the caller; the set is initialized before use.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
@@ -209,9 +210,9 @@ pub(super) unsafe fn reset_in_child() {
     }
 }
 
-/// Ends this process by `signal`, as if it had never been caught; returns only if the signal is not deadly.
+/// Ends this process by `signal`, as if it had never been caught. Returns only if the signal is not deadly.
 pub fn die_by(signal: i32) {
-    // SAFETY: no memory of ours is involved.
+    // SAFETY: accesses no memory of ours.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         let mut set: libc::sigset_t = std::mem::zeroed();

@@ -1,17 +1,16 @@
-//! Whether somebody sends us something on standard input without being asked.
+//! Detects unsolicited data on standard input.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, SeekFrom, fstat, seek};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::stdio::stdin;
 
-/// How long nobody needs to be told that we wait.
+/// Time to wait for data before telling the user about it.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// Whether standard input is a file that is not empty, or a pipe into which something is written: then waits
-/// for its first byte, or its end. A terminal, a device or a closed pipe brings nothing; a file of which
-/// something was read already is another program's (`while read line; do …; done < list`). `waiting` is
-/// called when that takes more than a moment.
+/// Whether standard input is a nonempty file, or a pipe with data. For a pipe, waits for its first byte or
+/// its end. A terminal, a device or a closed pipe has no data. A partly read file belongs to another
+/// program (`while read line; do …; done < list`). Calls `waiting` if there is no data within two seconds.
 pub fn brings_something(waiting: impl FnOnce()) -> bool {
     let Ok(stat) = fstat(stdin()) else { return false };
     match FileType::from_raw_mode(stat.st_mode) {

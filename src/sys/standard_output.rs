@@ -1,6 +1,6 @@
-//! What standard output is: a file or a connection may have taken its place, and then messages name that.
+//! Standard output: a file or a connection may replace it, and messages then use its name.
 //!
-//! Receives the file and its name; leaves what is written there to others.
+//! Receives the file and its name. Does not write any output itself.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,10 +8,10 @@ use std::sync::Mutex;
 
 static NAME: Mutex<Option<String>> = Mutex::new(None);
 
-/// Puts a file that is called so in its place.
+/// Replaces standard output with this file, and uses `name` in messages.
 ///
 /// # Errors
-/// What the kernel says; standard output is then what it was.
+/// The kernel's error; standard output is then unchanged.
 pub fn replace(file: impl AsFd, name: &str) -> io::Result<()> {
     rustix::stdio::dup2_stdout(file)?;
     if let Ok(mut own) = NAME.lock() {
@@ -20,7 +20,7 @@ pub fn replace(file: impl AsFd, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What to call it in a message.
+/// Returns the name of standard output for messages.
 pub fn name() -> String {
     let name = NAME.lock().map_or(None, |name| name.clone());
     name.unwrap_or_else(|| "standard output".to_owned())

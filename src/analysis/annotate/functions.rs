@@ -1,7 +1,7 @@
-//! Which functions the samples hit, and where in them.
+//! The functions that the samples hit, with the sampled addresses of each.
 //!
-//! Receives the rows of pass 2 with their stacks looked up; hands on one [`SampledFunction`] a function,
-//! costliest first. Decides what a typed name means.
+//! Receives the rows of pass 2 with their stacks resolved; returns one [`SampledFunction`] per function,
+//! costliest first. Also resolves function names that users type.
 
 use rustc_hash::FxHashMap;
 
@@ -16,28 +16,27 @@ use crate::text::{self, clean};
 /// A function with samples.
 #[derive(Debug, Clone)]
 pub struct SampledFunction {
-    /// The symbolizer's number of its module.
+    /// Symbolizer id of the function's module.
     pub id: ModuleId,
     /// Demangled name.
     pub name: String,
-    /// Name as the symbol table has it.
+    /// Name as in the symbol table.
     pub raw: String,
     /// The module's short name.
     pub dso: String,
     /// The module's path.
     pub path: String,
-    /// Where its code starts, in the module's own numbering.
+    /// Start address of the code, as numbered in the module's file.
     pub start: u64,
-    /// Bytes of code.
+    /// Size of the code in bytes.
     pub size: u64,
-    /// Address, event, cost.
+    /// Address, event index and cost of each sampled address.
     pub samples: Vec<(u64, usize, Value)>,
-    /// Cost by event.
+    /// Cost per event.
     pub own: Vec<Value>,
 }
 
-/// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of
-/// events.
+/// Adds up the samples whose innermost address lies in a named function. `events` is the number of events.
 pub fn functions(
     modules: &[Module],
     symbols: &mut Symbols,
@@ -85,7 +84,7 @@ pub fn functions(
     }
     let mut all: Vec<SampledFunction> = found.into_values().collect();
     sort::by(&mut all, |a, b| {
-        // Periods of different events are not alike: the first event with samples decides.
+        // Periods of different events are not comparable: the first event with samples decides.
         let weight = |of: &SampledFunction| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
         weight(b).cmp(&weight(a)).then_with(|| (&a.name, &a.path, a.start).cmp(&(&b.name, &b.path, b.start)))
     });
@@ -93,15 +92,15 @@ pub fn functions(
 }
 
 impl SampledFunction {
-    /// Whether a typed name means this function: its name with or without parameters, or the linker's name.
+    /// Whether `typed` names this function: by its name with or without parameters, or by its linker name.
     fn is_called(&self, typed: &str) -> bool {
         self.name == typed || self.raw == typed || plain(&self.name) == typed || plain(&self.raw) == typed
     }
 }
 
-/// A name without parameters, versions, and what compilers add behind a dot.
+/// Returns the name without parameters, symbol version and the suffixes that compilers add after a dot.
 fn plain(name: &str) -> &str {
-    // `operator()(int)`: the parameters are the last pair on the outermost level.
+    // `operator()(int)`: the parameters are the last pair of parentheses at the outermost level.
     let end = match name.strip_suffix(" const").unwrap_or(name) {
         whole if whole.ends_with(')') => {
             let mut depth = 0;
@@ -120,8 +119,8 @@ fn plain(name: &str) -> &str {
     &name[..end]
 }
 
-/// The functions that a name means: those of exactly this name, else those whose name without parameters it
-/// is. Where there is none: the names nearest to it.
+/// Returns the functions whose name is exactly `typed`, or else those whose name without parameters is
+/// `typed`. If there are none, returns the most similar names.
 fn named<'a>(
     all: &'a [SampledFunction],
     typed: &str,
@@ -137,15 +136,15 @@ fn named<'a>(
     Err(text::nearest(typed, all.iter().map(|of| of.name.as_str()), 3))
 }
 
-/// The function of this name, in this module if there is one.
+/// Returns the function with this name, preferably from module `dso`.
 pub fn find<'a>(all: &'a [SampledFunction], dso: &str, name: &str) -> Option<&'a SampledFunction> {
     let is_it = |of: &&SampledFunction| of.name == name || of.raw == name;
     let in_dso = |of: &&SampledFunction| of.dso == dso || dso.is_empty();
     all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it))
 }
 
-/// The function that a function of this name is inlined into; where it is inlined into several, that in which
-/// its code costs most.
+/// Returns the function into which the function with this name is inlined. Among several, returns the one
+/// in which the inlined code costs most.
 pub fn host<'a>(
     all: &'a [SampledFunction],
     name: &str,
@@ -175,10 +174,11 @@ pub fn host<'a>(
     all.iter().filter(|of| cost(of).is_some()).max_by_key(|of| (cost(of), std::cmp::Reverse(of.start)))
 }
 
-/// The functions that were asked for, costliest first.
+/// Returns the requested functions, costliest first.
 ///
 /// # Errors
-/// When none has this name, or none of them is in these modules; names what is near.
+/// When no function has this name, or none of them is in the given modules. The error suggests similar
+/// names.
 pub fn choose<'a>(
     name: Option<&str>,
     dsos: &[String],

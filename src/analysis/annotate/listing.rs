@@ -1,7 +1,8 @@
-//! From a sampled function to its listing: bytes, instructions, lines, source text are fetched and merged.
+//! The listing of a sampled function: fetches and merges its bytes, instructions, line numbers and source
+//! text.
 //!
-//! Receives a function with its samples; asks the symbolizer for everything else; decides which shortcomings
-//! are worth a note.
+//! Receives a function with its samples and asks the symbolizer for the rest. Adds notes about missing or
+//! doubtful data.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -21,27 +22,27 @@ use crate::symbol::disassemble::{Instruction, Syntax};
 use crate::symbol::source_text::{self, SourceFolders};
 use crate::symbol::{Depth, Request};
 
-/// Source files of one function that are read.
+/// Maximum number of source files read for one function.
 const MOST_FILES: usize = 100;
 
-/// What is wanted of listings.
+/// Options for listings.
 #[derive(Debug, Clone, Default)]
 pub struct ListingOptions {
-    /// How x86 instructions are written.
+    /// Syntax of x86 instructions.
     pub syntax: Syntax,
-    /// Source lines too.
+    /// Whether to show source lines.
     pub with_source: bool,
-    /// Where source files may lie.
+    /// Folders to search for source files.
     pub folders: SourceFolders,
-    /// Names as the compiler wrote them.
+    /// Whether to show names as the compiler wrote them.
     pub raw_names: bool,
     /// A copy of the recorded machine's `/proc/kcore`.
     pub kcore: Option<PathBuf>,
 }
 
-/// What is known of the events, before a function is chosen: names, totals, skid.
+/// Returns the name, total and skid of each event, with no costs of a function yet.
 ///
-/// `leader`: the index of the leader of an event's group.
+/// `leader` maps an event's index to the index of its group leader.
 pub fn events(
     events: &[perfdata::RecordedEvent],
     totals: &[Value],
@@ -61,7 +62,7 @@ pub fn events(
     events.iter().enumerate().map(event).collect()
 }
 
-/// Makes the listing of a function.
+/// Builds the listing of a function.
 pub fn listing(
     symbols: &mut Symbols,
     function: &SampledFunction,
@@ -98,7 +99,7 @@ pub fn listing(
     merge(head, Input { instructions, places, samples: function.samples.clone(), sources })
 }
 
-/// People know a file by the name that its process used, not by the way through /proc.
+/// Path of the code's file for display: the name that the process used, rather than its path through /proc.
 fn shown(symbols: &Symbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
@@ -144,7 +145,7 @@ fn instructions(
     all
 }
 
-/// The functions and lines at each instruction, and at sampled addresses that have none.
+/// Returns the functions and lines at each instruction, and at sampled addresses past the last instruction.
 fn places(
     symbols: &mut Symbols,
     function: &SampledFunction,
@@ -183,7 +184,7 @@ fn places(
     asked.into_iter().enumerate().map(|(at, address)| Place { address, steps: steps(at) }).collect()
 }
 
-/// A jitdump has its own lines.
+/// Returns the place of generated code: a jitdump has its own line table.
 fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> Place {
     let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
     let line = at.map(|at| &code.lines[at]);
@@ -195,7 +196,7 @@ fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> Pl
     Place { address, steps: vec![step] }
 }
 
-/// Reads the source files that the places name, and notes what is missing.
+/// Reads the source files that the places name, and adds notes about files that are missing or too new.
 fn sources(
     symbols: &Symbols,
     function: &SampledFunction,

@@ -1,8 +1,8 @@
-//! The code of functions that samples hit: which they are ([`functions`]), and what their instructions and
-//! lines cost ([`listing`]).
+//! Annotated code of sampled functions: finds the functions ([`functions`]) and lists what their
+//! instructions and lines cost ([`listing`]).
 //!
-//! Receives an [`Analysis`] without callers (or the live state's rows, through [`functions::functions`]);
-//! hands on listings.
+//! Receives an [`Analysis`] without callers (or the rows of the live state, through
+//! [`functions::functions`]); returns listings.
 
 pub mod functions;
 pub mod listing;
@@ -16,36 +16,36 @@ use super::{Analysis, ProgressSink};
 use crate::error::Result;
 use crate::profile::annotate::{Event, Listing};
 
-/// Which functions' code is wanted, and how.
+/// Which functions to annotate, and how.
 #[derive(Debug, Clone, Default)]
 pub struct AnnotationRequest {
-    /// A function's name; `None`: the costliest functions.
+    /// Name of the function; `None` selects the costliest functions.
     pub function: Option<String>,
-    /// Only functions of these modules; empty: of all.
+    /// Modules to restrict the functions to; empty for all modules.
     pub dsos: Vec<String>,
-    /// At most so many; 0: all.
+    /// Maximum number of functions; 0 for all.
     pub most: usize,
-    /// Without those that cost less than this part of each event, in percent.
+    /// Minimum share of an event's total, in percent: functions below it for every event are left out.
     pub limit: f64,
-    /// Without those whose instructions are not to be had.
+    /// Whether to leave out functions whose instructions are unavailable.
     pub skip_missing: bool,
-    /// What is shown of each.
+    /// What to show of each function.
     pub options: ListingOptions,
 }
 
-/// The code of functions.
+/// The annotated code of several functions.
 #[derive(Debug)]
 pub struct Annotation {
-    /// Costliest function first.
+    /// The listings, costliest function first.
     pub listings: Vec<Listing>,
     /// Number of functions with samples.
     pub functions: usize,
-    /// Number of those that were asked for, but are more than the request's most.
+    /// Number of selected functions beyond the request's maximum.
     pub left_out: usize,
 }
 
 impl Analysis {
-    /// The functions whose own code samples hit, costliest first. They are looked for once.
+    /// Returns the functions whose own code the samples hit, costliest first. The result is cached.
     pub fn functions(&mut self, progress: &dyn ProgressSink) -> Arc<[SampledFunction]> {
         if let Some(functions) = &self.functions {
             return functions.clone();
@@ -58,11 +58,11 @@ impl Analysis {
         self.functions.insert(all.into()).clone()
     }
 
-    /// The code of one function of this name, in this module if there is one; of an inlined function that of
-    /// the function that it is inlined into.
+    /// Returns the listing of the function with this name, preferably from the given module. For an inlined
+    /// function, returns the listing of the function into which it is inlined.
     ///
     /// # Errors
-    /// When no sample was taken in such a function itself; says so to the user.
+    /// When no sample hit the function itself; the text is for the user.
     pub fn listing(
         &mut self,
         (dso, name): (&str, &str),
@@ -82,10 +82,10 @@ impl Analysis {
         Ok(listing::listing(&mut self.symbols, function, &events, options))
     }
 
-    /// The code of the functions that were asked for.
+    /// Returns the listings of the requested functions.
     ///
     /// # Errors
-    /// When no function of that name, or in these modules, has samples.
+    /// When no sampled function has the requested name, or none is in the requested modules.
     pub fn annotate(
         &mut self,
         request: &AnnotationRequest,

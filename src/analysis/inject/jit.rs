@@ -1,5 +1,5 @@
-//! Generated code as files: each piece that a jitdump holds becomes a library beside it, mapped from the time
-//! on at which the compiler had made it.
+//! Generated code as files: writes each piece of code in a jitdump as a shared library next to the jitdump,
+//! mapped from the time at which the compiler created it.
 //!
 //! ```text
 //!   jit-77.dump  | load main | lines | load loop | move main | …
@@ -22,20 +22,20 @@ use crate::symbol::jit::jitdump::Jitdump;
 use crate::sys::replacement::Replacement;
 use crate::units::PerfTime;
 
-/// `CLOCK_MONOTONIC`, which compilers use by custom.
+/// `CLOCK_MONOTONIC`, the clock that JIT compilers use by convention.
 const MONOTONIC: i32 = 1;
 
-/// Mappings of generated code that are still to come.
+/// Mappings of generated code that are not yet written.
 #[derive(Debug, Default)]
 pub(super) struct JitCodes {
-    /// Time, and place of the record in `records`; the next is the last.
+    /// Time of each record and its range in `records`, latest first, so that the next is the last.
     waiting: Vec<(u64, std::ops::Range<usize>)>,
     records: Vec<u8>,
     files: u64,
 }
 
 impl JitCodes {
-    /// Writes the files of all jitdumps that processes mapped.
+    /// Writes the files for all jitdumps that processes mapped.
     pub(super) fn collect(session: &Session, symbols: &Options) -> Result<Self> {
         let mut codes = Self::default();
         let mut dumps = session.history.jitdumps.clone();
@@ -71,7 +71,8 @@ impl JitCodes {
         Ok(codes)
     }
 
-    /// `path`: where the dump was on the recorded machine, which mappings name, and where it is here.
+    /// Adds the code of a dump. `path` holds the dump's path on the recorded machine, which the mappings
+    /// name, and its path on this machine.
     fn add(&mut self, pid: u32, path: (&Path, &Path), dump: &Jitdump, layout: &SampleLayout) -> Result<()> {
         let [folder, here] = [path.0, path.1].map(|path| path.parent().unwrap_or(Path::new(".")));
         let thread = Thread { pid: pid as i32, tid: pid as i32 };
@@ -80,7 +81,7 @@ impl JitCodes {
             let name = format!("jitted-{pid}-{}.so", code.number);
             let (file, made) = (folder.join(&name), here.join(&name));
             let id = elf_file::build_id(dump, code);
-            // A move has the file of its load, which stands before it.
+            // A move reuses the file of its load, which precedes it.
             if code.number >= written {
                 replace(&made, &elf_file::of(dump, code, &id))
                     .map_err(|error| Error::io(format!("writing {}", made.display()), error))?;
@@ -106,12 +107,12 @@ impl JitCodes {
         Ok(())
     }
 
-    /// How many files there are.
+    /// Returns the number of files written.
     pub(super) fn count(&self) -> u64 {
         self.files
     }
 
-    /// Appends the mappings up to a time.
+    /// Appends the mappings up to and including `time`.
     pub(super) fn until(&mut self, time: PerfTime, out: &mut Vec<u8>) {
         while self.waiting.last().is_some_and(|(at, _)| *at <= time.0) {
             if let Some((_, range)) = self.waiting.pop() {
@@ -120,7 +121,7 @@ impl JitCodes {
         }
     }
 
-    /// Appends all that are left.
+    /// Replaces `out` with all remaining mappings.
     pub(super) fn rest(&mut self, out: &mut Vec<u8>) {
         out.clear();
         self.until(PerfTime(u64::MAX), out);
@@ -131,7 +132,7 @@ impl JitCodes {
 const READ_EXECUTE: u32 = 5;
 const PRIVATE: u32 = 2;
 
-/// Times of code and of samples must be of one clock.
+/// Checks that code and samples are timestamped by the same clock.
 fn check_clock(session: &Session) -> Result<()> {
     let on_it = |attr: &crate::abi::Attr| attr.get(Flag::UseClockid) && attr.clockid() == MONOTONIC;
     let events = session.reader.events();
@@ -143,7 +144,7 @@ fn check_clock(session: &Session) -> Result<()> {
     }
 }
 
-/// Puts a file in a place in one step, whatever is there, and through no link.
+/// Writes a file in one step. Replaces any existing file and follows no symlink.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = Replacement::new(path);
     new.create(0o600)?.write_all(bytes)?;

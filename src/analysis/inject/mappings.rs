@@ -1,4 +1,4 @@
-//! Mappings that name their file by its build-id, and mappings that are left out.
+//! Adds build-ids to mappings and drops unused mappings.
 
 use rustc_hash::FxHashMap;
 
@@ -8,9 +8,9 @@ use crate::perfdata::RecordTally;
 use crate::record::{FileId, RawRecord, Record, write_by_build_id};
 use crate::symbol::identify;
 
-/// What becomes of mappings.
+/// Which mappings to keep, and their build-ids.
 pub(super) struct Mappings {
-    /// The files whose mappings stay, with their build-ids.
+    /// The files to keep mappings of, with their build-ids.
     files: FxHashMap<Vec<u8>, Option<Vec<u8>>>,
     drops_others: bool,
 }
@@ -24,7 +24,7 @@ impl Mappings {
         }
     }
 
-    /// Appends what becomes of a mapping: nothing, where no sample lies in its file.
+    /// Appends the rewritten mapping, or nothing if no sample is in its file.
     pub(super) fn write(&self, raw: &RawRecord<'_>, out: &mut Vec<u8>) {
         let (map, has_id) = match raw.parse() {
             Some(Record::Mmap(map)) => (map, false),

@@ -1,13 +1,13 @@
-//! A recording written anew: the same samples, with what was not in it, or in another form.
+//! Rewrites a recording: the same samples, with added data or in another form.
 //!
-//! Receives a recording and an [`InjectRequest`]; writes the new one through the one writer. Decides what
-//! becomes of each record. Records of the header (a stream's events and sections) are the writer's own.
+//! Receives a recording and an [`InjectRequest`]; writes the new recording through the `Writer`. Decides
+//! how each record changes. The writer itself writes the header records (events and sections of a stream).
 //!
 //! ```text
 //!             BUILD_ID: written first                     (-b: of files with samples; --buildid-all)
-//!   MMAP, MMAP2 --> as it is | by build-id | left out     (-B, --mmap2-buildid-all)
+//!   MMAP, MMAP2 --> unchanged | with build-id | dropped   (-B, --mmap2-buildid-all)
 //!   MMAP2 of a jitdump --> MMAP2 of each piece of its code, at its time        (-j)
-//!   SAMPLE --> as it is | its copy of the stack made a call chain   (--convert-callchain)
+//!   SAMPLE --> unchanged | stack copy becomes a call chain          (--convert-callchain)
 //! ```
 
 mod jit;
@@ -31,43 +31,44 @@ use crate::session::history::is_jitdump;
 use crate::session::order::{self, Unwinding};
 use crate::symbol::{self, BuildId, identify};
 
-/// Bytes that are written at once.
+/// Bytes to gather before writing.
 const PIECE: usize = 256 << 10;
-/// The longest chain that is made of a copied stack, in frames: the kernel's own limit.
+/// Maximum length of a call chain made from a copied stack, in frames: the kernel's own limit.
 const MOST_FRAMES: usize = 127;
 
-/// Which files' build-ids, or mappings, are meant.
+/// Selects files for build-ids or mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
-    /// Those that samples lie in.
+    /// The files that samples hit.
     Hit,
-    /// All that were mapped.
+    /// All mapped files.
     All,
 }
 
-/// What is done.
+/// What to write, and how to change it.
 #[derive(Debug, Clone)]
 pub struct InjectRequest {
-    /// Where the new recording goes; `-` is standard output.
+    /// Path of the new recording; `-` is standard output.
     pub output: PathBuf,
-    /// Whose build-ids are put into the stream.
+    /// The files whose build-ids are put into the stream.
     pub build_ids: Option<Files>,
-    /// Mappings of these say the file's build-id; of others there is none.
+    /// The files whose mappings get a build-id. Mappings of other files are dropped.
     pub mappings: Option<Files>,
-    /// Build-ids that were given by hand, by path.
+    /// Build-ids given by the user, by path.
     pub known: Vec<(Vec<u8>, BuildId)>,
-    /// Code of jitdumps becomes files.
+    /// Whether to turn the code of jitdumps into files.
     pub jit: bool,
-    /// Copies of stacks become call chains.
+    /// Whether to turn stack copies into call chains.
     pub convert_stacks: bool,
-    /// Where the recorded programs are looked for.
+    /// Where to look for the recorded programs.
     pub symbols: symbol::Options,
 }
 
-/// Writes a recording anew, and warns about the old one. Returns the exit status.
+/// Rewrites a recording, and warns about problems of the old one. Returns the exit status.
 ///
 /// # Errors
-/// When it cannot be read or carried over, or the new one not be written: then there is none.
+/// When the recording cannot be read or converted, or the new one cannot be written. In these cases no new
+/// recording is left behind.
 pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Exit> {
     refuse(&reader, &request.output)?;
     let session = Session::open(reader)?;
@@ -88,7 +89,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     };
     let listed = hits.as_ref().zip(request.build_ids).map(|(tally, of)| list(tally, of, &ids));
     let mappings = hits.as_ref().zip(request.mappings);
-    // What is called from copied stacks is known only when they are unwound.
+    // The callers in copied stacks are unknown before unwinding, so no mapping may be dropped.
     let has_copies = session.reader.layouts().iter().any(Lost::takes);
     let mappings = mappings.map(|(tally, of)| {
         let of = if has_copies { Files::All } else { of };
@@ -105,7 +106,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let events: Vec<RecordedEvent> = reader.events().iter().chain(reader.twins()).map(changed).collect();
     let features = features(reader, &events, listed.as_deref());
     let form = Writer::form_at(&request.output);
-    // In a file the sections stand at the end; what stands among the records was put there by a recorder.
+    // A file has its sections at the end; sections among the records come from the recorder.
     let nothing = Features::default();
     let at_the_start = if form == Form::Pipe { &features } else { &nothing };
     let options = Options { hold: true, whole: true, ..Options::default() };
@@ -115,7 +116,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
         bytes: Vec::with_capacity(PIECE + (64 << 10)),
     };
     let known = features.build_ids.iter().flat_map(|list| &list.0);
-    // A stream has no section for those that were known.
+    // A stream has no section for the known build-ids, so they become records.
     let first: Vec<&BuildIdEntry> = match (form, reader.form()) {
         (Form::Pipe, Form::File | Form::Directory) => known.collect(),
         _ => listed.iter().flatten().collect(),
@@ -126,7 +127,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let mut editor = Editor { session: &session, form, lost, mappings, codes, record: Vec::new() };
     let wants = |_: &Sample<'_>, _| true;
     let unwinding = unwinder.as_mut().map(|unwinder| Unwinding { unwinder, wants: &wants });
-    // Code of jitdumps has its time; what a stack is joined with was seen before it.
+    // Code of jitdumps is inserted by time, and stacks are joined with earlier samples.
     let by_time = request.jit || request.convert_stacks;
     order::records_unwound(
         &session,
@@ -142,7 +143,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     output.push_all(&editor.record)?;
     drop(editor);
     output.flush()?;
-    // A stream has had its build-ids; a file has a section for them.
+    // A stream already holds its build-ids; a file needs a section for them.
     let rest = if form == Form::Pipe { &nothing } else { &features };
     output.writer.finish(rest)?;
     let exit = super::quality::warn(&session);
@@ -152,7 +153,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     Ok(exit)
 }
 
-/// What cannot be carried over.
+/// Rejects recordings that cannot be converted.
 fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     let path = reader.path();
     let identity = |path: &Path| {
@@ -186,11 +187,12 @@ fn warn_of_ends(ends: &crate::profile::sampled::quality::Ends) {
     }
 }
 
-/// Knows build-ids: those given by hand, those of the recording, those of files as they are here.
+/// Finds build-ids: those given by the user, those in the recording, then those of the files on this
+/// machine.
 struct FileIds<'a> {
     given: FxHashMap<&'a [u8], BuildId>,
     listed: FxHashMap<&'a [u8], &'a [u8]>,
-    /// Files of this machine are those that were recorded.
+    /// Whether this machine's files are those that were recorded.
     is_from_here: bool,
 }
 
@@ -217,17 +219,17 @@ impl<'a> FileIds<'a> {
     }
 }
 
-/// The list for the stream.
+/// Returns the build-ids for the stream.
 fn list(tally: &RecordTally, of: Files, ids: &FileIds<'_>) -> Vec<BuildIdEntry> {
     tally.build_ids(of == Files::All, |file| ids.of(file))
 }
 
-/// The sections as they were, but for what has changed.
+/// Returns the sections of the old recording, updated for the changes.
 fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdEntry]>) -> Features {
     let mut features = reader.features().clone();
-    // It is unpacked, and one file.
+    // The new recording is one uncompressed file.
     (features.compressed, features.dir_format) = (None, None);
-    // A stream may have told names in other records only.
+    // In a stream, names may come from other records only.
     let described = |event: &RecordedEvent| (event.attr.clone(), event.name(), event.ids.clone());
     features.event_desc = Some(EventDesc(events.iter().map(described).collect()));
     for row in listed.into_iter().flatten() {
@@ -239,7 +241,7 @@ fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdE
     features
 }
 
-/// Decides what becomes of each record.
+/// Decides how each record changes.
 struct Editor<'a> {
     session: &'a Session,
     form: Form,
@@ -275,19 +277,19 @@ impl Editor<'_> {
         output.push_all(&self.record)
     }
 
-    /// Whether a record is carried over: not if the writer makes its like, or it no longer means anything.
+    /// Whether to keep a record. Drops records that the writer creates itself or that became meaningless.
     fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
         let was = self.session.reader.form();
         match raw.kind {
             kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != Form::Pipe,
-            // simpleperf has one in files, with its data inside.
+            // simpleperf writes this record to files too, with the data inside.
             kind::HEADER_TRACING_DATA => was != Form::Pipe,
             kind::HEADER_FEATURE => {
                 let is_compression = matches!(raw.parse(), Some(Record::HeaderFeature(section))
                     if section.feature == Feature::COMPRESSED as u64);
                 was != Form::Pipe && self.form == Form::File && !is_compression
             }
-            // Each file of a directory has rounds of its own.
+            // The rounds of a directory's files are independent of each other.
             kind::FINISHED_ROUND => was != Form::Directory,
             kind::MMAP | kind::MMAP2 if self.codes.count() > 0 => match raw.parse() {
                 Some(Record::Mmap(map)) => !is_jitdump(map.name),
@@ -298,7 +300,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes a sample whose copied stack has become this chain; `false` where it has no copy.
+    /// Writes a sample with `unwound` as its call chain. Returns `false` if the sample has no stack copy.
     fn sample(&mut self, raw: &RawRecord<'_>, unwound: &[u64]) -> bool {
         let Some((_, sample)) = self.session.reader.layouts().sample(raw) else { return false };
         let lost = self.lost.filter(|_| Lost::takes(sample.layout()));
@@ -306,7 +308,7 @@ impl Editor<'_> {
     }
 }
 
-/// Where records go, some at a time.
+/// Gathers records and writes them in larger pieces.
 struct Output {
     writer: Writer,
     bytes: Vec<u8>,

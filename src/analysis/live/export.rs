@@ -1,7 +1,7 @@
-//! A snapshot as a recording: its rows become samples that `pmc report` and `perf report` read.
+//! A snapshot as a recording: rows become samples that `pmc report` and `perf report` can read.
 //!
-//! Rows know modules and places in them, no addresses of any process; so each module gets a place in memory
-//! of its own, the same in all processes. The kernel and generated code keep their addresses.
+//! Rows hold modules and offsets, not addresses in a process. Each module therefore gets its own address
+//! range, the same in all processes. The kernel and generated code keep their addresses.
 //!
 //! ```text
 //!   row (pid, tid, name; event; stack; n samples, period p)  ─►  n samples of p / n
@@ -27,19 +27,18 @@ use crate::session::samples::{Key, NAMELESS, SampleAttribute};
 use crate::session::{Kind, Location, Module};
 use crate::sys::page_size;
 
-/// Where the first module lies, and how far the next: no file is larger.
+/// Address of the first module, and the distance between modules: no file is larger.
 const BASE: u64 = 0x1000_0000_0000;
 const STRIDE: u64 = 1 << 36;
-/// More samples than this are not written one by one: a row is then a single one.
+/// Maximum number of samples to write one by one. Above it, each row becomes a single sample.
 const MOST_SAMPLES: u64 = 1_000_000;
-/// Bytes of records after which they are written out.
+/// Bytes of records to gather before writing.
 const ENOUGH: usize = 1 << 16;
 
-/// Writes a snapshot of this maker as a new recording. `kernel` writes the records that say where the kernel
-/// lies.
+/// Writes a snapshot of `maker` as a new recording. `kernel` writes the records that locate the kernel.
 ///
 /// # Errors
-/// When the file is there already or cannot be written.
+/// When the file already exists or cannot be written.
 pub fn write(
     maker: &SnapshotMaker,
     snapshot: &Snapshot,
@@ -109,12 +108,12 @@ pub fn write(
     Ok(())
 }
 
-/// The fields of samples: those of one word each in this order, then the chain.
+/// Fields of the samples: one word each in this order, then the call chain.
 const FIELDS: u64 = sample_type::IDENTIFIER | sample_type::IP | sample_type::TID | sample_type::PERIOD;
-/// Bytes behind other records: thread and identifier.
+/// Size of the trailer of other records, in bytes: thread and identifier.
 const TRAILER: usize = 16;
 
-/// The n-th of so many nearly equal parts.
+/// Returns the `n`-th of `times` nearly equal parts of the period.
 fn part(value: &Value, n: u64, times: u64) -> u64 {
     value.period / times + u64::from(n < value.period % times)
 }
@@ -131,13 +130,13 @@ fn thread(options: &SnapshotOptions, snapshot: &Snapshot, key: &Key) -> Thread {
         let at = options.attributes.iter().position(|attribute| *attribute == wanted)?;
         list.get(at).map(|word| word as i32)
     };
-    // Without its number a name stands for a process of its own.
+    // Without a pid, each command name becomes its own process.
     let otherwise = (key.comm & !NAMELESS) as i32 + 1;
     let pid = word(SampleAttribute::Pid).unwrap_or(otherwise);
     Thread { pid, tid: word(SampleAttribute::Tid).unwrap_or(pid) }
 }
 
-/// The last place of each module that is seen.
+/// Returns the highest offset seen in each module.
 fn ends(snapshot: &Snapshot) -> FxHashMap<u32, u64> {
     let mut ends = FxHashMap::default();
     for location in snapshot.locations() {
@@ -149,10 +148,10 @@ fn ends(snapshot: &Snapshot) -> FxHashMap<u32, u64> {
     ends
 }
 
-/// What the recording has said so far.
+/// The mappings and threads written so far.
 struct Written<'a> {
     modules: &'a [Module],
-    /// Threads (of module `u32::MAX`), modules of processes, and pages of generated code.
+    /// The threads (with module `u32::MAX`), the modules of processes, and the pages of generated code.
     known: FxHashSet<(i32, u32, u64)>,
     ends: FxHashMap<u32, u64>,
 }
@@ -164,7 +163,7 @@ impl Written<'_> {
         }
     }
 
-    /// Markers and addresses, innermost first; what they need is mapped.
+    /// Returns context markers and addresses, innermost first, and writes the mappings that they need.
     fn chain(&mut self, thread: Thread, stack: &[Location], out: &mut Encoder) -> Vec<u64> {
         let mut chain = Vec::with_capacity(stack.len() + 2);
         let mut level = None;
@@ -174,7 +173,7 @@ impl Written<'_> {
                 level = Some(location.level);
                 chain.push(context::marker(location.level));
             }
-            // Callers were looked up in the call: their return address lies behind it.
+            // The location of a caller is inside its call instruction; the return address is after it.
             chain.push(self.address(thread, location, out).wrapping_add(is_caller.into()));
         }
         chain
@@ -193,7 +192,7 @@ impl Written<'_> {
                 (base, len, base.wrapping_add(place), module.path.as_os_str().as_encoded_bytes())
             }
             Kind::Anonymous(_) => (place / page * page, page, place, &b"//anon"[..]),
-            // The kernel's own is written first of all; what is opaque stays so.
+            // The kernel's mappings are written first; opaque locations keep their address.
             _ => return place,
         };
         if self.known.insert((thread.pid, number, addr)) {

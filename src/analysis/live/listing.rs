@@ -1,7 +1,7 @@
-//! The code of functions with what their instructions cost now.
+//! Annotated code of a function, with the current costs of its instructions.
 //!
-//! Receives a function and its samples out of a snapshot; hands on its listing. Has a symbolizer of its own:
-//! the one for names keeps no tables, and this one may take its time, on a thread of the caller's.
+//! Receives a function with its samples from a snapshot; returns its listing. Uses a separate symbolizer,
+//! because the one for names keeps no tables. The caller runs this slower one on its own thread.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
 
-/// A function whose code is wanted, and its samples.
+/// A function to annotate, and its samples.
 pub struct FunctionSamples {
-    /// Its names.
+    /// The function's names.
     pub function: FunctionRef,
     modules: Vec<Module>,
     events: Vec<perfdata::RecordedEvent>,
@@ -30,7 +30,7 @@ pub struct FunctionSamples {
 }
 
 impl FunctionSamples {
-    /// Gathers what is known of a function.
+    /// Gathers the samples of a function.
     pub fn new(snapshot: &Snapshot, shared: &LiveState, names: &NameLookup, function: FunctionRef) -> Self {
         let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
         for (location, event, value) in snapshot.samples_of(&function) {
@@ -57,25 +57,25 @@ impl FunctionSamples {
     }
 }
 
-/// Makes listings of functions.
+/// Builds listings of functions.
 pub struct Lister {
     symbols: Symbols,
     how: ListingOptions,
-    /// Modules that the symbolizer knows.
+    /// Number of modules that the symbolizer already knows.
     modules: usize,
 }
 
 impl Lister {
     /// # Errors
-    /// As [`Symbols::none`].
+    /// The errors of [`Symbols::none`].
     pub fn new(options: Options, how: ListingOptions) -> Result<Self> {
         Ok(Self { symbols: Symbols::none(Options { alone: false, ..options })?, how, modules: 0 })
     }
 
-    /// The listing of a function.
+    /// Returns the listing of a function.
     ///
     /// # Errors
-    /// In words for the user: where no sample was taken in it.
+    /// When no sample hit the function itself; the text is for the user.
     pub fn listing(&mut self, of: &FunctionSamples) -> Result<Arc<Listing>, String> {
         let FunctionSamples { function, modules, events, totals, samples } = of;
         self.symbols.know(&modules[self.modules.min(modules.len())..]);

@@ -1,12 +1,12 @@
-//! From the live state to answers: what `pmc top` shows.
+//! From the live state to answers: the data that `pmc top` shows.
 //!
 //! ```text
 //! Live ─┬─► names (thread) ─► NameTable ─┐
 //!       └────────────────────────────────┴─► snapshot ─► a query's answer │ row history │ listing │ file
 //! ```
-//! Receives a [`LiveState`](crate::session::live::LiveState) that somebody fills; hands on snapshots that
-//! queries are answered from, the history of rows, the code of functions with its weights, and a snapshot as
-//! a recording. Waits for nothing; leaves to `command` when somebody looks, and where it is shown.
+//! Receives a [`LiveState`](crate::session::live::LiveState) that the sampler fills. Returns snapshots that
+//! answer queries, the history of rows, annotated code, and snapshots as recordings. Never blocks;
+//! `command` decides when to look and where to show the result.
 
 pub mod export;
 pub mod listing;

@@ -1,10 +1,9 @@
-//! Names for locations, found by a thread of its own: whoever looks sees what is known by then, and
-//! never waits.
+//! Names for locations, found by a background thread. Readers see the names known so far and never wait.
 //!
-//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`NameTable`]). Decides how
-//! much of a CPU names may cost (walking through a large symbol table takes milliseconds, and new addresses
-//! come all the time), which are found first, and when generated code, whose names come later than the code,
-//! is asked about again.
+//! Receives locations as they appear ([`NameRequests::ask`]); stores the calls at each of them
+//! ([`NameTable`]). Limits the CPU time spent on names: searching a large symbol table takes milliseconds,
+//! and new addresses keep appearing. Also decides which names to look up first, and when to retry generated
+//! code, whose names appear later than the code.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,40 +23,39 @@ use crate::session::{AddedSymbol, Kind, Location, Module};
 use crate::symbol::{Depth, Options};
 use crate::sys::clock::process_cpu_ns;
 
-/// Nameless generated code is asked about again so often.
+/// Interval between retries for unnamed generated code.
 const AGAIN: Duration = Duration::from_secs(2);
-/// Locations of nameless generated code that are asked about again.
+/// Maximum number of locations in unnamed generated code to retry.
 const MOST_AGAIN: usize = 10_000;
 
-/// At first names are asked for as soon as there is something to name, and shown as they come …
+/// Time after the start during which names are requested immediately and shown as they arrive.
 pub const EARLY: Duration = Duration::from_secs(2);
-/// … later so often.
+/// Interval between requests after [`EARLY`].
 const GATHER: Duration = Duration::from_secs(2);
 
-/// What is wanted of names.
+/// Options for names.
 #[derive(Debug, Clone)]
 pub struct NameOptions {
-    /// Where symbols are looked for.
+    /// Where to look for symbols.
     pub options: Options,
-    /// How much of a name.
+    /// Depth of the names.
     pub depth: Depth,
-    /// Names as they stand in the files.
+    /// Whether to show names as they are in the files.
     pub raw_names: bool,
 }
 
-/// News for the thread.
+/// A message to the thread.
 #[derive(Default)]
 struct News {
     modules: Vec<Module>,
     ksymbols: Vec<AddedSymbol>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
     locations: Vec<Location>,
-    /// These are all that are still without a name: of those that were asked for before, nobody needs the
-    /// others any more.
+    /// Whether these are all unnamed locations. Earlier requests that are not repeated here are obsolete.
     are_all: bool,
 }
 
-/// The side that asks; it lives with the sampler.
+/// The requesting side, used by the sampler.
 pub struct NameRequests {
     news: Sender<News>,
     named: Arc<Mutex<NameTable>>,
@@ -65,29 +63,29 @@ pub struct NameRequests {
     generation: u32,
     locations: usize,
     modules: usize,
-    /// Nothing is asked before.
+    /// Earliest time of the next request.
     next: Instant,
     start: Instant,
 }
 
-/// What is known by now.
+/// The names known so far.
 #[derive(Default)]
 pub struct NameTable {
-    /// All words.
+    /// All strings.
     pub texts: StringTable,
     calls: Vec<Call>,
-    /// Where one call stands for all places from one to another, by module. Most names are
-    /// found here, those of code too that nobody has asked about yet.
+    /// Address ranges with a single call at every address, by module. Most names are found here, including
+    /// those of code that was never requested.
     stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
-    /// Where the calls of other locations lie.
+    /// Index ranges in `calls` for all other locations.
     places: FxHashMap<Location, (u32, u32)>,
-    /// Modules by their number: see [`Location::module`].
+    /// Modules by number: see [`Location::module`].
     modules: Vec<Module>,
-    /// How often names that were known became others.
+    /// Number of times that known names changed.
     renamed: u32,
 }
 
-/// The side that looks.
+/// The reading side, used by views.
 #[derive(Clone)]
 pub struct NameLookup {
     named: Arc<Mutex<NameTable>>,
@@ -96,17 +94,17 @@ pub struct NameLookup {
 }
 
 impl NameLookup {
-    /// The names that are known by now.
+    /// Returns the names known so far.
     pub fn table(&self) -> MutexGuard<'_, NameTable> {
         lock(&self.named)
     }
 
-    /// From now on names may cost what they cost: this is the last time that somebody looks.
+    /// Lifts the CPU limit for names, before the last look.
     pub fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
 
-    /// Locations whose names are being looked for.
+    /// Returns the number of locations whose names are still being looked up.
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -116,10 +114,10 @@ fn lock(named: &Mutex<NameTable>) -> MutexGuard<'_, NameTable> {
     named.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the thread.
+/// Starts the naming thread.
 ///
 /// # Errors
-/// When no thread can be started.
+/// When the thread cannot be started.
 pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
     let symbols = Symbols::none(options.options.clone())?;
     let (news, come) = channel();
@@ -141,7 +139,7 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
     };
     std::thread::Builder::new()
         .name("names".into())
-        // Names are untrusted, and taken apart here.
+        // Parsing of untrusted names recurses deeply.
         .stack_size(crate::session::worker_threads::STACK)
         .spawn(move || finder.run(&come))
         .map_err(|error| Error::io("starting the thread for names", error))?;
@@ -159,8 +157,8 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
 }
 
 impl NameRequests {
-    /// Asks for what has appeared since the last time, unless that was a moment ago: a few names at a time
-    /// cost much more each. `at_once`: all the same.
+    /// Requests names for new locations, unless the last request was too recent: small batches cost much
+    /// more per name. `at_once` overrides this limit.
     pub fn ask(&mut self, live: &mut Live, at_once: bool) {
         let now = Instant::now();
         if now < self.next && !at_once {
@@ -175,7 +173,7 @@ impl NameRequests {
         let are_all = generation != self.generation;
         if are_all {
             (self.generation, self.locations) = (generation, 0);
-            // What is named stays so under whatever number; what nobody has any more is forgotten.
+            // Named locations keep their names under any number; names that are no longer used are dropped.
             lock(&self.named).keep(locations);
         }
         if self.locations < locations.len() {
@@ -191,18 +189,18 @@ impl NameRequests {
             return;
         }
         self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
-        // Without the thread there are no names; the addresses remain.
+        // Without the thread there are no names, but the addresses are still shown.
         let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh, are_all });
     }
 }
 
 impl NameTable {
-    /// Modules by their number.
+    /// Returns the modules by number.
     pub fn modules(&self) -> &[Module] {
         &self.modules
     }
 
-    /// What stands at a location, innermost first; there is at least one.
+    /// Returns the calls at a location, innermost first; at least one.
     fn of(&self, location: &Location) -> Option<&[Call]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
@@ -211,14 +209,13 @@ impl NameTable {
         Some(&self.calls[start as usize..end as usize])
     }
 
-    /// The stretch that a location lies in, and its call.
+    /// Returns the address range that contains a location, and its call.
     fn stretch(&self, location: &Location) -> Option<(Range<u64>, u32)> {
         let stretches = self.stretches.get(&(location.module()?, location.level))?;
         stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
-    /// Writes down what stands at a location. `around`: the places for which one call stands as it does for
-    /// this one.
+    /// Stores the calls at a location. `around` is the address range in which this call is the only one.
     fn put(&mut self, location: &Location, calls: &[Call], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
@@ -238,7 +235,7 @@ impl NameTable {
         }
     }
 
-    /// Keeps what stands at these locations, where that is much less than what is known.
+    /// Drops all locations except these, if these are fewer than half of the known ones.
     fn keep(&mut self, locations: &[Location]) {
         let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {
@@ -254,8 +251,8 @@ impl NameTable {
         (self.calls, self.places, self.stretches) = (kept.calls, kept.places, kept.stretches);
     }
 
-    /// What stands at these locations, as far as it is known. `code` is what it was the last time, and
-    /// changes only where something new is known: most locations stay from one look to the next.
+    /// Updates `code` with the known calls at these locations. Changes only new or newly named entries,
+    /// because most locations stay the same between two looks.
     pub fn code(
         &mut self,
         locations: &[Location],
@@ -274,7 +271,7 @@ impl NameTable {
                 code.replace(*number, calls);
                 return false;
             }
-            // Of a module that is new, the name comes first.
+            // For a new module, the module's name arrives before the symbol's.
             let dso = self.dso(location);
             if code.calls()[code.own(*number)].dso == soon && dso != soon {
                 code.replace(*number, &[self.unnamed(location, dso)]);
@@ -304,28 +301,28 @@ impl NameTable {
     }
 }
 
-/// How far somebody's code has followed what is known: see [`NameTable::code`].
+/// How much of the name table a reader has already copied: see [`NameTable::code`].
 #[derive(Default)]
 pub struct Followed {
     generation: u32,
     renamed: u32,
-    /// Numbers of locations whose names were not known.
+    /// Numbers of locations without a name so far.
     soon: Vec<u32>,
 }
 
-/// CPU time that may be used for names: this part of the time that passes …
+/// Share of elapsed time that may be spent as CPU time on names.
 const SHARE: f64 = 0.005;
-/// … and so much at once, as at the start.
+/// Maximum CPU time that may be spent in one go, as at the start.
 const CREDIT: Duration = Duration::from_millis(100);
-/// Each reading of a module's files is followed by a rest, of which the reading is this part. It takes as
-/// long for one address as for hundreds, so these had better gather. Nobody should have to wait for a name
-/// for long, though: the rest is this long at most.
+/// Cost of reading a module's files, as a share of the rest that follows. Reading takes as long for one
+/// address as for hundreds, so addresses are gathered in the meantime. [`LONGEST_REST`] bounds the wait for
+/// a name.
 const READING: f64 = 0.001;
 const LONGEST_REST: Duration = Duration::from_secs(8);
-/// While something waits, the thread looks up so often: hurry may be asked for.
+/// Interval between checks while requests are pending: the CPU limit may be lifted.
 const NAP: Duration = Duration::from_millis(200);
 
-/// The thread's own.
+/// State of the naming thread.
 struct Finder {
     hurry: Arc<AtomicBool>,
     options: NameOptions,
@@ -333,14 +330,14 @@ struct Finder {
     named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
-    /// Locations for which files must be read, by module, and since when they wait.
+    /// Locations that require reading files, by module, and the time since which they have been waiting.
     pending: FxHashMap<u32, (Vec<Location>, Instant)>,
     start: Instant,
-    /// When files of a module that were read may be read again.
+    /// Earliest time at which a module's files may be read again.
     rests: FxHashMap<u32, Instant>,
-    /// Seconds of CPU time that may be used, and when that was reckoned.
+    /// Remaining CPU time in seconds, and the time of its last update.
     credit: (f64, Instant),
-    /// Generated code without a name.
+    /// Locations in generated code without a name.
     nameless: FxHashSet<Location>,
 }
 
@@ -374,7 +371,7 @@ impl Finder {
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
         if news.are_all {
-            // How long a module has been waiting is remembered.
+            // Keeps the time since which a module has been waiting.
             let given_up: usize = self.pending.values_mut().map(|(waiting, _)| waiting.drain(..).len()).sum();
             self.waiting.fetch_sub(given_up, Ordering::Relaxed);
         }
@@ -396,7 +393,7 @@ impl Finder {
         self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
     }
 
-    /// How long until a module for which something waits may be read.
+    /// Returns the time until a module with pending locations may be read.
     fn rest(&self) -> Duration {
         let now = Instant::now();
         let rest = |module: &u32| {
@@ -405,7 +402,8 @@ impl Finder {
         self.pending.keys().map(rest).min().unwrap_or_default()
     }
 
-    /// Reads files as long as there is credit, those first for which most is waiting longest.
+    /// Reads files while the CPU credit lasts. Starts with the modules that have the most locations and the
+    /// longest wait.
     fn read(&mut self, come: &Receiver<News>) {
         loop {
             let now = Instant::now();
@@ -432,7 +430,7 @@ impl Finder {
                 let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);
                 self.rests.insert(module, Instant::now() + rest);
             }
-            // What came meanwhile may be known by now.
+            // The names of newly arrived locations may be known by now.
             while let Ok(news) = come.try_recv() {
                 self.take(news);
             }
@@ -443,7 +441,7 @@ impl Finder {
         if locations.is_empty() {
             return;
         }
-        // The words are shared with those who look: they are not kept waiting while files are read.
+        // Uses a separate string table, so that readers do not wait while files are read.
         let mut texts = StringTable::default();
         let NameOptions { depth, raw_names, .. } = self.options;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
@@ -458,7 +456,7 @@ impl Finder {
                     (word(call.dso), word(call.symbol), call.file.map(&mut word));
             }
             let calls = &renamed[..];
-            // Lines differ from one place to the next.
+            // With line numbers, the calls differ from one address to the next.
             let around = match depth {
                 Depth::Names => self.symbols.around(location).map(|(from, end)| from..end),
                 _ => None,
@@ -473,7 +471,7 @@ impl Finder {
         }
     }
 
-    /// A JIT writes names down when it likes.
+    /// Retries unnamed generated code: a JIT may write its names at any time.
     fn ask_again(&mut self) {
         let all: Vec<Location> = self.nameless.drain().collect();
         let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module()).collect();

@@ -1,7 +1,6 @@
-//! What functions cost in the last intervals: what a row's history is drawn from.
+//! Costs of functions in the last intervals: the data for a row's history.
 //!
-//! Receives each interval's last snapshot; takes from what stands there now what was there before and has
-//! decayed.
+//! Receives the last snapshot of each interval, and subtracts the decayed remainder of the previous one.
 
 use std::collections::VecDeque;
 
@@ -11,12 +10,12 @@ use super::snapshot::Snapshot;
 use crate::profile::sampled::{FunctionRef, StringId};
 use crate::sort;
 
-/// Intervals that are remembered.
+/// Maximum number of intervals to keep.
 const MOST: usize = 120;
-/// Functions that are: those that cost most.
+/// Maximum number of functions to keep per interval: the costliest ones.
 const FUNCTIONS: usize = 2000;
 
-/// What all functions cost in the last intervals, by module and name.
+/// Costs of functions in the last intervals, by module and name.
 #[derive(Debug, Default)]
 pub struct RowHistory {
     of: FxHashMap<(StringId, StringId), Intervals>,
@@ -25,13 +24,13 @@ pub struct RowHistory {
 
 #[derive(Debug, Default)]
 struct Intervals {
-    /// What it had in the last snapshot, decayed since.
+    /// The function's cost in the last snapshot, decayed since.
     before: f64,
     sums: VecDeque<u64>,
 }
 
 impl RowHistory {
-    /// Takes an interval; `keep` is the part of everything that will be left after it.
+    /// Adds an interval. `keep` is the share of all costs that is left after it.
     pub fn note(&mut self, snapshot: &Snapshot, event: usize, keep: f64) {
         self.intervals += 1;
         let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();
@@ -56,7 +55,7 @@ impl RowHistory {
         self.of.retain(|_, one| one.sums.iter().any(|sum| *sum > 0));
     }
 
-    /// A function's intervals, oldest first.
+    /// Returns the costs of a function per interval, oldest first.
     pub fn of(&self, snapshot: &Snapshot, function: &FunctionRef) -> Vec<u64> {
         let name = snapshot.text(&function.dso).zip(snapshot.text(&function.symbol));
         let one = name.and_then(|name| self.of.get(&name));

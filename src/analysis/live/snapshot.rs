@@ -1,8 +1,7 @@
-//! What is to be seen at a moment: rows and names are brought together, idling is set apart, and the query
-//! answered.
+//! Snapshots of the live state: combines rows with names, separates idle samples, and answers queries.
 //!
-//! Receives [`Live`](crate::session::live::Live)'s looks and the names known by then; hands on answers and
-//! the facts of the header. Decides when samples fade. Waits for nothing.
+//! Receives rows from [`Live`](crate::session::live::Live) and the names known so far; returns answers and
+//! the header's data. Decides when samples decay. Never blocks.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
 use crate::sys::process::exists;
 
-/// Where the kernel waits for something to do, by perf's list.
+/// The kernel's idle functions, from perf's list.
 const IDLE: &[&str] = &[
     "acpi_idle_do_entry",
     "acpi_processor_ffh_cstate_enter",
@@ -54,19 +53,19 @@ const IDLE: &[&str] = &[
     "pv_native_safe_halt",
 ];
 
-/// What becomes of older samples at the end of an interval.
+/// How long older samples count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
-    /// They count 7/8 as much from table to table, as in perf.
+    /// Older samples count 7/8 as much in each following table, as in perf.
     Decays,
-    /// They count as much as new ones.
+    /// Older samples count as much as new ones.
     Lasts,
-    /// They go.
+    /// Older samples are dropped.
     None,
 }
 
 impl Retention {
-    /// How much of everything is left after an interval, 0 to 1.
+    /// Returns the share of all costs that is left after an interval, 0 to 1.
     pub fn keep(self) -> f64 {
         match self {
             Self::Decays => 7.0 / 8.0,
@@ -76,23 +75,24 @@ impl Retention {
     }
 }
 
-/// What snapshots hold.
+/// Options for snapshots.
 #[derive(Debug, Clone)]
 pub struct SnapshotOptions {
-    /// The attributes that were asked of [`Live`](crate::session::live::Live).
+    /// The attributes requested from [`Live`](crate::session::live::Live).
     pub attributes: Vec<SampleAttribute>,
-    /// Whether CPUs' sockets are asked for.
+    /// Whether to find the sockets of CPUs.
     pub with_sockets: bool,
-    /// Whether samples of idling are kept.
+    /// Whether to keep idle samples.
     pub with_idle: bool,
-    /// What functions with such names called counts as their own.
+    /// Functions whose callees count as part of the function itself.
     pub ignore_callees: Option<Pattern>,
 }
 
-/// Freed memory is returned to the kernel so often: what is taken again must be cleared again.
+/// Minimum time between returns of freed memory to the kernel. Memory that is allocated again must be
+/// zeroed first.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
-/// Takes snapshots, and answers from them.
+/// Takes snapshots, and answers queries from them.
 pub struct SnapshotMaker {
     pub(super) shared: Arc<LiveState>,
     pub(super) names: NameLookup,
@@ -104,7 +104,7 @@ pub struct SnapshotMaker {
     pub(super) host: Host,
 }
 
-/// How things stood when the head was last made.
+/// Counters at the time of the last header.
 #[derive(Clone, Copy)]
 struct Before {
     at: u64,
@@ -112,25 +112,25 @@ struct Before {
     counts: Counts,
 }
 
-/// A look with the names that were known then: what queries are answered from, also again and again.
+/// The rows at one time with the names known then. Answers any number of queries.
 pub struct Snapshot {
-    /// Empty once it was released.
+    /// Empty after the snapshot was released.
     look: LiveRows,
     is_released: bool,
     code: Code,
     followed: Followed,
     texts: StringTable,
     comms: Vec<String>,
-    /// Names of the processes and threads in rows.
+    /// Names of the processes and threads in the rows.
     task_names: FxHashMap<i32, String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     events_totals: Vec<EventTotals>,
-    /// Periods of each event: in the kernel, in programs, idle.
+    /// Periods of each event: in the kernel, in user space, and idle.
     splits: Vec<(u64, u64, u64)>,
 }
 
 impl SnapshotMaker {
-    /// Looks at a live state from now on.
+    /// Creates a maker that reads the given live state.
     pub fn new(shared: Arc<LiveState>, names: NameLookup, options: SnapshotOptions) -> Self {
         let host = Host::live();
         let sockets = match options.with_sockets {
@@ -142,7 +142,7 @@ impl SnapshotMaker {
         Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
-    /// Looks. What the last snapshot has found out need not be found out again.
+    /// Takes a snapshot. Reuses the names that the last snapshot found.
     pub fn take(&self, last: Option<Snapshot>) -> Snapshot {
         let (mut code, mut followed, mut known) = match last {
             Some(last) => (last.code, last.followed, last.task_names),
@@ -163,7 +163,7 @@ impl SnapshotMaker {
                 let all = words(rows.attributes.get(list).1);
                 ids.extend(ids_at.iter().filter_map(|at| Some(all.get(*at)? as i32)));
             }
-            // One that has ended and was forgotten keeps the name that it had.
+            // A task that has exited and was dropped keeps its last name.
             let names = ids.into_iter().filter_map(|id| {
                 let name = live.history().task_name(id);
                 let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
@@ -227,14 +227,14 @@ impl SnapshotMaker {
         }
     }
 
-    /// Answers from a snapshot.
+    /// Answers a query from a snapshot.
     pub fn answer(&self, snapshot: &Snapshot, query: &Query) -> Answer {
         let words = SnapshotWords { snapshot, sockets: &self.sockets, names: &self.names };
         let input = self.input(snapshot, &words);
         query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
     }
 
-    /// What remains of a snapshot behind a query's filter, stack by stack, for whoever writes it down.
+    /// Calls `visit` with the samples that pass the query's filter, by stack, for exports.
     pub fn with_stacks<R>(
         &self,
         snapshot: &Snapshot,
@@ -258,7 +258,7 @@ impl SnapshotMaker {
         }
     }
 
-    /// The facts of the header, and the beginning of the next interval. `event`: which one the split is of.
+    /// Returns the header's data, and starts the next interval. `event` selects the event for the split.
     pub fn head(&mut self, snapshot: &Snapshot, event: usize) -> LiveHeader {
         let counts = self.shared.live().counts();
         let now = Before { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
@@ -300,8 +300,7 @@ impl SnapshotMaker {
         pages * crate::sys::page_size() as u64
     }
 
-    /// An interval is over: what was added up decays, stays or goes, and what nobody needs any more is
-    /// forgotten.
+    /// Ends an interval: decays, keeps or clears the sums, and drops data that is no longer used.
     pub fn end_interval(&mut self, retention: Retention) {
         let before = self.shared.settled();
         let mut live = self.shared.live();
@@ -320,19 +319,19 @@ impl SnapshotMaker {
 }
 
 impl Snapshot {
-    /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon
-    /// as there is something new. What was found out stays for the next snapshot.
+    /// Releases the data shared with the sampling thread, which otherwise must copy all of it before adding
+    /// samples. The names stay for the next snapshot.
     pub fn release(&mut self) {
         self.look = LiveRows::default();
         self.is_released = true;
     }
 
-    /// Whether it was released.
+    /// Whether the snapshot was released.
     pub fn is_released(&self) -> bool {
         self.is_released
     }
 
-    /// What each function cost itself, by module and name.
+    /// Returns each function's own cost, by module and name.
     pub fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
         let mut by_leaf = vec![0u64; self.code.len()];
         for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
@@ -348,8 +347,8 @@ impl Snapshot {
         sums
     }
 
-    /// The samples taken in a function: where, of which event, what they cost. Of an inlined function those
-    /// of the function that it is inlined into, the one where it costs most.
+    /// Returns the samples in a function: location, event index and cost. For an inlined function, returns
+    /// the samples of the function into which it is inlined, or of the costliest one among several.
     pub fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
@@ -382,41 +381,41 @@ impl Snapshot {
         host.map_or_else(Vec::new, |(function, _)| samples_of(function))
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub fn rows(&self) -> &[(Key, Value)] {
         &self.look.resolved.rows
     }
 
-    /// The places in the code that rows may name.
+    /// Returns the code locations that rows refer to.
     pub fn locations(&self) -> &[Location] {
         &self.look.resolved.locations
     }
 
-    /// The locations of a row's stack, innermost first.
+    /// Returns the locations of a row's stack, innermost first.
     pub fn stack(&self, number: u32) -> impl Iterator<Item = Location> + '_ {
         self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
     }
 
-    /// A row's attributes.
+    /// Returns a row's attributes.
     pub fn attributes(&self, number: u32) -> &[u8] {
         if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
     }
 
-    /// A thread's name by a row's number for it.
+    /// Returns the thread name for a row's number.
     pub fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),
-            // perf's name for those without; the sign of the number was cut off to make room for the mark.
+            // perf's name for unnamed threads; restores the sign bit that the mark replaced.
             None => format!(":{}", (comm << 1) as i32 >> 1),
         }
     }
 
-    /// All samples of each event.
+    /// Returns the total of each event.
     pub fn totals(&self) -> Vec<Value> {
         self.events_totals.iter().map(|source| source.total.clone()).collect()
     }
 
-    /// The number of a word.
+    /// Returns the id of a string.
     pub fn text(&self, text: &str) -> Option<StringId> {
         self.texts.find(text)
     }
@@ -426,7 +425,7 @@ fn sockets(host: &Host) -> FxHashMap<u32, i64> {
     Topology::read(host).iter().map(|(cpu, seat)| (cpu, i64::from(seat.socket))).collect()
 }
 
-/// Words for the numbers in rows.
+/// Resolves the numbers in rows to text.
 struct SnapshotWords<'a> {
     snapshot: &'a Snapshot,
     sockets: &'a FxHashMap<u32, i64>,

@@ -1,7 +1,7 @@
-//! Every record of a recording as it lies there, with whose it is: what `-D` prints.
+//! Dump of every record as stored, with its owner: the output of `-D`.
 //!
-//! Hands on [`Dumped`]s in the order of time or of the file, then the places where records end too early.
-//! Bytes and fields are left to the view.
+//! Visits [`Dumped`] records in time or file order, then the places where records are cut off. The view
+//! prints bytes and fields.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -18,19 +18,19 @@ use crate::session::location::{self, SampledAddress};
 use crate::session::order::{self, Place};
 use crate::session::{CommId, Session};
 
-/// In which order records are shown.
+/// Order of the dumped records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DumpOrder {
     /// By time.
     Time,
-    /// As they lie in the file.
+    /// As stored in the file.
     File,
 }
 
-/// Shows all records.
+/// Visits all records.
 ///
 /// # Errors
-/// When the file cannot be read, or what `visit` says.
+/// When the file cannot be read, and the errors of `visit`.
 pub fn dump(
     session: &Session,
     by: DumpOrder,
@@ -41,13 +41,13 @@ pub fn dump(
     dumper.tears(visit)
 }
 
-/// Knows whose a record is.
+/// Finds the owner of each record.
 pub(super) struct Dumper<'a> {
     session: &'a Session,
     names: RecordingNames<'a>,
     events: Vec<String>,
     is_aarch64: bool,
-    /// What stands before perf's own records, which have neither: a CPU, a time.
+    /// Whether other records have a CPU and a time, for perf's own records, which have neither.
     stamps: [bool; 2],
     has_trailers: bool,
 }
@@ -92,7 +92,7 @@ impl<'a> Dumper<'a> {
             raw: *raw,
             file: &file.to_string_lossy(),
             offset: place.offset.saturating_sub(start),
-            // A stream has neither before its first event is known; a file always knows.
+            // A stream has neither before its first event is known; a file always has them.
             cpu: stamp(cpu, own_cpu),
             time: stamp(time, own_time),
             record,
@@ -122,7 +122,7 @@ impl<'a> Dumper<'a> {
         }
     }
 
-    /// Where records end too early.
+    /// Visits the places where records are cut off.
     pub(super) fn tears(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let path: &Path = self.session.reader.path();
         for note in self.session.notes() {
@@ -140,7 +140,7 @@ fn has_calls(layout: &SampleLayout) -> bool {
     layout.branch_sample_type() & crate::abi::branch_sample_type::CALL_STACK != 0
 }
 
-/// What a stream's header says in its records: the request for an event, the name of a section.
+/// Describes the header records of a stream: the attributes of an event, or the name of a section.
 fn in_words(record: &Record<'_>) -> Option<String> {
     match record {
         Record::HeaderAttr(event) => Some(header::attr_words(&event.attr)),

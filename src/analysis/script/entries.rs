@@ -1,4 +1,5 @@
-//! From a record to an entry: who it was, what it passed, what else it holds; then it is the visitor's.
+//! From a record to an entry: finds its thread, its names and its other fields, and passes it to the
+//! visitor.
 
 use std::borrow::Cow;
 
@@ -19,10 +20,10 @@ use crate::session::order::Unwinding;
 use crate::session::samples::{Readings, Stacker};
 use crate::session::{CommId, Session, Timestamp, location, order};
 
-/// Software events whose address is that of data: page faults of all kinds, alignment faults do not.
+/// Software events whose address is a data address: all kinds of page faults, but not alignment faults.
 const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
-/// What is needed of a sample behind its first fields.
+/// Sample fields that require parsing past the first fields.
 const LATE: u64 = sample_type::RAW
     | sample_type::WEIGHT
     | sample_type::WEIGHT_STRUCT
@@ -36,10 +37,10 @@ const LATE: u64 = sample_type::RAW
     | sample_type::BRANCH_STACK;
 
 impl Transcript<'_> {
-    /// Shows all samples and records that were asked for, in the order of time.
+    /// Visits all requested samples and records in time order.
     ///
     /// # Errors
-    /// When the file cannot be read, or what `visit` says.
+    /// When the file cannot be read, and the errors of `visit`.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
         let mut unwinder = RecordingUnwinder::new(session, &self.symbols, request.max_stack, request.joins);
@@ -71,7 +72,7 @@ impl Transcript<'_> {
                 || request.records.contains(&kind)
                 || kind == record::kind::READ && tells_ends
         };
-        // What the recorder said at its end has no time.
+        // Records that the recorder wrote at its end have no time.
         let has_no_time =
             |raw: &RawRecord<'_>| session.reader.layouts().time(raw).is_none_or(|time| time.0 == 0);
         let mut at_the_end: Vec<u8> = Vec::new();
@@ -105,19 +106,19 @@ impl Transcript<'_> {
     }
 }
 
-/// Makes entries of records.
+/// Turns records into entries.
 struct EntryMaker<'a> {
     script: &'a Transcript<'a>,
     session: &'a Session,
     names: RecordingNames<'a>,
     stacker: Stacker<'a>,
     readings: Readings,
-    /// Of each event: the addresses of its samples are of data.
+    /// Whether the sample addresses of each event are data addresses.
     has_data: Vec<bool>,
     leaves: Option<Vec<bool>>,
     numbers: Vec<u32>,
     branches: Vec<Branch>,
-    /// What a tracepoint's payload says.
+    /// The formatted payload of a tracepoint.
     trace: String,
 }
 
@@ -257,7 +258,7 @@ impl EntryMaker<'_> {
         }
     }
 
-    /// A record that is no sample: whose it is it says itself, or its trailer does.
+    /// Visits a record that is not a sample. Its thread comes from the record itself or from its trailer.
     fn record(
         &mut self,
         raw: &RawRecord<'_>,
@@ -282,7 +283,7 @@ impl EntryMaker<'_> {
         let in_time = wanted.times.is_empty()
             || wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
         let timestamp = self.session.timestamp(time, position);
-        // A task begins with its parent's name; its own may follow at the same moment.
+        // A task starts with its parent's name; its own name may follow at the same time.
         let named = if let Record::Fork(task) = &record { task.parent } else { who };
         let number = self.session.history.comm(named.pid, named.tid, timestamp);
         if !is_round && (!in_time || !wanted.takes_thread(who, number)) {

@@ -1,8 +1,8 @@
-//! `-F`: the fields of each kind of event, from perf's usual choice and what was typed.
+//! `-F`: the fields of each kind of event, from perf's defaults and the user's changes.
 //!
 //! ```text
-//!   -F comm,ip            these, for all kinds          -F +addr,-period     the usual ones, changed
-//!   -F sw:comm,ip         these, for software events    -F trace:            tracepoints are not printed
+//!   -F comm,ip            only these, for all kinds     -F +addr,-period     the defaults, changed
+//!   -F sw:comm,ip         only these, for software      -F trace:            tracepoints are not printed
 //! ```
 
 use crate::abi::attr::kind;
@@ -12,7 +12,7 @@ use crate::perfdata::RecordedEvent;
 use crate::profile::script::{FIELDS, Field, Fields};
 use crate::text;
 
-/// perf's fields that pmc has not, and why.
+/// perf's fields that pmc does not support, and the reasons.
 const REFUSED: [(&str, &str); 8] = [
     ("insn", "it needs the bytes of the instructions"),
     ("insnlen", "it needs the bytes of the instructions"),
@@ -24,7 +24,7 @@ const REFUSED: [(&str, &str); 8] = [
     ("retire_lat", "its place in a sample differs from one CPU to the next"),
 ];
 
-/// The kinds that perf tells apart, by the name that stands before `:`.
+/// perf's kinds of events, by the name before the `:`.
 const KINDS: [(&str, u32); 5] = [
     ("hw", kind::HARDWARE),
     ("sw", kind::SOFTWARE),
@@ -33,14 +33,14 @@ const KINDS: [(&str, u32); 5] = [
     ("break", kind::BREAKPOINT),
 ];
 
-/// One `-F`.
+/// One `-F` option.
 #[derive(Debug, Clone)]
 struct FieldChange {
-    /// Only for events of this kind.
+    /// The kind of events to which the change applies; `None` for all.
     kind: Option<u32>,
-    /// For no event that a recording can hold (`synth:`).
+    /// Whether the change applies only to events that no recording contains (`synth:`).
     is_void: bool,
-    /// These fields are added to and taken from what was; else they replace it.
+    /// Whether the fields are added to and removed from the current ones, instead of replacing them.
     is_relative: bool,
     fields: Vec<(bool, Field)>,
 }
@@ -102,7 +102,7 @@ fn field(name: &str) -> Result<Field> {
     })
 }
 
-/// What a field needs in the recording.
+/// The sample fields that each output field requires.
 const NEEDS: [(Field, u64); 19] = [
     (Field::Pid, sample_type::TID),
     (Field::Tid, sample_type::TID),
@@ -125,11 +125,11 @@ const NEEDS: [(Field, u64); 19] = [
     (Field::StreamId, sample_type::STREAM_ID),
 ];
 
-/// The fields of each event: the usual ones, changed by each `-F`. `callers`: those of tracepoints are shown
-/// where they were recorded.
+/// Returns the fields of each event: the defaults, changed by each `-F`. With `callers`, tracepoints also
+/// show their recorded call chains.
 ///
 /// # Errors
-/// When a word means nothing.
+/// When a field or event type is unknown.
 pub(super) fn of_events(typed: &[String], callers: bool, events: &[RecordedEvent]) -> Result<Vec<Fields>> {
     let changes: Vec<FieldChange> =
         typed.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?;

@@ -1,8 +1,8 @@
-//! Samples and other records one by one, with names, in the order of time.
+//! Samples and other records one by one, with names, in time order.
 //!
-//! Receives a [`Session`] and a [`ScriptRequest`]; [`Transcript::load`] names all addresses first,
-//! [`Transcript::entries`] then goes through the records and hands each on as a [`ScriptLine`]. Decides which
-//! fields an event has. Printing is left to `view::script`.
+//! Receives a [`Session`] and a [`ScriptRequest`]. [`Transcript::load`] names all addresses first;
+//! [`Transcript::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
+//! fields an event has. `view::script` prints the lines.
 
 mod dump;
 mod entries;
@@ -25,71 +25,71 @@ use crate::session::distinct_addresses::{self, Addresses, Kinds};
 use crate::session::{SampleQuery, Session};
 use crate::symbol::{Depth, Options};
 
-/// What is asked of the records.
+/// Which records to show, and how.
 #[derive(Debug, Clone)]
 pub struct ScriptRequest {
-    /// Which samples count.
+    /// Which samples to include.
     pub selection: SampleSelection,
-    /// How the usual fields change, each as perf's `-F` has it.
+    /// Changes to the default fields, each in the syntax of perf's `-F`.
     pub fields: Vec<String>,
-    /// Everything that was recorded is wanted, whatever the fields are.
+    /// Whether to collect all recorded data regardless of the fields.
     pub everything: bool,
-    /// The fields of tracepoints by name.
+    /// Whether to include tracepoint fields by name.
     pub trace_fields: bool,
-    /// Callers too.
+    /// Whether to include callers.
     pub callers: bool,
-    /// Longest call chain, in frames.
+    /// Maximum length of a call chain, in frames.
     pub max_stack: usize,
-    /// Stacks that end with their copy are joined with what was seen of their threads before.
+    /// Whether to complete stacks that end with their copy from earlier samples of the same thread.
     pub joins: bool,
-    /// Calls that the processor kept are completed with those of earlier samples of their threads.
+    /// Whether to complete calls that the processor recorded from earlier samples of the same thread.
     pub stitches: bool,
-    /// Only samples taken in functions of these names; empty: in all.
+    /// Names of the functions to include samples of; empty for all.
     pub functions: Vec<String>,
-    /// Only samples taken in modules of these paths or short names; empty: in all.
+    /// Paths or short names of the modules to include samples of; empty for all.
     pub dsos: Vec<String>,
-    /// Inlined functions; `None`: where stacks were copied, or lines are shown.
+    /// Whether to show inlined functions; `None`: if stacks were copied or lines are shown.
     pub inlines: Option<bool>,
-    /// Names are as the compiler wrote them.
+    /// Whether to show names as the compiler wrote them.
     pub raw_names: bool,
-    /// Kinds of records besides samples.
+    /// Kinds of records to show besides samples.
     pub records: Vec<u32>,
-    /// All records, byte by byte, too.
+    /// Whether to also dump all records byte by byte, and in which order.
     pub dump: Option<DumpOrder>,
-    /// Where symbols are looked for. Whether the recording is from this machine is found out.
+    /// Where to look for symbols. Whether the recording is from this machine is detected.
     pub symbols: Options,
 }
 
-/// What one line is made of.
+/// The contents of one line.
 #[derive(Debug)]
 pub enum ScriptLine<'a> {
     /// A sample.
     Sample(&'a Entry<'a>),
-    /// A record of another kind: whose it is and when, its kind, what it says.
+    /// A record of another kind: its thread and time, its kind, and its contents.
     Record(&'a Entry<'a>, u32, &'a Record<'a>),
-    /// Any record, as it lies there.
+    /// Any record, as stored.
     Dumped(&'a Dumped<'a>),
-    /// No more records can be read from here on.
+    /// The place from which no more records can be read.
     Torn {
         /// Offset in the file.
         offset: u64,
         /// The file.
         file: &'a str,
-        /// What is wrong.
+        /// Description of the damage.
         words: &'a str,
     },
 }
 
-/// A recording whose addresses have names.
+/// A recording whose addresses are named.
 #[derive(Debug)]
 pub struct Transcript<'a> {
     session: Arc<Session>,
     request: &'a ScriptRequest,
     wanted: SampleQuery,
     symbols: Symbols,
-    /// By event.
+    /// Fields by event.
     fields: Vec<Fields>,
-    /// What the fields need to know of addresses.
+    /// The kinds of addresses that the fields require.
     kinds: Kinds,
     addresses: Addresses,
     places: Places,
@@ -99,7 +99,8 @@ impl<'a> Transcript<'a> {
     /// Names all addresses.
     ///
     /// # Errors
-    /// When the file cannot be read, or does not say what the request needs to know, or a field is none.
+    /// When the file cannot be read, lacks data that the request needs, or a requested field does not
+    /// exist.
     pub fn load(
         session: Arc<Session>,
         request: &'a ScriptRequest,
@@ -142,24 +143,24 @@ impl<'a> Transcript<'a> {
         Ok(Self { session, request, wanted, symbols, fields, kinds, addresses, places })
     }
 
-    /// Warns about everything worth knowing about the file, about losses, and about names that could not be
-    /// read. Returns the exit status.
+    /// Warns about the file's notes, losses, and names that could not be read. Returns the exit status.
     pub fn warn(&self) -> Exit {
         quality::warn_of_names(self.symbols.symbolizer.failures());
         quality::warn(&self.session)
     }
 
-    /// The fields of each event.
+    /// Returns the fields of each event.
     pub fn fields(&self) -> &[Fields] {
         &self.fields
     }
 
-    /// What stands at the addresses; entries have their numbers.
+    /// Returns the functions and lines at the addresses; entries refer to them by number.
     pub fn places(&self) -> &Places {
         &self.places
     }
 
-    /// Numbers of the addresses at which one of the functions, in one of the modules, stands; `None`: all.
+    /// Returns for each address whether it is in one of the requested functions and modules; `None` if all
+    /// are included.
     fn leaves(&self) -> Option<Vec<bool>> {
         let ScriptRequest { functions, dsos, .. } = self.request;
         if functions.is_empty() && dsos.is_empty() {

@@ -1,4 +1,4 @@
-//! Every address of a recording, named once, before the first line is printed.
+//! Names for all addresses of a recording, each looked up once, before the first line is printed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::session::distinct_addresses::Addresses;
 use crate::session::{History, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
 
-/// Names all addresses, in the order of their numbers.
+/// Names all addresses, in order of their numbers.
 pub(super) fn name(
     history: &History,
     addresses: &Addresses,
@@ -24,7 +24,7 @@ pub(super) fn name(
     let answers = symbols.answers(&locations, depth, progress);
     let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
-    // A module's name and whether its file was found, asked once each.
+    // Caches each module's name and whether its file was found.
     let mut known: Vec<Option<(Arc<str>, bool)>> = vec![None; history.modules().len()];
     let mut about = |module: u32, symbols: &Symbols| {
         let ask = || {
@@ -42,7 +42,7 @@ pub(super) fn name(
         } else {
             answers.of(number)
         };
-        // What is printed stays the return address.
+        // The printed address stays the return address.
         let step = u64::from(question.in_call);
         let (dso, has_file) = location.module().map(|module| about(module, symbols)).unzip();
         let base = Place {

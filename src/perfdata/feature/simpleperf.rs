@@ -1,8 +1,8 @@
-//! The symbols that simpleperf (Android) writes into its files: those of the device, for readers that have
-//! none of its files.
+//! Symbols that simpleperf (Android) writes into its files, for readers that do not have the device's
+//! files.
 //!
-//! Receives the bytes of the sections `FILE` and `FILE2`; hands on [`DeviceFile`]s. Numbers are
-//! little-endian, as every device is. Source: simpleperf's `record_file_format.h` and `record_file.proto`.
+//! Receives the bytes of the sections `FILE` and `FILE2`; returns [`DeviceFile`]s. Numbers are
+//! little-endian, like all devices. Source: simpleperf's `record_file_format.h` and `record_file.proto`.
 //!
 //! ```text
 //!   FILE    { u32 size of what follows | path, NUL | u32 type | u64 min_vaddr | u32 symbols
@@ -17,40 +17,40 @@ use super::Features;
 use crate::record::Cursor;
 use crate::record::bytes::until_nul;
 
-/// A file of the device, with the functions that samples lie in.
+/// A file of the device, with the functions that samples hit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceFile {
-    /// As mappings name it; foreign bytes.
+    /// The path, as in mappings; untrusted bytes.
     pub path: Vec<u8>,
-    /// simpleperf's number of its kind.
+    /// simpleperf's number for the kind of file.
     pub kind: u32,
-    /// The lowest address of its code, in the file's own numbering.
+    /// The lowest address of the file's code, as numbered in the file.
     pub min_vaddr: u64,
-    /// Where that lies: in the file; of a kernel module, from where it begins in memory. 0 where that is not
-    /// said.
+    /// Location of `min_vaddr`: its offset in the file or, for a kernel module, from the module's start in
+    /// memory. 0 if not recorded.
     pub min_vaddr_at: u64,
-    /// Its functions.
+    /// The file's functions.
     pub symbols: Vec<DeviceSymbol>,
 }
 
-/// A function of such a file.
+/// A function of a device's file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceSymbol {
-    /// Where it begins, in the file's own numbering.
+    /// Start address, as numbered in the file.
     pub vaddr: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub len: u32,
-    /// Its name; foreign bytes.
+    /// The name; untrusted bytes.
     pub name: Vec<u8>,
 }
 
-/// The kinds of files that are numbered in a way of their own.
+/// simpleperf's numbers for the kinds of files with special numbering.
 const KERNEL_MODULE: u32 = 1;
 const ELF: u32 = 2;
 const DEX: u32 = 3;
 
 impl DeviceFile {
-    /// All of a recording. A section that is torn tells of the files before the tear.
+    /// Returns all files of a recording. For a truncated section, returns the files before the cut.
     pub fn all(features: &Features) -> Vec<Self> {
         let mut files = Vec::new();
         let sections = [
@@ -67,8 +67,9 @@ impl DeviceFile {
         files
     }
 
-    /// Each function with where it begins and ends as its file's mappings count: in the file, from the
-    /// beginning of a kernel module, or in the kernel's memory. Those of DEX files are numbered so already.
+    /// Returns each function with its start and end, as numbered in mappings: offsets in the file, offsets
+    /// from the start of a kernel module, or addresses in kernel memory. DEX files use this numbering
+    /// already.
     pub fn places(&self) -> impl Iterator<Item = (std::ops::Range<u64>, &[u8])> {
         let is_numbered = matches!(self.kind, ELF | KERNEL_MODULE);
         let by = if is_numbered { self.min_vaddr_at.wrapping_sub(self.min_vaddr) } else { 0 };
@@ -78,13 +79,13 @@ impl DeviceFile {
         })
     }
 
-    /// A row of `FILE`.
+    /// Parses a row of `FILE`.
     fn plain(bytes: &[u8]) -> Option<Self> {
         let mut fields = Cursor::new(bytes);
         let path = text(&mut fields)?;
         let (kind, min_vaddr, count) = (fields.u32()?, fields.u64()?, fields.u32()?);
         let mut file = Self { path, kind, min_vaddr, ..Self::default() };
-        // Every symbol takes bytes, so a lying count ends with them.
+        // Every symbol takes bytes, so an invalid count ends with the data.
         for _ in 0..count {
             let (vaddr, len) = (fields.u64()?, fields.u32()?);
             file.symbols.push(DeviceSymbol { vaddr, len, name: text(&mut fields)? });
@@ -99,7 +100,7 @@ impl DeviceFile {
         Some(file)
     }
 
-    /// A row of `FILE2`.
+    /// Parses a row of `FILE2`.
     fn message(bytes: &[u8]) -> Option<Self> {
         let mut file = Self::default();
         let mut rest = Cursor::new(bytes);
@@ -140,7 +141,7 @@ impl DeviceSymbol {
     }
 }
 
-/// Bytes up to a NUL, which must be there.
+/// Returns the bytes before a NUL, or `None` if there is no NUL.
 fn text(fields: &mut Cursor<'_>) -> Option<Vec<u8>> {
     let text = until_nul(fields.rest());
     let bytes = fields.take(text.len() + 1)?;
@@ -153,7 +154,8 @@ enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The next field of a protobuf message with its number: `Some(None)` at the end, `None` where it is torn.
+/// Returns the number and value of the next field of a protobuf message: `Some(None)` at the end, `None` if
+/// the field is truncated.
 fn field<'a>(rest: &mut Cursor<'a>) -> Option<Option<(u64, Value<'a>)>> {
     if rest.rest().is_empty() {
         return Some(None);
@@ -172,7 +174,7 @@ fn field<'a>(rest: &mut Cursor<'a>) -> Option<Option<(u64, Value<'a>)>> {
     Some(Some((tag >> 3, value)))
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that there are more.
+/// Reads a varint: seven bits per byte, lowest first. The eighth bit marks that more bytes follow.
 fn varint(rest: &mut Cursor<'_>) -> Option<u64> {
     let mut number = 0;
     for at in (0..64).step_by(7) {

@@ -1,19 +1,19 @@
-//! How values lie in a section: numbers, texts, lists, and structs of those, read and written by one
-//! declaration.
+//! Encoding of values in a section: numbers, texts, lists, and structs of these. One declaration defines
+//! both reading and writing.
 //!
-//! Counts are never believed: lists grow as items are read, so a section can cost at most some times its own
-//! size.
+//! Counts are not trusted: lists grow as items are read, so memory use is limited to a small multiple of
+//! the section's size.
 
 use super::Features;
 use crate::abi::Attr;
 use crate::record::{Cursor, attr, bytes::until_nul};
 
-/// A value with a place in sections.
+/// A value that can be read from and written to a section.
 pub(in crate::perfdata) trait Wire: Sized {
-    /// Reads it; `None` when the bytes end early or make no sense. `so_far` holds the sections with smaller
-    /// numbers.
+    /// Reads a value. Returns `None` when the bytes end early or are invalid. `so_far` holds the sections
+    /// with smaller numbers.
     fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self>;
-    /// Appends it.
+    /// Appends the value.
     fn write(&self, out: &mut Vec<u8>);
 }
 
@@ -62,7 +62,7 @@ impl Wire for u64 {
     }
 }
 
-/// A text is padded to this many bytes, NUL included.
+/// Texts are padded to a multiple of this many bytes, including the NUL.
 const TEXT_ALIGN: usize = 64;
 
 impl Wire for String {
@@ -92,7 +92,7 @@ impl<A: Wire, B: Wire> Wire for (A, B) {
 impl<T: Wire> Wire for Vec<T> {
     fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
         let count = f.u32()?;
-        // Every item takes bytes, so a lying count ends with them.
+        // Every item takes bytes, so an invalid count ends with the data.
         (0..count).map(|_| T::read(f, so_far)).collect()
     }
     fn write(&self, out: &mut Vec<u8>) {
@@ -125,7 +125,7 @@ impl<T: Wire> Wire for Long<T> {
     }
 }
 
-/// A number of bits (u64), then the words that hold them.
+/// A number of bits (u64), followed by the words that hold them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bitmap {
     /// Number of bits.
@@ -146,7 +146,7 @@ impl Wire for Bitmap {
     }
 }
 
-/// A section as it is: for others to read, or empty.
+/// An unparsed or empty section.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Raw(pub Vec<u8>);
 
@@ -159,7 +159,7 @@ impl Wire for Raw {
     }
 }
 
-/// `EVENT_DESC`: each event's request, name and ids.
+/// `EVENT_DESC`: attributes, name and ids of each event.
 ///
 /// ```text
 /// | u32 events | u32 size of an attr | { attr | u32 ids | text name | u64 × ids } × events |
@@ -200,27 +200,27 @@ impl Wire for EventDesc {
     }
 }
 
-/// simpleperf's `META_INFO`: keys and values, each ended by a NUL. pmc writes one as well.
+/// simpleperf's `META_INFO`: NUL-terminated keys and values. pmc writes this section too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MetaInfo(pub Vec<(String, String)>);
 
-/// Key of what each event counted over the whole recording: numbers with commas between them.
+/// Key for the count of each event over the whole recording: numbers separated by commas.
 const COUNTED: &str = "pmc_counted";
 
 impl MetaInfo {
-    /// Says what each event counted.
+    /// Creates a section with the count of each event.
     pub fn of_counts(counts: &[u64]) -> Self {
         let words: Vec<String> = counts.iter().map(u64::to_string).collect();
         Self(vec![(COUNTED.to_owned(), words.join(","))])
     }
 
-    /// What an event counted, if pmc wrote it.
+    /// Returns the count of an event, if pmc wrote it.
     pub fn counted(&self, event: usize) -> Option<u64> {
         let (_, words) = self.0.iter().find(|(key, _)| key == COUNTED)?;
         words.split(',').nth(event)?.parse().ok()
     }
 
-    /// The name of an event. Lines of `event_type_info` are `NAME,TYPE,CONFIG`.
+    /// Returns the name of an event. Lines of `event_type_info` are `NAME,TYPE,CONFIG`.
     pub fn event_name(&self, attr: &Attr) -> Option<&str> {
         let (_, lines) = self.0.iter().find(|(key, _)| key == "event_type_info")?;
         lines.lines().find_map(|line| {
@@ -246,7 +246,7 @@ impl Wire for MetaInfo {
     }
 }
 
-/// Declares structs whose fields lie one behind the other.
+/// Declares structs whose fields are stored in order.
 macro_rules! wire {
     ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$field_doc:meta])* pub $field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*

@@ -1,8 +1,8 @@
-//! Records packed into `COMPRESSED` records, as `perf record -z` does.
+//! Packs records into `COMPRESSED` records, like `perf record -z`.
 //!
-//! One zstd stream over the whole recording, flushed behind each piece so that everything before it can be
-//! unpacked. A piece unpacks to at most [`PIECE`] bytes, which is the room that readers keep for one record:
-//! perf 6.1 unpacks a record with one call and loses what does not fit.
+//! Uses one zstd stream for the whole recording, flushed after each piece so that everything before it can
+//! be unpacked. A piece unpacks to at most [`PIECE`] bytes, the space that readers reserve for one record:
+//! perf 6.1 unpacks a record with one call and loses everything beyond it.
 
 use std::io;
 
@@ -10,9 +10,9 @@ use zstd::stream::raw::{CParameter, Encoder, InBuffer, Operation, OutBuffer};
 
 use crate::record::{HEADER, kind};
 
-/// Bytes packed at once.
+/// Maximum number of bytes to pack at a time.
 pub(super) const PIECE: usize = 1 << 18;
-/// Bytes of packed data in a record: the largest multiple of 8 that its size field can say.
+/// Maximum size of the packed data in a record: the largest multiple of 8 that fits its size field.
 const ROOM: usize = (u16::MAX as usize & !7) - HEADER;
 
 pub(super) enum Error {
@@ -43,7 +43,7 @@ impl Compressor {
         self.level
     }
 
-    /// Packs the slices; `write` is given one whole record after the other.
+    /// Packs the slices. Passes one complete record after the other to `write`.
     pub(super) fn pack(
         &mut self,
         slices: &[&[u8]],

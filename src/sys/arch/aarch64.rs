@@ -1,29 +1,29 @@
-//! arm64: `PMCR_EL0.N` holds the number of counters, but user mode may not read it, and the kernel does not
-//! pass it on.
+//! arm64: `PMCR_EL0.N` holds the number of counters, but user mode cannot read it, and the kernel does not
+//! expose it.
 
 use super::CoreCounters;
 
-/// Not to be had in user mode: probe instead.
+/// Returns `None`: user mode cannot read the number of counters. Probe instead.
 pub fn counters() -> Option<CoreCounters> {
     None
 }
 
-/// There is none of this name.
+/// Returns `None`: arm64 has no time stamp counter.
 pub fn time_stamp_rate() -> Option<f64> {
     None
 }
 
-/// Not to be had in user mode: the device tree and the DMI tables may say.
+/// Returns `None`: user mode cannot identify the hypervisor. The device tree or the DMI tables may.
 pub fn hypervisor() -> Option<String> {
     None
 }
 
-/// Nanoseconds of the monotonic clock: nothing of Arm's goes by the counter itself.
+/// Returns the monotonic clock in nanoseconds: no trace on arm64 uses the raw counter.
 pub fn clock_reading() -> u64 {
     crate::sys::clock::monotonic_ns()
 }
 
-/// The registers that samples can hold, by name and number (`asm/perf_regs.h`).
+/// Names and numbers of the registers that samples can hold (`asm/perf_regs.h`).
 pub const REGISTER_NAMES: [(&str, u32); 33] = [
     ("x0", 0),
     ("x1", 1),

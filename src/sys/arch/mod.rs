@@ -1,24 +1,24 @@
-//! What only one architecture can say: the same function names in each file.
+//! Architecture-specific queries: each file has the same functions.
 //!
 //! ```text
-//! counters()    how many counters a core has, as the CPU says it itself
-//! hypervisor()  who runs this virtual machine, as it says it itself
-//! clock_reading()  the clock that traces of its hardware go by
-//! REGISTER_NAMES  the registers that samples can hold
+//! counters()       number of counters per core, as the CPU reports it
+//! hypervisor()     the hypervisor of this virtual machine, as it identifies itself
+//! clock_reading()  the clock that hardware traces use
+//! REGISTER_NAMES   the registers that samples can hold
 //! ```
 
-/// Counters of a core, as its identification says.
+/// Counters of a core, from the CPU's identification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoreCounters {
-    /// Counters that take any event.
+    /// Number of counters that support any event.
     pub general: u32,
-    /// Bits of those.
+    /// Width of the general counters in bits.
     pub general_width: Option<u32>,
-    /// Counters wired to one event each.
+    /// Number of counters dedicated to one event each.
     pub fixed: u32,
-    /// Bits of those.
+    /// Width of the fixed counters in bits.
     pub fixed_width: Option<u32>,
-    /// Where this stands, such as `CPUID leaf 0xA`.
+    /// Source of the data, such as `CPUID leaf 0xA`.
     pub source: &'static str,
 }
 
@@ -32,7 +32,7 @@ mod aarch64;
 #[cfg(target_arch = "aarch64")]
 pub use aarch64::{REGISTER_NAMES, clock_reading, counters, hypervisor, time_stamp_rate};
 
-/// All of [`REGISTER_NAMES`], as `sample_regs_user` and `sample_regs_intr` want them.
+/// Mask of all [`REGISTER_NAMES`], for `sample_regs_user` and `sample_regs_intr`.
 pub const REGISTERS: u64 = {
     let (mut mask, mut at) = (0, 0);
     while at < REGISTER_NAMES.len() {

@@ -1,13 +1,13 @@
-//! x86-64: CPUID says it all, for the core that executes it.
+//! x86-64: CPUID provides all data, for the core that executes it.
 //!
-//! Sources: Intel SDM volume 2 (CPUID leaf 0xA), AMD APM volume 3 (0x8000_0001, 0x8000_0022); hypervisor leaf
-//! 0x4000_0000 by common convention of their makers.
+//! Sources: Intel SDM volume 2 (CPUID leaf 0xA), AMD APM volume 3 (0x8000_0001, 0x8000_0022); hypervisor
+//! leaf 0x4000_0000 by convention among hypervisor vendors.
 
 use std::arch::x86_64::{__cpuid, CpuidResult};
 
 use super::CoreCounters;
 
-/// A CPUID leaf; every x86-64 CPU has the instruction, and a leaf it lacks answers without harm.
+/// Reads a CPUID leaf. Every x86-64 CPU has the instruction, and reading an unsupported leaf is harmless.
 fn leaf(number: u32) -> CpuidResult {
     #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
     // SAFETY: CPUID exists on every x86-64 CPU and reads nothing but registers.
@@ -16,10 +16,10 @@ fn leaf(number: u32) -> CpuidResult {
     }
 }
 
-/// What the CPU that runs this thread says of its counters; `None` from makers pmc does not know, and where
-/// the leaf is empty.
+/// Returns the counters of the current CPU. `None` for vendors that pmc does not know, or if the leaf is
+/// empty.
 ///
-/// A hypervisor may pass the leaf on without passing on the counters: ask the kernel too.
+/// A hypervisor may expose the leaf but not the counters: ask the kernel too.
 pub fn counters() -> Option<CoreCounters> {
     let basic = leaf(0);
     match &vendor([basic.ebx, basic.edx, basic.ecx]) {
@@ -33,24 +33,24 @@ pub fn counters() -> Option<CoreCounters> {
     }
 }
 
-/// The rate of the time stamp counter in Hz: leaf 0x15, crystal ECX times EBX/EAX. `None` where the CPU does
-/// not say.
+/// Returns the rate of the time stamp counter in Hz (leaf 0x15: crystal ECX times EBX/EAX). `None` if the
+/// CPU does not provide it.
 pub fn time_stamp_rate() -> Option<f64> {
     let CpuidResult { eax, ebx, ecx, .. } = if leaf(0).eax >= 0x15 { leaf(0x15) } else { return None };
     (eax > 0 && ebx > 0 && ecx > 0).then(|| f64::from(ecx) * f64::from(ebx) / f64::from(eax))
 }
 
-/// The time stamp counter.
+/// Reads the time stamp counter.
 pub fn clock_reading() -> u64 {
     #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
-    // SAFETY: RDTSC exists on every x86-64 CPU; where the kernel forbids it to programs, it does not let them
-    // trace either.
+    // SAFETY: RDTSC exists on every x86-64 CPU. A kernel that forbids it to programs also does not let them
+    // trace.
     unsafe {
         std::arch::x86_64::_rdtsc()
     }
 }
 
-/// The registers that samples can hold, by name and number (`asm/perf_regs.h`).
+/// Names and numbers of the registers that samples can hold (`asm/perf_regs.h`).
 pub const REGISTER_NAMES: [(&str, u32); 20] = [
     ("ax", 0),
     ("bx", 1),
@@ -74,8 +74,8 @@ pub const REGISTER_NAMES: [(&str, u32); 20] = [
     ("r15", 23),
 ];
 
-/// Leaf 0xA: EAX[7:0] version, [15:8] general counters, [23:16] their width; EDX[4:0] fixed counters, [12:5]
-/// their width.
+/// Decodes leaf 0xA: EAX[7:0] version, [15:8] general counters, [23:16] their width; EDX[4:0] fixed
+/// counters, [12:5] their width.
 fn intel(leaf: CpuidResult) -> Option<CoreCounters> {
     if leaf.eax & 0xff == 0 {
         return None;
@@ -90,8 +90,8 @@ fn intel(leaf: CpuidResult) -> Option<CoreCounters> {
     })
 }
 
-/// Leaf 0x8000_0022: EAX[0] the second version of performance monitoring, EBX[3:0] counters. Before it
-/// 0x8000_0001 ECX[23] tells six counters from four. They are 48 bits wide; none is fixed.
+/// Decodes leaf 0x8000_0022: EAX[0] performance monitoring version 2, EBX[3:0] number of counters. On older
+/// CPUs 0x8000_0001 ECX[23] distinguishes six counters from four. All are 48 bits wide; none is fixed.
 fn amd(features: u32, v2: Option<CpuidResult>) -> CoreCounters {
     let (general, source) = match v2 {
         Some(leaf) if leaf.eax & 1 == 1 => (leaf.ebx & 0xf, "CPUID leaf 0x80000022"),
@@ -101,7 +101,7 @@ fn amd(features: u32, v2: Option<CpuidResult>) -> CoreCounters {
     CoreCounters { general, general_width: Some(48), fixed: 0, fixed_width: None, source }
 }
 
-/// Whose hypervisor runs this machine, by its signature; `None` on a real machine.
+/// Returns the name of the hypervisor, from its signature; `None` on a physical machine.
 pub fn hypervisor() -> Option<String> {
     if leaf(1).ecx >> 31 & 1 == 0 {
         return None;
@@ -128,7 +128,7 @@ fn hypervisor_name(signature: &[u8; 12]) -> String {
     }
 }
 
-/// Twelve letters in three registers.
+/// Returns the twelve letters in three registers.
 fn vendor(registers: [u32; 3]) -> [u8; 12] {
     let mut letters = [0; 12];
     for (part, register) in letters.chunks_exact_mut(4).zip(registers) {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn intel_leaf_0xa_of_an_ice_lake() {
-        // Version 5, 8 general of 48 bits, 4 fixed of 48 bits.
+        // Version 5, 8 general counters of 48 bits, 4 fixed counters of 48 bits.
         let counters = intel(answer(0x0830_0805, 0, 0x8604)).unwrap();
         assert_eq!((counters.general, counters.general_width), (8, Some(48)));
         assert_eq!((counters.fixed, counters.fixed_width), (4, Some(48)));

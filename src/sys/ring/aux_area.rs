@@ -1,17 +1,16 @@
-//! The AUX area beside a ring: memory into which hardware writes a trace by itself, without records.
+//! The AUX area of a ring: memory to which hardware writes a trace directly, without records.
 //!
-//! Receives a mapped [`Ring`] of an event that traces; hands on the trace as it lies there. What it says is
-//! its decoder's business; `AUX` records in the ring say when which part was written, and whether some of it
-//! is missing.
+//! Receives a mapped [`Ring`] of a tracing event; returns the raw trace. A decoder interprets it. `AUX`
+//! records in the ring tell when each part was written, and whether data is missing.
 //!
 //! ```text
 //! page 0 of the ring: … | aux_head (1056) | aux_tail | aux_offset | aux_size | …
 //!
 //! all of it    tail ─────────────► head      Both run free. Full: the kernel stops the event, marks its AUX
-//!              |■■■■■■■■■■■■■■■■■■■|         record as truncated, and somebody must start it again.
+//!              |■■■■■■■■■■■■■■■■■■■|         record as truncated, and it must be started again.
 //!
-//! the newest   |■■■■ newer ■■■■| head |■■■■ older ■■■■|     The tail is not looked at. The head runs free or
-//!                                                           is a place in the area, as the driver likes it.
+//! the newest   |■■■■ newer ■■■■| head |■■■■ older ■■■■|     The tail is ignored. The head runs free or is a
+//!                                                           position in the area, depending on the driver.
 //! ```
 //! Source: `perf_event_mmap_page` in `include/uapi/linux/perf_event.h`; `perf_aux_output_begin` and
 //! `perf_aux_output_end` in `kernel/events/ring_buffer.c`.
@@ -29,12 +28,12 @@ use super::{Direction, Ring};
 use crate::sys::page_size;
 use crate::sys::perf::EventFd;
 
-/// What becomes of a trace that is longer than the area.
+/// Behaviour when a trace exceeds the area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuxMode {
-    /// It stops until there is room.
+    /// Tracing stops until there is room.
     Everything,
-    /// The oldest is written over.
+    /// The oldest data is overwritten.
     Newest,
 }
 
@@ -42,10 +41,10 @@ pub enum AuxMode {
 #[derive(Debug)]
 pub(super) struct AuxArea {
     start: NonNull<c_void>,
-    /// A power of two of pages.
+    /// Size in bytes: a power of two of pages.
     size: u64,
     mode: AuxMode,
-    /// How far it was taken, in bytes since the start.
+    /// Number of bytes read since the start.
     tail: u64,
 }
 
@@ -55,29 +54,29 @@ const OFFSET: usize = std::mem::offset_of!(perf_event_mmap_page, aux_offset);
 const SIZE: usize = std::mem::offset_of!(perf_event_mmap_page, aux_size);
 
 impl Ring {
-    /// Maps an area of `pages` (a power of two) beside a forward ring, for the event that the ring is mapped
-    /// on.
+    /// Maps an AUX area of `pages` (a power of two) for a forward ring and the event on which the ring is
+    /// mapped.
     ///
     /// # Errors
-    /// The kernel's: `EPERM` when that is more locked memory than is allowed, `EOPNOTSUPP` when the event's
-    /// PMU traces nothing, `ENOMEM`.
+    /// The kernel's error: `EPERM` if the mapping exceeds the limit of locked memory, `EOPNOTSUPP` if the
+    /// event's PMU does not trace, `ENOMEM`.
     pub fn map_aux(&mut self, event: &EventFd, pages: usize, mode: AuxMode) -> io::Result<()> {
         if self.direction == Direction::Backward {
-            // Its header page cannot be written to.
+            // The header page of a backward ring is not writable.
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let bytes = pages.checked_mul(page_size()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // The kernel takes any place behind the ring.
+        // The kernel accepts any offset after the ring.
         let offset = self.bytes as u64;
-        // ORDERING: none: the kernel looks at both in the call below, made by this thread.
+        // ORDERING: none needed: the kernel reads both in the call below, made by this thread.
         self.word(OFFSET).store(offset, Ordering::Relaxed);
         self.word(SIZE).store(bytes as u64, Ordering::Relaxed);
-        // As with rings: write access where our tail shall be respected, and none where it shall not.
+        // As with rings, the kernel respects the tail only if the mapping is writable.
         let access = match mode {
             AuxMode::Everything => ProtFlags::READ | ProtFlags::WRITE,
             AuxMode::Newest => ProtFlags::READ,
         };
-        // SAFETY: the kernel chooses the place, so nothing that exists is replaced.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start =
             unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, event.as_fd(), offset) }?;
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -85,11 +84,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Shows what was traced since the last time to `take`, how many bytes were traced before it and one or
-    /// two slices, and gives its room back. Bytes shown: none of an area that keeps the newest.
+    /// Passes the new part of the trace to `take`, and returns its space to the kernel. `take` receives the
+    /// number of bytes traced before it, and one or two slices. Returns the number of bytes passed, which
+    /// is 0 for [`AuxMode::Newest`].
     ///
     /// # Errors
-    /// What `take` says; the trace then stays where it is.
+    /// The errors of `take`; the trace then stays in the area.
     pub fn drain_aux<E>(&mut self, take: impl FnOnce(u64, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let Some(area) = &self.aux else { return Ok(0) };
         // ORDERING: acquire, so that our reads of the trace come after this one. Pairs with the barrier
@@ -99,12 +99,12 @@ impl Ring {
         if area.mode == AuxMode::Newest || len == 0 {
             return Ok(0);
         }
-        // More than the area holds cannot be: then reading starts anew at the head.
+        // More than the area holds is impossible: reading restarts at the head then.
         if len <= area.size {
             let (at, len) = ((tail & (area.size - 1)) as usize, len as usize);
             let first = len.min(area.size as usize - at);
-            // SAFETY: the area is `size` bytes long, and neither slice reaches beyond it. The hardware writes
-            // only outside of [tail, head) until the tail moves, which happens below, after the slices.
+            // SAFETY: the area is `size` bytes long, and neither slice exceeds it. The hardware writes only
+            // outside of [tail, head) until the tail moves, which happens below, after the slices.
             let (first, second) = unsafe {
                 let area = area.start.as_ptr().cast::<u8>();
                 (
@@ -117,8 +117,9 @@ impl Ring {
                 _ => take(tail, &[first, second])?,
             }
         }
-        // ORDERING: release, so that our reads come before the kernel sees their room as free. Pairs with the
-        // control dependency in perf_aux_output_begin(), which reads aux_tail before it lets hardware write.
+        // ORDERING: release, so that our reads come before the kernel sees their space as free. Pairs with
+        // the control dependency in perf_aux_output_begin(), which reads aux_tail before it lets hardware
+        // write.
         self.word(TAIL).store(head, Ordering::Release);
         if let Some(area) = &mut self.aux {
             area.tail = head;
@@ -126,14 +127,16 @@ impl Ring {
         Ok(len)
     }
 
-    /// A copy of what an area holds that keeps the newest, oldest first, and how many bytes were traced
-    /// before it, as far as the kernel says. The events that trace into it must be off, or it may be torn.
+    /// Returns a copy of an [`AuxMode::Newest`] area, oldest data first, and the number of bytes traced
+    /// before it, as far as the kernel reports it. The events that trace into the area must be off, or the
+    /// copy may be inconsistent.
     pub fn copy_aux(&self) -> Option<(u64, Vec<u8>)> {
         let area = self.aux.as_ref().filter(|area| area.mode == AuxMode::Newest)?;
         // ORDERING: as above.
         let head = self.word(HEAD).load(Ordering::Acquire);
         let words = (0..area.size as usize).step_by(8).map(|at| {
-            // SAFETY: a multiple of 8 inside the area; volatile, since what was started meanwhile may write.
+            // SAFETY: a multiple of 8 inside the area; volatile, because an event that was started
+            // meanwhile may write.
             unsafe { area.start.as_ptr().cast::<u8>().add(at).cast::<u64>().read_volatile() }
         });
         let copy = words.flat_map(u64::to_ne_bytes).collect();
@@ -141,8 +144,9 @@ impl Ring {
     }
 }
 
-/// What was traced, oldest first, where the hardware has come to `head`. An area is zero when it is made: if
-/// anything is behind a head that lies in it, it was written all around.
+/// Returns the trace, oldest data first, for a hardware position of `head`, with the number of bytes traced
+/// before it. The area is initially zero: if there is data after a head inside the area, the trace has
+/// wrapped.
 fn in_order(head: u64, mut area: Vec<u8>) -> (u64, Vec<u8>) {
     let size = area.len() as u64;
     let at = (head % size) as usize;
@@ -158,7 +162,7 @@ fn in_order(head: u64, mut area: Vec<u8>) -> (u64, Vec<u8>) {
 
 impl Drop for AuxArea {
     fn drop(&mut self) {
-        // SAFETY: this is our mapping, nobody else has its address, and no reference into it outlives a call.
+        // SAFETY: the mapping is ours, its address is not shared, and no reference into it outlives a call.
         let _ = unsafe { munmap(self.start.as_ptr(), self.size as usize) };
     }
 }
@@ -175,10 +179,10 @@ mod tests {
     #[test]
     fn the_newest_comes_in_the_order_in_which_it_was_written() {
         let area = |bytes: [u8; 8]| bytes.to_vec();
-        // Not full yet: what lies behind the head was never written.
+        // Not full yet: nothing was written after the head.
         assert_eq!(in_order(3, area([1, 2, 3, 0, 0, 0, 0, 0])), (0, vec![1, 2, 3]));
         assert_eq!(in_order(0, area([0; 8])), (0, vec![]));
-        // Written all around, where the head is a place in the area, and where it runs free.
+        // Wrapped, with a head inside the area and with a free-running head.
         assert_eq!(in_order(3, area([6, 7, 8, 1, 2, 3, 4, 5])), (3, vec![1, 2, 3, 4, 5, 6, 7, 8]));
         assert_eq!(in_order(19, area([6, 7, 8, 1, 2, 3, 4, 5])), (11, vec![1, 2, 3, 4, 5, 6, 7, 8]));
         assert_eq!(in_order(0, area([1, 2, 3, 4, 5, 6, 7, 8])), (0, vec![1, 2, 3, 4, 5, 6, 7, 8]));
