@@ -3,8 +3,8 @@
 //! Receives resolved stacks and the calls at their locations. Modifies them before tables and trees are made.
 //!
 //! ```text
-//!   main  f  g  h      --ignore-callees f:   main f          (everything f called counts as f's own)
-//!                      --parent '^(f|g)$':   parent g        (the innermost function that matches the pattern)
+//!   main  f  g  h      --ignore-callees f:   main f          (f's callees count as f's own)
+//!                      --parent '^(f|g)$':   parent g        (the innermost matching function)
 //! ```
 
 use rustc_hash::FxHashMap;

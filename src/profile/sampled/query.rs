@@ -7,8 +7,8 @@
 //!
 //! ```text
 //!   rows ── filter ──+── join rows with equal keys ── tables, trees
-//!                    +── all filters but time:    sums by slice of time      (the strip to choose a slice from)
-//!                    '── all filters but threads: sums by thread             (the list to choose a thread from)
+//!                    +── all filters but time:    sums by slice of time    (the strip to choose a slice)
+//!                    '── all filters but threads: sums by thread           (the list to choose a thread)
 //! ```
 
 use std::borrow::Cow;
