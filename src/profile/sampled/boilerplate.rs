@@ -114,7 +114,7 @@ mod tests {
     use crate::profile::sampled::Value;
     use crate::profile::sampled::tree::Node;
 
-    /// A call chain. An entry with a blank also contains a second callee of the entry before it.
+    /// Makes a call chain; `own` contains the functions' own samples.
     fn chain(names: &[&str], own: &[u64]) -> (Tree, StringTable) {
         let mut texts = StringTable::default();
         let mut tree = Tree { roots: vec![0], ..Tree::default() };

@@ -68,7 +68,7 @@ fn joined(mut tree: Tree) -> ChainTree {
     chains
 }
 
-/// Adds call chains to the rows of each event. Rows below all limits get none.
+/// Adds call chains to the rows of each event. Rows whose cost is below a limit get none.
 pub(super) fn add_chains(
     input: &Input<'_>,
     table: TableRequest<'_>,
