@@ -1,7 +1,7 @@
-//! `struct perf_event_attr` as what it is: a row of u64 words.
+//! `struct perf_event_attr`, stored as an array of u64 words.
 //!
-//! Receives values for named fields or for numbered words (the `attr<num>:bits` formats of the
-//! persistent-events series name words by their index); hands the kernel a block of memory. Does not check
+//! Accepts values for named fields or for numbered words. (The `attr<num>:bits` formats of the
+//! persistent-events series address words by index.) Returns a block of memory for the kernel. Does not check
 //! whether the request makes sense: `event` and `counter` do.
 //!
 //! ```text
@@ -31,24 +31,24 @@ use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
 
-/// Number of u64 words in the largest attr that pmc knows (`PERF_ATTR_SIZE_VER9`).
+/// Number of u64 words in the largest attr that pmc supports (`PERF_ATTR_SIZE_VER9`).
 pub const WORDS: usize = 18;
 
-/// The smallest size handed to the kernel. Older kernels accept a larger one whose excess is zero, newer ones
-/// a smaller one.
+/// The smallest size passed to the kernel. Older kernels accept a larger attr if the excess bytes are zero;
+/// newer kernels accept a smaller one.
 const SIZE_VER7: usize = 128;
 
 macro_rules! flags {
     ($($flag:ident = $bit:literal $name:literal,)*) => {
-        /// The flag bits of word 5, by the kernel's names; perf_event_open(2) explains each. Bits 15 and 16
-        /// are `precise_ip`, a number: see [`Attr::set_precise_ip`].
+        /// The flag bits of word 5, with the kernel's names; perf_event_open(2) explains each. Bits 15 and 16
+        /// are a number, `precise_ip`: see [`Attr::set_precise_ip`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
         pub enum Flag { $($flag = $bit),* }
 
         impl Flag {
-            /// All, in the order of their bits.
+            /// All flags, in bit order.
             pub const ALL: &[Self] = &[$(Self::$flag),*];
 
             /// The field's name in the kernel's struct.
@@ -100,12 +100,12 @@ flags! {
     DeferOutput = 39 "defer_output",
 }
 
-/// `attr.type`: which PMU driver takes the request.
+/// `attr.type`: selects the PMU driver.
 pub mod kind {
     use perf_event_open_sys::bindings as b;
     /// Generic hardware events (`PERF_TYPE_HARDWARE`).
     pub const HARDWARE: u32 = b::PERF_TYPE_HARDWARE;
-    /// Events of the kernel itself (`PERF_TYPE_SOFTWARE`).
+    /// Software events of the kernel (`PERF_TYPE_SOFTWARE`).
     pub const SOFTWARE: u32 = b::PERF_TYPE_SOFTWARE;
     /// Tracepoints (`PERF_TYPE_TRACEPOINT`); config is the tracepoint's id.
     pub const TRACEPOINT: u32 = b::PERF_TYPE_TRACEPOINT;
@@ -115,33 +115,33 @@ pub mod kind {
     pub const RAW: u32 = b::PERF_TYPE_RAW;
     /// Hardware breakpoints (`PERF_TYPE_BREAKPOINT`).
     pub const BREAKPOINT: u32 = b::PERF_TYPE_BREAKPOINT;
-    /// Numbers from here on are given by the kernel at run time: see `/sys/bus/event_source/devices/*/type`.
+    /// The kernel assigns larger numbers at run time: see `/sys/bus/event_source/devices/*/type`.
     pub const FIRST_DYNAMIC: u32 = 6;
 }
 
-/// What `aux_action` may say (Linux 6.13), by perf's words: the event that traces waits for the first
-/// `resume`; another of its group pauses or resumes the trace when it overflows.
+/// Values of `aux_action` (Linux 6.13) under perf's names. A tracing event with `start-paused` waits for the
+/// first `resume`. Other events of its group pause or resume the trace when they overflow.
 pub const AUX_ACTIONS: [(&str, u32); 3] = [("start-paused", 1), ("pause", 2), ("resume", 4)];
 
-/// Bytes of a trace in one sample, beside which the other fields have room: perf's `MAX_AUX_SAMPLE_SIZE`.
+/// Maximum trace bytes in one sample, which leaves room for the other fields: perf's `MAX_AUX_SAMPLE_SIZE`.
 pub const LARGEST_AUX_SAMPLE: u32 = 60 << 10;
 
-/// Bytes of a stack that one sample may ask for: a multiple of 8 below `USHRT_MAX` (`perf_copy_attr` in the
-/// kernel's `kernel/events/core.c`).
+/// Maximum stack bytes in one sample: a multiple of 8 below `USHRT_MAX` (`perf_copy_attr` in the kernel's
+/// `kernel/events/core.c`).
 pub const LARGEST_STACK_COPY: u32 = 65_528;
 
 /// A request to the kernel for one event.
 ///
-/// Words are indexed as in the table above. The size field is filled in when the request is made.
+/// Word indices are those of the table above. The size is filled in when the request is made.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Attr {
     words: [u64; WORDS],
-    /// The path or function name to which word 7 will point (uprobe and kprobe PMUs).
+    /// Path or function name that word 7 will point to (uprobe and kprobe PMUs).
     pointed: Option<Arc<CString>>,
 }
 
 impl Attr {
-    /// An empty request for an event of this type and config.
+    /// Creates an empty request for an event of this type and config.
     pub fn new(kind: u32, config: u64) -> Self {
         let mut attr = Self::default();
         attr.set_kind(kind);
@@ -149,17 +149,17 @@ impl Attr {
         attr
     }
 
-    /// The u64 with this index, as in the table of this module; `None` past the last.
+    /// Returns the word with this index, or `None` if the index is out of range. See the module's table.
     pub fn word(&self, index: usize) -> Option<u64> {
         self.words.get(index).copied()
     }
 
-    /// Sets further bits in the u64 with this index; `false` if there is no such word.
+    /// Sets additional bits in the word with this index. Returns `false` if the index is out of range.
     pub fn or_word(&mut self, index: usize, bits: u64) -> bool {
         self.words.get_mut(index).map(|word| *word |= bits).is_some()
     }
 
-    /// Replaces the u64 with this index; `false` if there is no such word.
+    /// Replaces the word with this index. Returns `false` if the index is out of range.
     pub fn set_word(&mut self, index: usize, value: u64) -> bool {
         self.words.get_mut(index).map(|word| *word = value).is_some()
     }
@@ -184,12 +184,12 @@ impl Attr {
     pub fn period(&self) -> u64 {
         self.words[2]
     }
-    /// Asks for a sample every `period` occurrences.
+    /// Requests a sample every `period` events.
     pub fn set_period(&mut self, period: u64) {
         self.words[2] = period;
         self.set(Flag::Freq, false);
     }
-    /// Asks for `hertz` samples a second.
+    /// Requests `hertz` samples per second.
     pub fn set_freq(&mut self, hertz: u64) {
         self.words[2] = hertz;
         self.set(Flag::Freq, true);
@@ -219,12 +219,12 @@ impl Attr {
         let bit = 1u64 << flag as u8;
         if on { self.words[5] |= bit } else { self.words[5] &= !bit }
     }
-    /// What the task starts is not measured with it, be it a process or a thread.
+    /// Excludes child processes and threads of the task from the measurement.
     pub fn inherit_nothing(&mut self) {
         self.set(Flag::Inherit, false);
         self.set(Flag::InheritThread, false);
     }
-    /// `precise_ip`: 0 any skid, 1 constant, 2 requested zero, 3 must be zero.
+    /// `precise_ip`: 0 arbitrary skid, 1 constant skid, 2 zero skid requested, 3 zero skid required.
     pub fn precise_ip(&self) -> u8 {
         (self.words[5] >> 15 & 3) as u8
     }
@@ -236,11 +236,11 @@ impl Attr {
     pub fn set_wakeup(&mut self, wakeup: u32) {
         self.set_low(6, wakeup);
     }
-    /// `bp_type`: 1 read, 2 write, 4 execute, added.
+    /// `bp_type`: the sum of 1 (read), 2 (write) and 4 (execute).
     pub fn bp_type(&self) -> u32 {
         (self.words[6] >> 32) as u32
     }
-    /// Makes this a breakpoint request: `bp_type` (1 read, 2 write, 4 execute), address, length in bytes.
+    /// Makes this a breakpoint request: `bp_type` (1 read, 2 write, 4 execute), address, and length in bytes.
     pub fn set_breakpoint(&mut self, bp_type: u32, address: u64, length: u64) {
         self.set_high(6, bp_type);
         self.words[7] = address;
@@ -254,7 +254,7 @@ impl Attr {
     pub fn config2(&self) -> u64 {
         self.words[8]
     }
-    /// Makes `config1` point to this text (path of a uprobe, function of a kprobe) when the request is made.
+    /// Makes `config1` of the request point to this text (path of a uprobe, function of a kprobe).
     pub fn set_config1_text(&mut self, text: CString) {
         self.pointed = Some(Arc::new(text));
     }
@@ -306,7 +306,7 @@ impl Attr {
     pub fn sample_regs_intr(&self) -> u64 {
         self.words[12]
     }
-    /// `sample_max_stack`: greatest number of frames in a call chain.
+    /// `sample_max_stack`: maximum number of frames in a call chain.
     pub fn sample_max_stack(&self) -> u16 {
         (self.words[13] >> 32) as u16
     }
@@ -315,15 +315,15 @@ impl Attr {
         self.words[13] = self.words[13] & !(0xffff << 32) | u64::from(frames) << 32;
     }
 
-    /// `aux_watermark`: bytes of trace after which who waits is woken.
+    /// `aux_watermark`: bytes of trace after which the kernel wakes the reader.
     pub fn aux_watermark(&self) -> u32 {
         self.words[13] as u32
     }
-    /// Sets `aux_watermark`; 0: half of the AUX area.
+    /// Sets `aux_watermark`; 0 means half of the AUX area.
     pub fn set_aux_watermark(&mut self, bytes: u32) {
         self.set_low(13, bytes);
     }
-    /// `aux_sample_size`: the newest bytes of its group's trace in a sample.
+    /// `aux_sample_size`: number of bytes copied into a sample, from the newest part of the group's trace.
     pub fn aux_sample_size(&self) -> u32 {
         self.words[14] as u32
     }
@@ -340,15 +340,16 @@ impl Attr {
         self.set_high(14, bits);
     }
 
-    /// Bytes to hand to the kernel: the smallest published size that holds every word in use.
+    /// Number of bytes to pass to the kernel: the smallest size that holds every word in use, at least
+    /// `SIZE_VER7`.
     pub fn size(&self) -> usize {
         let used = self.words.iter().rposition(|&w| w != 0).map_or(0, |last| (last + 1) * 8);
         used.max(SIZE_VER7)
     }
 
-    /// The memory the kernel reads: size filled in, `config1` pointing to its text.
+    /// Returns the memory for the kernel, with the size filled in and `config1` pointing to its text.
     ///
-    /// The block is valid as long as `self` lives, since the text stays where it is.
+    /// The block is valid while `self` lives, because the text does not move.
     pub(crate) fn image(&self, size: usize) -> [u64; WORDS] {
         let mut words = self.words;
         words[0] = words[0] & 0xffff_ffff | (size as u64) << 32;
@@ -358,8 +359,8 @@ impl Attr {
         words
     }
 
-    /// Words are defined by value, not by memory: the low half is the first field on little endian. Big
-    /// endian swaps.
+    /// The low half of a word is the first field on little-endian machines. Big-endian machines swap the
+    /// halves.
     fn set_low(&mut self, index: usize, value: u32) {
         self.words[index] = self.words[index] & !0xffff_ffff | u64::from(value);
     }
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_header_has_them() {
-        // Words beyond the bindings' struct are of a newer kernel than they are.
+        // Words beyond the bindings' struct come from a newer kernel than the bindings.
         assert!(size_of::<perf_event_attr>() <= WORDS * 8);
         macro_rules! lies {
             ($field:ident $(. $inner:ident)* at $word:literal) => {

@@ -1,14 +1,14 @@
-//! Flags of `AUX` records: what is to be known of the piece of a trace that one tells of.
+//! Flags of `AUX` records: the state of the piece of trace that a record announces.
 //!
 //! Source: `PERF_AUX_FLAG_*` in `include/uapi/linux/perf_event.h`.
 
 use perf_event_open_sys::bindings as b;
 
-/// It is cut off: there was no room for more.
+/// The piece was truncated because the AUX area was full.
 pub const TRUNCATED: u64 = b::PERF_AUX_FLAG_TRUNCATED as u64;
-/// Older pieces are written over: the area keeps the newest.
+/// The AUX area keeps the newest data and overwrites older pieces.
 pub const OVERWRITE: u64 = b::PERF_AUX_FLAG_OVERWRITE as u64;
-/// It has gaps.
+/// The piece has gaps.
 pub const PARTIAL: u64 = b::PERF_AUX_FLAG_PARTIAL as u64;
-/// Samples of the hardware fell together.
+/// A hardware sample collided with another one.
 pub const COLLISION: u64 = b::PERF_AUX_FLAG_COLLISION as u64;

@@ -1,5 +1,5 @@
-//! `attr.branch_sample_type`: which branches a sample has, and what of each (`PERF_SAMPLE_BRANCH_*`,
-//! `enum perf_branch_sample_type`).
+//! `attr.branch_sample_type`: which branches a sample records and which details of each
+//! (`PERF_SAMPLE_BRANCH_*`, `enum perf_branch_sample_type`).
 
 use perf_event_open_sys::bindings as b;
 
@@ -9,18 +9,18 @@ pub const USER: u64 = b::PERF_SAMPLE_BRANCH_USER as u64;
 pub const LEVELS: u64 = USER | (b::PERF_SAMPLE_BRANCH_KERNEL | b::PERF_SAMPLE_BRANCH_HV) as u64;
 /// Any taken branch.
 pub const ANY: u64 = b::PERF_SAMPLE_BRANCH_ANY as u64;
-/// Calls and returns cancel out: what is left is the call stack.
+/// Branches of the current call stack: returns cancel their calls.
 pub const CALL_STACK: u64 = b::PERF_SAMPLE_BRANCH_CALL_STACK as u64;
-/// Without mispredictions.
+/// Omits the misprediction flags.
 pub const NO_FLAGS: u64 = b::PERF_SAMPLE_BRANCH_NO_FLAGS as u64;
-/// Without cycles.
+/// Omits the cycle counts.
 pub const NO_CYCLES: u64 = b::PERF_SAMPLE_BRANCH_NO_CYCLES as u64;
-/// With the index in the hardware's own ring, which stands before the entries.
+/// Includes the index in the hardware's own ring, before the entries.
 pub const HW_INDEX: u64 = b::PERF_SAMPLE_BRANCH_HW_INDEX as u64;
-/// With event counts, a word an entry, which stand behind the entries.
+/// Includes event counts after the entries, one word per entry.
 pub const COUNTERS: u64 = b::PERF_SAMPLE_BRANCH_COUNTERS as u64;
 
-/// The filters by the names that perf's `-j` has for them: name and bit.
+/// Names of the filters in perf's `-j`, with their bits.
 pub const FILTERS: [(&str, u64); 21] = [
     ("u", USER),
     ("k", b::PERF_SAMPLE_BRANCH_KERNEL as u64),
@@ -45,10 +45,11 @@ pub const FILTERS: [(&str, u64); 21] = [
     ("any_return", b::PERF_SAMPLE_BRANCH_ANY_RETURN as u64),
 ];
 
-/// The bits of names with commas between them (`any_call,u`), in any case; without a kind of branch, any.
+/// Returns the bits of a comma-separated list of filters (`any_call,u`), in upper or lower case. A list
+/// without a kind of branch selects any branch.
 ///
 /// # Errors
-/// The word that is no filter.
+/// Returns the first word that is not a filter.
 pub fn filter(words: &str) -> Result<u64, &str> {
     let mut mask = 0;
     for word in words.split(',') {

@@ -1,35 +1,35 @@
-//! The markers in call chains: numbers too large for an address, before a run of addresses, that say in which
-//! context the run was found (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
+//! Markers in call chains. Each is a number too large for an address. It precedes a run of addresses and
+//! names the context of the run (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
 
 use perf_event_open_sys::bindings as b;
 
 use super::CpuMode;
 
-/// The smallest number that is a marker, not an address (−4095).
+/// The smallest number that is a marker and not an address (−4095).
 pub const MAX: u64 = b::PERF_CONTEXT_MAX;
-/// Before the addresses of a process.
+/// Precedes user addresses.
 pub const USER: u64 = b::PERF_CONTEXT_USER;
-/// A marker of ours, where the sample does not say in which context it was taken. No kernel writes it.
+/// pmc's own marker for samples without a known context. No kernel writes it.
 const UNKNOWN: u64 = -4000i64 as u64;
 
-/// What stands before a run of addresses in a call chain.
+/// Context of a run of addresses in a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the kernel's names")]
 pub enum Context {
     Hypervisor,
     Kernel,
     User,
-    /// The user part follows in a `CALLCHAIN_DEFERRED` record with the cookie that is the next entry.
+    /// The user part follows in a `CALLCHAIN_DEFERRED` record; the next entry is the cookie of that record.
     UserDeferred,
     Guest,
     GuestKernel,
     GuestUser,
-    /// A number in the range of markers that Linux 6.18 does not use.
+    /// A marker that Linux 6.18 does not use.
     Unknown,
 }
 
 impl Context {
-    /// The context that a word of a call chain marks; `None` for an address.
+    /// Returns the context that a word of a call chain marks, or `None` for an address.
     #[inline]
     pub fn of(word: u64) -> Option<Self> {
         if word < MAX {
@@ -47,7 +47,7 @@ impl Context {
         })
     }
 
-    /// Where the CPU was.
+    /// Returns the CPU mode of this context.
     pub fn mode(self) -> CpuMode {
         match self {
             Self::Hypervisor => CpuMode::Hypervisor,
@@ -60,7 +60,7 @@ impl Context {
     }
 }
 
-/// The marker that stands before addresses of this mode.
+/// Returns the marker that precedes addresses of this mode.
 pub fn marker(mode: CpuMode) -> u64 {
     match mode {
         CpuMode::Unknown => UNKNOWN,

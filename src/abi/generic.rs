@@ -1,7 +1,7 @@
-//! The events that have a name everywhere: the kernel's generic hardware, software and cache events.
+//! Events with the same name on every machine: the kernel's generic hardware, software and cache events.
 //!
-//! Receives a name; hands on the type and config of `perf_event_open(2)`, and the way back. Knows nothing of
-//! a machine: whether the event exists on it is found out by `counter`.
+//! Translates a name to the type and config of `perf_event_open(2)`, and back. Does not know the machine:
+//! `counter` finds out whether it supports an event.
 
 use super::attr::kind;
 
@@ -12,9 +12,9 @@ pub struct GenericEvent {
     pub kind: u32,
     /// `attr.config`.
     pub config: u64,
-    /// Its names; the first is the one `pmc list` shows.
+    /// The event's names. `pmc list` shows the first one.
     pub names: &'static [&'static str],
-    /// What it counts, in one line.
+    /// One-line description of what the event counts.
     pub text: &'static str,
 }
 
@@ -49,7 +49,7 @@ pub const BPF_OUTPUT: u64 = 10;
 /// `cgroup-switches` (`PERF_COUNT_SW_CGROUP_SWITCHES`).
 pub const CGROUP_SWITCHES: u64 = 11;
 
-/// All of them but the cache events, in the order of their numbers (`enum perf_hw_id`, `enum perf_sw_ids`).
+/// All generic events except the cache events, in numerical order (`enum perf_hw_id`, `enum perf_sw_ids`).
 pub const GENERIC: &[GenericEvent] = &[
     hardware(
         CPU_CYCLES,
@@ -87,28 +87,28 @@ pub const GENERIC: &[GenericEvent] = &[
     software(CGROUP_SWITCHES, &["cgroup-switches"], "switches to a task of another cgroup"),
 ];
 
-/// The generic event of this name.
+/// Returns the generic event with this name.
 pub fn find(name: &str) -> Option<&'static GenericEvent> {
     GENERIC.iter().find(|generic| generic.names.contains(&name))
 }
 
-/// The name that perf gives to the generic hardware or software event of this type and config. Of a hardware
-/// event's config only the lower half counts: the upper names a PMU.
+/// Returns perf's name for the generic hardware or software event of this type and config. Ignores the upper
+/// half of a hardware event's config, which selects a PMU.
 pub fn name_of(kind: u32, config: u64) -> Option<&'static str> {
     let config = if kind == kind::HARDWARE { config & 0xffff_ffff } else { config };
     let event = GENERIC.iter().find(|event| event.kind == kind && event.config == config)?;
-    // Where names differ, perf's own is the shorter one; aliases of the others are for typing only.
+    // perf uses the shorter of these names. The other aliases are for typing only.
     let is_short = |name: &&&str| matches!(**name, "cycles" | "branches");
     event.names.iter().find(is_short).or(event.names.first()).copied()
 }
 
-/// One part of a cache event's name: the spellings and which operations make sense with it.
+/// One part of a cache event's name, with all its spellings.
 struct CacheWord {
     names: &'static [&'static str],
     text: &'static str,
 }
 
-/// Caches by their number (`enum perf_hw_cache_id`).
+/// Caches by number (`enum perf_hw_cache_id`), each with the operations it supports.
 const CACHES: [(CacheWord, &[u64]); 7] = [
     (
         CacheWord { names: &["L1-dcache", "l1-d", "l1d", "L1-data"], text: "level 1 data cache" },
@@ -132,7 +132,7 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const PREFETCH: u64 = 2;
 
-/// Operations by their number (`enum perf_hw_cache_op_id`).
+/// Operations by number (`enum perf_hw_cache_op_id`).
 const OPERATIONS: [CacheWord; 3] = [
     CacheWord { names: &["load", "loads", "read"], text: "loads" },
     CacheWord { names: &["store", "stores", "write"], text: "stores" },
@@ -142,28 +142,29 @@ const OPERATIONS: [CacheWord; 3] = [
     },
 ];
 
-/// Results by their number (`enum perf_hw_cache_op_result_id`).
+/// Results by number (`enum perf_hw_cache_op_result_id`).
 const RESULTS: [CacheWord; 2] = [
     CacheWord { names: &["refs", "Reference", "ops", "access"], text: "accesses" },
     CacheWord { names: &["misses", "miss"], text: "misses" },
 ];
 
-/// Why a word that begins with a cache's name is no event.
+/// Why a name is not a cache event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoCacheEvent {
-    /// It does not begin with a cache's name.
+    /// The name does not start with a cache's name.
     OtherName,
-    /// The rest is none of the words of operations and results.
+    /// A later part of the name is neither an operation nor a result.
     UnknownPart,
-    /// This cache has no such operation (writes to an instruction cache).
+    /// The cache does not support the operation (writes to an instruction cache).
     Impossible,
 }
 
-/// The config of a cache event: cache, then operation and result in either order, each optional (`LLC`,
-/// `LLC-misses`, `l1d-load-misses`). Without them: loads, accesses. Case does not matter.
+/// Returns the config of a cache event. Its name is a cache, optionally followed by an operation and a result
+/// in either order (`LLC`, `LLC-misses`, `l1d-load-misses`). The defaults are loads and accesses. Case does
+/// not matter.
 ///
 /// # Errors
-/// Why the word is none.
+/// Fails if the name is not a cache event, and returns why.
 pub fn cache(name: &str) -> Result<u64, NoCacheEvent> {
     let lower = name.to_lowercase();
     // The longest spelling wins: `branches` before `branch`.
@@ -200,7 +201,7 @@ pub fn cache(name: &str) -> Result<u64, NoCacheEvent> {
     Ok(number | operation << 8 | result << 16)
 }
 
-/// Which of the parts `text` begins with, and the length of the spelling.
+/// Finds the part with which `text` begins. Returns its number and the length of its spelling.
 fn longest(parts: &[CacheWord], text: &str) -> Option<(u64, usize)> {
     parts
         .iter()
@@ -213,14 +214,14 @@ fn longest(parts: &[CacheWord], text: &str) -> Option<(u64, usize)> {
         .max_by_key(|(_, length)| *length)
 }
 
-/// Every cache event under its usual name (`L1-dcache-load-misses`), its config and a line that says what it
-/// counts.
+/// Returns every cache event: its usual name (`L1-dcache-load-misses`), its config and a one-line
+/// description.
 pub fn cache_events() -> impl Iterator<Item = (String, u64, String)> {
     CACHES.iter().zip(0u64..).flat_map(|((cache, allowed), number)| {
         allowed.iter().flat_map(move |&operation| {
             [0u64, 1].into_iter().map(move |result| {
                 let words = &OPERATIONS[operation as usize];
-                // perf's usual names: `-loads`, `-load-misses`.
+                // perf's usual names are `-loads` and `-load-misses`.
                 let name = match result {
                     0 => format!("{}-{}", cache.names[0], words.names[1]),
                     _ => format!("{}-{}-{}", cache.names[0], words.names[0], RESULTS[1].names[0]),

@@ -1,20 +1,20 @@
-//! A line of `/proc/kallsyms`: `ffffffff816b89f0 T vfs_read`, and the module in brackets behind it.
+//! A line of `/proc/kallsyms`: `ffffffff816b89f0 T vfs_read`, optionally followed by the module in brackets.
 
-/// A symbol of the kernel as the line has it.
+/// A kernel symbol, as given by one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KallsymsLine<'a> {
-    /// Where it begins; 0 where addresses are hidden from this user.
+    /// The symbol's start address; 0 if the kernel hides addresses from this user.
     pub address: u64,
-    /// `nm`'s letter: `t T w W` are code.
+    /// The type letter of `nm`: `t T w W` are code.
     pub kind: u8,
-    /// Its name.
+    /// The symbol's name.
     pub name: &'a [u8],
     /// The module in brackets; empty for the kernel itself.
     pub module: &'a [u8],
 }
 
 impl<'a> KallsymsLine<'a> {
-    /// The line without its end; `None` for what is no such line.
+    /// Parses a line without its line end. Returns `None` if the line is malformed.
     pub fn read(line: &'a [u8]) -> Option<Self> {
         let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
         let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
@@ -22,7 +22,7 @@ impl<'a> KallsymsLine<'a> {
         Some(Self { address, kind, name: words.next()?, module: words.next().unwrap_or_default() })
     }
 
-    /// Whether it is code: what lies in data is not executed.
+    /// Whether the symbol is code.
     pub fn is_code(&self) -> bool {
         matches!(self.kind, b't' | b'T' | b'w' | b'W')
     }

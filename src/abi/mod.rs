@@ -1,10 +1,10 @@
-//! The kernel's numbers and layouts, each written once: whoever asks for events and whoever reads what they
-//! left name them from here.
+//! The kernel's numbers and layouts. Both the code that opens events and the code that reads records takes
+//! them from here.
 //!
-//! Receives nothing. Hands on bits, markers and names as `include/uapi/linux/perf_event.h` has them (taken
-//! from `perf-event-open-sys`, or checked against it by the tests), the request's layout ([`Attr`]), and what
-//! a tracepoint's format file says of a field. Makes no calls and reads no files: that is for `sys` and
-//! `host`; the records are laid out in `record`.
+//! Provides the bits, markers and names of `include/uapi/linux/perf_event.h`, the layout of a request
+//! ([`Attr`]), and the parser for a field line of a tracepoint's format file. The numbers are taken from
+//! `perf-event-open-sys` or checked against it by the tests. Makes no system calls and reads no files: `sys`
+//! and `host` do. The layout of records is in `record`.
 
 pub mod attr;
 pub mod aux_flag;
@@ -23,20 +23,20 @@ pub use kallsyms::KallsymsLine;
 pub use record_header::{CpuMode, misc};
 pub use tracepoint_field::TracepointField;
 
-/// Constants of one `enum` of bits, from the bindings, and the table of their names in the order of the bits.
+/// Defines the constants of one `enum` of bits from the bindings, and a table of their names in bit order.
 macro_rules! bits {
     ($($name:ident = $binding:ident;)*) => {
         $(#[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
         pub const $name: u64 = perf_event_open_sys::bindings::$binding as u64;)*
 
-        /// Name and bit, in the order of the bits.
+        /// Names and bits, in bit order.
         pub const NAMES: &[(&str, u64)] = &[$((stringify!($name), $name)),*];
     };
 }
 use bits;
 
-/// The names of the bits that are set in a word, in the table's order; bits that the table lacks are left
-/// out.
+/// Returns the names of the bits set in a word, in the table's order. Skips bits that are missing from the
+/// table.
 pub fn names_of(word: u64, table: &[(&'static str, u64)]) -> Vec<&'static str> {
     table.iter().filter(|(_, bit)| word & bit != 0).map(|(name, _)| *name).collect()
 }

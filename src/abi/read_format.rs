@@ -1,9 +1,9 @@
-//! `attr.read_format`: what a read of an event gives beside its count (`PERF_FORMAT_*`, `enum
+//! `attr.read_format`: which values a read of an event returns besides its count (`PERF_FORMAT_*`, `enum
 //! perf_event_read_format`).
 //!
-//! `TOTAL_TIME_ENABLED` and `TOTAL_TIME_RUNNING` are nanoseconds, `ID` the kernel's number of the event,
-//! `GROUP` gives all events of the group in one read, `LOST` (Linux 6.0) the records that did not fit into
-//! the ring.
+//! `TOTAL_TIME_ENABLED` and `TOTAL_TIME_RUNNING` are nanoseconds. `ID` is the kernel's number for the event.
+//! `GROUP` returns all events of the group in one read. `LOST` (Linux 6.0) is the number of records that did
+//! not fit into the ring buffer.
 
 super::bits! {
     TOTAL_TIME_ENABLED = PERF_FORMAT_TOTAL_TIME_ENABLED;

@@ -1,28 +1,29 @@
-//! What a record's header says besides type and size: its `misc` bits, three of which are where the CPU was.
+//! The `misc` bits of a record's header; the lowest three are the CPU mode.
 
 use perf_event_open_sys::bindings as b;
 
-/// `misc` in a record's header: flags whose meaning hangs on the record's type (`PERF_RECORD_MISC_*`).
+/// Flags in a record header's `misc`. The meaning of a flag depends on the record's type
+/// (`PERF_RECORD_MISC_*`).
 pub mod misc {
     use perf_event_open_sys::bindings as b;
 
     /// Bits 0–2: see [`super::CpuMode`].
     pub const CPUMODE_MASK: u16 = b::PERF_RECORD_MISC_CPUMODE_MASK as u16;
-    /// On `MMAP*`: not executable.
+    /// On `MMAP*`: the mapping is not executable.
     pub const MMAP_DATA: u16 = b::PERF_RECORD_MISC_MMAP_DATA as u16;
-    /// On `COMM`: because of exec.
+    /// On `COMM`: an exec changed the name.
     pub const COMM_EXEC: u16 = b::PERF_RECORD_MISC_COMM_EXEC as u16;
-    /// On `FORK`: perf made it for an exec.
+    /// On `FORK`: perf synthesized the record for an exec.
     pub const FORK_EXEC: u16 = b::PERF_RECORD_MISC_FORK_EXEC as u16;
-    /// On `SWITCH*`: away from the task.
+    /// On `SWITCH*`: the CPU switched away from the task.
     pub const SWITCH_OUT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT as u16;
     /// On `SAMPLE`: the address is exact.
     pub const EXACT_IP: u16 = b::PERF_RECORD_MISC_EXACT_IP as u16;
-    /// On `SWITCH*`: the task could have gone on.
+    /// On `SWITCH*`: the task was preempted while runnable.
     pub const SWITCH_OUT_PREEMPT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT as u16;
-    /// On `MMAP2`: a build-id stands where device and inode would.
+    /// On `MMAP2`: a build ID replaces device and inode.
     pub const MMAP_BUILD_ID: u16 = b::PERF_RECORD_MISC_MMAP_BUILD_ID as u16;
-    /// On `HEADER_BUILD_ID`, which is perf's own record: the build-id's size is given (perf's
+    /// On `HEADER_BUILD_ID`, a record of perf itself: the record contains the size of the build ID (perf's
     /// `PERF_RECORD_MISC_BUILD_ID_SIZE`).
     pub const BUILD_ID_SIZE: u16 = 1 << 15;
 }
@@ -33,25 +34,25 @@ const HYPERVISOR: u16 = b::PERF_RECORD_MISC_HYPERVISOR as u16;
 const GUEST_KERNEL: u16 = b::PERF_RECORD_MISC_GUEST_KERNEL as u16;
 const GUEST_USER: u16 = b::PERF_RECORD_MISC_GUEST_USER as u16;
 
-/// In which privilege, and whose, code ran.
+/// Privilege level of the running code, on the host or in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CpuMode {
-    /// In a process.
+    /// User code.
     User,
-    /// In the kernel.
+    /// The kernel.
     Kernel,
-    /// In the hypervisor.
+    /// The hypervisor.
     Hypervisor,
-    /// In a guest's process.
+    /// User code of a guest.
     GuestUser,
-    /// In a guest's kernel.
+    /// A guest's kernel.
     GuestKernel,
-    /// The kernel did not say.
+    /// The record does not contain the mode.
     Unknown,
 }
 
 impl CpuMode {
-    /// The mode in a record's `misc`.
+    /// Returns the mode from a record's `misc`.
     #[inline]
     pub fn of(misc: u16) -> Self {
         match misc & misc::CPUMODE_MASK {
@@ -64,7 +65,7 @@ impl CpuMode {
         }
     }
 
-    /// The bits that say so in a record's `misc`.
+    /// Returns the `misc` bits of this mode.
     pub fn bits(self) -> u16 {
         match self {
             Self::Unknown => 0,
@@ -76,7 +77,7 @@ impl CpuMode {
         }
     }
 
-    /// The letter that perf puts before a symbol.
+    /// Returns the letter that perf prints before a symbol.
     pub fn letter(self) -> char {
         match self {
             Self::User => '.',

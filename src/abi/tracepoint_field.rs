@@ -1,51 +1,52 @@
-//! One line of a tracepoint's format file, as tracefs shows it and as recordings keep it.
+//! One line of a tracepoint's format file, as found in tracefs and in recordings.
 //!
 //! ```text
 //! field:char prev_comm[16];   offset:8;   size:16;   signed:0;
 //! ```
-//! Receives the line; hands on what it says of the field. Bytes of payloads are taken apart in `record`.
+//! Parses the line. `record` decodes the payload.
 
-/// Where a field's bytes are.
+/// Location of a field's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldStorage {
     /// At the field's offset.
     Inline,
-    /// `__data_loc`: the field says where (low half: offset in the payload, high half: length).
+    /// `__data_loc`: the field contains the location (low half: offset in the payload, high half: length).
     DataLoc,
-    /// `__rel_loc`: the same, counted from the field's end.
+    /// `__rel_loc`: the same, with an offset relative to the end of the field.
     RelLoc,
 }
 
 /// One field of a tracepoint's payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracepointField {
-    /// Its name, as filters use it.
+    /// The field's name, as used in filters.
     pub name: String,
-    /// The whole C declaration: `char comm[16]`, `__data_loc char[] name`.
+    /// The complete C declaration: `char comm[16]`, `__data_loc char[] name`.
     pub declaration: String,
-    /// Its C type, without the bounds of an array.
+    /// The C type, without array bounds.
     pub c_type: String,
-    /// Bytes before it in the payload.
+    /// Offset in the payload, in bytes.
     pub offset: usize,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Whether numbers have a sign.
+    /// Whether the numbers are signed.
     pub is_signed: bool,
-    /// Whether it holds several.
+    /// Whether the field is an array.
     pub is_array: bool,
-    /// Where the bytes are.
+    /// Location of the bytes.
     pub storage: FieldStorage,
 }
 
 impl TracepointField {
-    /// Reads a line; `None` when it describes no field, or one that no payload can hold.
+    /// Parses a line. Returns `None` if the line is not a field, or if the field exceeds a payload's maximum
+    /// size.
     pub fn parse(line: &str) -> Option<Self> {
         let mut parts = line.trim().split(';').map(str::trim);
         let whole = parts.next()?.strip_prefix("field:")?;
         let mut number =
             |key: &str| parts.next().and_then(|p| p.strip_prefix(key)).and_then(|n| n.parse::<usize>().ok());
         let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:").unwrap_or(0));
-        // A payload is at most 64 KiB: anything beyond is a lie.
+        // A payload is at most 64 KiB, so larger numbers are invalid.
         if offset > 1 << 16 || size > 1 << 16 {
             return None;
         }
@@ -57,7 +58,7 @@ impl TracepointField {
             (FieldStorage::Inline, whole)
         };
         let bare = declaration.split('[').next().unwrap_or(declaration).trim_end();
-        // `char comm[16]`, but `char[] name` behind __data_loc.
+        // An inline field is `char comm[16]`, a `__data_loc` field is `char[] name`.
         let named = if storage == FieldStorage::Inline { bare } else { declaration };
         let (c_type, name) = named.rsplit_once([' ', '*'])?;
         let star = if bare.contains('*') && !c_type.contains('*') { " *" } else { "" };
@@ -73,18 +74,18 @@ impl TracepointField {
         })
     }
 
-    /// Whether every tracepoint has it: `common_type`, `common_pid` and their like.
+    /// Whether every tracepoint has this field: `common_type`, `common_pid` and so on.
     pub fn is_common(&self) -> bool {
         self.name.starts_with("common_")
     }
 
-    /// Whether it is text: an array of char.
+    /// Whether the field is text, that is, an array of char.
     pub fn is_text(&self) -> bool {
         let base = self.c_type.trim_end_matches("[]").trim();
         self.is_array && (base == "char" || base == "const char")
     }
 
-    /// Bytes of one of its elements.
+    /// Size of one element in bytes.
     pub fn element_size(&self) -> usize {
         match self.c_type.trim_end_matches("[]").trim() {
             c_type if c_type.contains('*') => 8,

@@ -1,7 +1,9 @@
-//! The list of events, ready to be shown: one [`Entry`] at a time, since there are thousands.
+//! The list of events, ready to be printed. Lists contain thousands of events, so one [`Entry`] is handled at
+//! a time.
 //!
 //! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned
-//! as that of `pmc info` is. Strings of the system are cleaned of control characters when it is filled.
+//! in the same way as the one of `pmc info`. Control characters are removed from the system's strings when an
+//! entry is filled.
 
 use serde::Serialize;
 
@@ -10,110 +12,111 @@ pub use super::machine::Why;
 /// The version of the JSON document of `pmc list`.
 pub const VERSION: u32 = 1;
 
-/// An event, or a form.
+/// An event or an event form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// What to type.
+    /// The name to type.
     pub name: String,
     /// Other names of the same event.
     pub aliases: Vec<String>,
     /// `hardware`, `cache`, `software`, `tool`, `pmu`, `vendor`, `raw`, `breakpoint`, `probe`, `freebsd`,
     /// `tracepoint`, `metric`, `metricgroup`.
     pub kind: &'static str,
-    /// What it counts; empty where the kernel gives no text.
+    /// Description of the event; empty if the kernel has none.
     pub text: String,
-    /// The PMU that counts it, for kinds that are a PMU's.
+    /// The PMU that counts the event, for kinds that belong to a PMU.
     pub pmu: Option<String>,
-    /// What it stands for: terms of a PMU event, the Linux event of a FreeBSD name.
+    /// The meaning of the name: terms of a PMU event, the Linux event of a FreeBSD name.
     pub means: Option<String>,
     /// Unit of the scaled value; empty for plain counts.
     pub unit: String,
-    /// Factor from the count to the unit.
+    /// Factor that converts the count to the unit.
     pub scale: f64,
-    /// The request to the kernel; `None` for forms, tool events, and where it was not looked up.
+    /// The request to the kernel; `None` for forms, tool events, and events that were not looked up.
     pub encoding: Option<Encoding>,
-    /// Whether it opens here.
+    /// Whether the event opens on this machine.
     pub opens: Opens,
-    /// Why it does not, or why in user mode only.
+    /// Why the event does not open, or only opens in user mode.
     pub reason: Option<Why>,
-    /// The fields of a tracepoint's record; `None` where they were not asked for.
+    /// The fields of a tracepoint's record; `None` if they were not requested.
     pub fields: Option<Vec<Field>>,
-    /// What its maker's manual says, for events and metrics of manuals.
+    /// Information from the vendor's manual, for events and metrics listed there.
     #[serde(flatten)]
     pub manual: Option<Manual>,
 }
 
-/// What the tables of the makers say of an event or a metric. What perf lists too has its names in JSON.
+/// Information from the vendors' tables about an event or a metric. Fields that perf also prints have perf's
+/// JSON names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Manual {
-    /// The table that it stands in: `skylakex`.
+    /// Name of the table that contains the event: `skylakex`.
     pub table: String,
     /// Whether the user imported the table (`pmc list --import`).
     pub imported: bool,
-    /// The counters that the event can use: `0-3`, `F1`; empty where the table does not say.
+    /// The counters that support the event: `0-3`, `F1`; empty if the table does not list them.
     pub counters: String,
-    /// `can` where samples of the event can be precise, `only` where they must be.
+    /// `can` if samples of the event can be precise, `only` if they must be.
     pub precise: Option<&'static str>,
-    /// The period at which the maker samples the event.
+    /// The vendor's recommended sample period.
     pub period: Option<u64>,
-    /// The names of perf's own list.
+    /// The fields that `perf list` prints.
     #[serde(flatten)]
     pub perf: AsPerf,
 }
 
-/// An event or a metric under the names of `perf list --json`; what it does not have is left out.
+/// An event or a metric, with the names of `perf list --json`. Missing fields are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct AsPerf {
     /// The PMU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// In lower case.
+    /// The event's name in lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_name: Option<String>,
-    /// `PMU/TERMS/`
+    /// The event as `PMU/TERMS/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// `1` where the maker has given the event up for another.
+    /// `1` if the vendor has replaced the event with another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<&'static str>,
-    /// A metric's name.
+    /// The metric's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_name: Option<String>,
-    /// The groups that it is in, with `;` between them.
+    /// The metric's groups, separated by `;`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_group: Option<String>,
-    /// What it is computed by.
+    /// The metric's expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_expr: Option<String>,
-    /// When it is worth a look.
+    /// The metric's threshold expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric_threshold: Option<String>,
-    /// Factor and unit.
+    /// Factor and unit of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_unit: Option<String>,
-    /// What it counts.
+    /// Description of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub brief_description: Option<String>,
 }
 
-/// Whether an event opens here, and how that is known.
+/// Whether an event opens on this machine, and how pmc knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Opens {
-    /// Opened.
+    /// The event opened.
     Yes,
-    /// Opened in user mode, refused with the kernel.
+    /// The event opened in user mode only.
     UserOnly,
-    /// Refused.
+    /// The event did not open.
     No,
-    /// Another tracepoint, or another event of the PMU, opened and stands for this one.
+    /// Not tried itself; another tracepoint or another event of the PMU opened.
     AsAnother,
-    /// A form: there is nothing to open yet.
+    /// A form, which cannot be opened.
     Form,
 }
 
-/// The words of `perf_event_attr` that make the event what it is.
+/// The fields of `perf_event_attr` that define the event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Encoding {
     /// `attr.type`.
@@ -130,55 +133,55 @@ pub struct Encoding {
 /// A field of a tracepoint's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Its name, as filters use it.
+    /// The field's name, as used in filters.
     pub name: String,
-    /// Its C declaration.
+    /// The field's C declaration.
     pub declaration: String,
-    /// Bytes from the start of the record.
+    /// Offset in the record, in bytes.
     pub offset: usize,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
 }
 
-/// The whole list, as JSON has it.
+/// The whole list, as in the JSON document.
 #[derive(Debug, Clone, Serialize)]
 pub struct Catalog {
     /// [`VERSION`].
     pub version: u32,
     /// The events.
     pub events: Vec<Entry>,
-    /// Kinds that could not be read, and why.
+    /// Event kinds that could not be read, and why.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// A kind of events that could not be read.
+/// An event kind that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unreadable {
     /// The kind.
     pub kind: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: Why,
 }
 
-/// What came of an import of tables (`pmc list --import`).
+/// Result of an import of tables (`pmc list --import`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// Whose tables they are: `Intel's perfmon`.
+    /// Origin of the tables: `Intel's perfmon`.
     pub form: &'static str,
-    /// How many events there are.
+    /// Number of events.
     pub events: usize,
-    /// How many metrics.
+    /// Number of metrics.
     pub metrics: usize,
-    /// Of how many models of CPUs.
+    /// Number of CPU models.
     pub models: usize,
-    /// Entries that are left out.
+    /// Number of entries left out.
     pub left_out: usize,
     /// Files that could not be read, and why.
     pub unread: Vec<(String, String)>,
-    /// Where they are kept.
+    /// The folder that contains the tables.
     pub folder: String,
-    /// This machine's CPU, by the id that tables go by.
+    /// Identifier of this machine's CPU, as used in the tables.
     pub cpu: Option<String>,
-    /// Its model, if it is among them.
+    /// Name of this machine's CPU model, if the tables contain it.
     pub model: Option<String>,
 }

@@ -1,108 +1,108 @@
-//! The result of counting, ready to be shown: which events, in which places, with which values.
+//! The result of counting, ready to be printed: events, places and values.
 //!
-//! A command fills it from counters, one [`Counts`] for each printing (the whole run, or an interval);
-//! `view` only reads it. Decides nothing about format.
+//! A command fills one [`Counts`] from its counters for each printing, that is, for the whole run or for an
+//! interval. `view` only reads it. Does not decide the format.
 
 use crate::units::Count;
 
-/// One printing's worth of counts.
+/// The counts of one printing.
 ///
-/// `rows` hold, place by place, one [`Value`] for each event of `events`, in that order.
+/// `rows` contains one row per place. Each row has one [`Value`] per event, in the order of `events`.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    /// The events, in the order they were asked for.
+    /// The events, in the requested order.
     pub events: Vec<Event>,
-    /// One row for each place: a single one without aggregation.
+    /// One row per place; a single row without aggregation.
     pub rows: Vec<Row>,
-    /// How the rows were formed.
+    /// How places are grouped into rows.
     pub aggregation: Aggregation,
-    /// Nanoseconds since the start at the end of this interval; `None` for a whole run.
+    /// End of this interval, in nanoseconds since the start; `None` for a whole run.
     pub timestamp_ns: Option<u64>,
-    /// Wall-clock nanoseconds that these counts cover.
+    /// Wall-clock time of these counts, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Nanoseconds of them in which the hardware events were off, since somebody else had reserved the
-    /// counters; with `-r N` of all runs.
+    /// The part of `elapsed_ns` during which the hardware events were off because another program had
+    /// reserved the counters. With `-r N`, the sum over all runs.
     pub yielded_ns: u64,
-    /// User and system CPU nanoseconds of the command, where there is one.
+    /// User and system CPU time of the command, if there is one.
     pub cpu_time: Option<CpuTime>,
-    /// With `-r N` the times of each run, in order; `elapsed_ns` and `cpu_time` are then their means. Empty
-    /// otherwise.
+    /// With `-r N`, the times of each run, in order; `elapsed_ns` and `cpu_time` are then their means.
+    /// Otherwise empty.
     pub runs: Vec<RunTime>,
-    /// Named and user-defined metrics, row by row, as [`derive`](super::metrics::derive) computes them; empty
-    /// when none was asked for.
+    /// Named and user-defined metrics by row, as computed by [`derive`](super::metrics::derive). Empty if
+    /// none was requested.
     pub derived: Vec<Vec<Derived>>,
 }
 
-/// The times of one run of `-r N`.
+/// The times of one run with `-r N`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunTime {
-    /// Wall-clock nanoseconds.
+    /// Wall-clock time in nanoseconds.
     pub elapsed_ns: u64,
-    /// User and system CPU nanoseconds, where a command ran.
+    /// User and system CPU time, if a command ran.
     pub cpu_time: Option<CpuTime>,
 }
 
-/// What `wait4(2)` said of the command and its children.
+/// CPU time of the command and its children, from `wait4(2)`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// Nanoseconds in user mode.
+    /// User mode time in nanoseconds.
     pub user_ns: u64,
-    /// Nanoseconds in the kernel.
+    /// Kernel time in nanoseconds.
     pub system_ns: u64,
 }
 
-/// What places are summed to.
+/// How places are grouped into rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Aggregation {
-    /// Everything in one row.
+    /// A single row.
     #[default]
     Global,
-    /// A row for each CPU (`-A`).
+    /// One row per CPU (`-A`).
     Cpu,
-    /// A row for each core (`--per-core`).
+    /// One row per core (`--per-core`).
     Core,
-    /// A row for each cluster of cores (`--per-cluster`).
+    /// One row per cluster of cores (`--per-cluster`).
     Cluster,
-    /// A row for each cache of this level, or of the last (`--per-cache`).
+    /// One row per cache of this level, or of the last level (`--per-cache`).
     Cache(Option<u32>),
-    /// A row for each die (`--per-die`).
+    /// One row per die (`--per-die`).
     Die,
-    /// A row for each socket (`--per-socket`).
+    /// One row per socket (`--per-socket`).
     Socket,
-    /// A row for each NUMA node (`--per-node`).
+    /// One row per NUMA node (`--per-node`).
     Node,
-    /// A row for each thread (`--per-thread`).
+    /// One row per thread (`--per-thread`).
     Thread,
-    /// Rows of the processes themselves, of what they started, and of both (`--children`).
+    /// Rows for the processes themselves, their children, and both together (`--children`).
     Children,
-    /// Rows of user mode and of the kernel (`--user-kernel`).
+    /// Rows for user mode and for the kernel (`--user-kernel`).
     Levels,
 }
 
 impl Aggregation {
-    /// Whether its rows are parts of one count, shown side by side.
+    /// Whether the rows are parts of one count, printed next to each other.
     pub fn is_parted(self) -> bool {
         matches!(self, Self::Children | Self::Levels)
     }
 }
 
-/// A part, in the order of the rows.
+/// A part of a count, in the order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// The processes themselves, with all their threads.
     Own,
-    /// What they started.
+    /// Their child processes.
     Children,
-    /// Both.
+    /// Both together.
     Sum,
-    /// In user mode.
+    /// User mode.
     User,
-    /// In the kernel.
+    /// The kernel.
     Kernel,
 }
 
 impl Part {
-    /// Its name, as tables and machine-readable forms have it.
+    /// Returns the part's name in tables and machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "self",
@@ -114,29 +114,30 @@ impl Part {
     }
 }
 
-/// An event as the tables need it.
+/// An event, with everything the tables need.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Name shown.
+    /// The displayed name.
     pub name: String,
-    /// What derived metrics know it as; `None` for events no metric uses.
+    /// The event's role in derived metrics.
     pub role: Option<Role>,
-    /// Level shown by its modifiers: metrics combine only events of the same level (`u`, `k`, `uk`, …; empty
-    /// for all).
+    /// The privilege level from the modifiers (`u`, `k`, `uk`, …; empty for all). Metrics combine only events
+    /// of the same level.
     pub level: String,
-    /// Factor from the count to `unit`.
+    /// Factor that converts the count to `unit`.
     pub scale: f64,
     /// Unit of the scaled value; empty for plain counts.
     pub unit: String,
-    /// The value is a level, not a sum.
+    /// Whether the value is a momentary level instead of a sum.
     pub snapshot: bool,
-    /// Events with the same number are on the hardware together, so that their ratio is exact.
+    /// Number of the event's group. Events with the same number are scheduled together, so their ratio is
+    /// exact.
     pub group: usize,
-    /// The cgroup it is counted in, as it was given.
+    /// The cgroup in which the event is counted, as the user typed it.
     pub cgroup: Option<String>,
 }
 
-/// What an event means to a derived metric, whatever it was called.
+/// An event's meaning for derived metrics, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names of perf's generic events")]
 pub enum Role {
@@ -166,13 +167,13 @@ pub enum Role {
     DurationTime,
     UserTime,
     SystemTime,
-    /// Any other plain count: gets a per-second rate.
+    /// Any other plain count; gets a per-second rate.
     Other,
 }
 
 impl Role {
-    /// The factor and unit that perf shows a clock in (`Event::scale`, `Event::unit`): task-clock counts
-    /// nanoseconds and is shown in `msec`. `None` for everything that is no clock.
+    /// Returns the factor and the unit in which perf prints a clock (`Event::scale`, `Event::unit`). For
+    /// example, task-clock counts nanoseconds and is printed in `msec`. Returns `None` for other events.
     pub fn shown_in(self) -> Option<(f64, &'static str)> {
         match self {
             Self::TaskClock | Self::CpuClock => Some((1e-6, "msec")),
@@ -182,18 +183,18 @@ impl Role {
     }
 }
 
-/// One place's counts.
+/// The counts of one place.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Where: filled as the aggregation needs.
+    /// The place, with the fields that the aggregation uses.
     pub place: PlaceLabel,
-    /// How many CPUs (or threads) were summed into this row; shown by perf in aggregated rows.
+    /// Number of CPUs or threads summed up in this row; perf prints it in aggregated rows.
     pub summed: u32,
-    /// One for each event.
+    /// One value per event.
     pub values: Vec<Value>,
 }
 
-/// Where a row was counted. Fields that the aggregation does not use are `None`.
+/// The place of a row. Fields that the aggregation does not use are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceLabel {
     /// NUMA node.
@@ -204,52 +205,52 @@ pub struct PlaceLabel {
     pub die: Option<u32>,
     /// Cluster of cores in the die.
     pub cluster: Option<u32>,
-    /// Cache in the die: level and number.
+    /// Cache in the die: level and index.
     pub cache: Option<(u32, u32)>,
     /// Core in the die.
     pub core: Option<u32>,
     /// CPU.
     pub cpu: Option<u32>,
-    /// Thread: its name and id.
+    /// Thread: name and id.
     pub thread: Option<(String, u32)>,
     /// Part of the count.
     pub part: Option<Part>,
 }
 
-/// What one event gave in one place.
+/// The result of one event in one place.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// A count (of this interval, or of the whole run).
+    /// A count of this interval or of the whole run.
     Counted {
-        /// The sum over the places of the row, not scaled; with `runs`, also the sum over the runs.
+        /// The sum over the row's places, not scaled. With `runs`, also the sum over the runs.
         count: Count,
-        /// How many counters' counts were added up to it: of CPUs, threads, PMUs of one kind.
+        /// Number of counters in the sum: of CPUs, threads, PMUs of one kind.
         counters: u32,
-        /// Over the runs of `-r N`: one scaled value (in events, before `Event::scale`) for each run, in
-        /// order; empty otherwise.
+        /// With `-r N`, one scaled value (in events, before `Event::scale`) per run, in order. Otherwise
+        /// empty.
         runs: Vec<f64>,
     },
-    /// Opened, but never on a counter while enabled (`<not counted>`), and why.
+    /// The event opened but never ran on a counter while enabled (`<not counted>`), and why.
     NotCounted(Reason),
-    /// The machine cannot count it (`<not supported>`), and why.
+    /// The machine does not support the event (`<not supported>`), and why.
     NotSupported(Reason),
-    /// This place does not have the event (a socket's event on another CPU): printed as nothing.
+    /// The event does not exist in this place, such as a socket's event on another CPU. Printed as nothing.
     Absent,
 }
 
-/// Why there is no number.
+/// Why a value is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reason {
-    /// The name of the kernel's error, such as `ENOENT`, where there was one.
+    /// Name of the kernel's error, such as `ENOENT`, if there was one.
     pub errno: Option<&'static str>,
-    /// Why: one clause without a full stop.
+    /// The cause: one clause without a full stop.
     pub cause: String,
-    /// What to try: an imperative clause; empty where nothing helps.
+    /// Suggested remedy: an imperative clause; empty if nothing helps.
     pub remedy: String,
 }
 
 impl Value {
-    /// The number of occurrences: the mean of the runs, or the scaled count; before [`Event::scale`].
+    /// Returns the number of events before [`Event::scale`]: the mean of the runs, or the scaled count.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Counted { count, runs, .. } if runs.is_empty() => count.scaled(),
@@ -258,7 +259,7 @@ impl Value {
         }
     }
 
-    /// How many counters' counts were added up to it.
+    /// Returns the number of counters in the sum.
     pub fn counters(&self) -> u32 {
         match self {
             Self::Counted { counters, .. } => *counters,
@@ -266,7 +267,7 @@ impl Value {
         }
     }
 
-    /// The value of each run of `-r N`, before [`Event::scale`].
+    /// Returns the value of each run of `-r N`, before [`Event::scale`].
     pub fn runs(&self) -> &[f64] {
         match self {
             Self::Counted { runs, .. } => runs,
@@ -274,7 +275,7 @@ impl Value {
         }
     }
 
-    /// The part of the enabled time in which the event was counted, 0 to 1.
+    /// Returns the fraction of the enabled time during which the event was counted, 0 to 1.
     pub fn share(&self) -> f64 {
         match self {
             Self::Counted { count, .. } => count.share(),
@@ -282,7 +283,7 @@ impl Value {
         }
     }
 
-    /// Nanoseconds on a counter, of one run on average.
+    /// Returns the time on a counter in nanoseconds, averaged over the runs.
     pub fn running_ns(&self) -> u64 {
         match self {
             Self::Counted { count, runs, .. } => count.running_ns / (runs.len().max(1) as u64),
@@ -290,7 +291,7 @@ impl Value {
         }
     }
 
-    /// Why there is no number, if there should be one.
+    /// Returns why the number is missing, if there should be one.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::NotCounted(reason) | Self::NotSupported(reason) => Some(reason),
@@ -300,62 +301,62 @@ impl Value {
 }
 
 impl Reason {
-    /// A reason that no kernel error stands behind.
+    /// Creates a reason without a kernel error.
     pub fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { errno: None, cause: cause.into(), remedy: remedy.into() }
     }
 }
 
 impl Counts {
-    /// The wall-clock seconds that these counts cover: what "CPUs utilized" and watts are measured by.
+    /// Returns the wall-clock time of these counts in seconds. "CPUs utilized" and watts are relative to it.
     pub fn elapsed_seconds(&self) -> f64 {
         self.elapsed_ns as f64 / 1e9
     }
 
-    /// What an event gave in a row; nothing past the end of either.
+    /// Returns an event's value in a row, or [`Value::Absent`] if an index is out of range.
     pub fn value(&self, row: usize, event: usize) -> &Value {
         self.rows.get(row).and_then(|r| r.values.get(event)).unwrap_or(&Value::Absent)
     }
 
-    /// Whether the events are counted in cgroups, so that a column names them.
+    /// Whether the events are counted in cgroups, and the table needs a column for them.
     pub fn has_cgroups(&self) -> bool {
         self.events.iter().any(|event| event.cgroup.is_some())
     }
 }
 
-/// What a named or user-defined metric gave in one row.
+/// The result of a named or user-defined metric in one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
-    /// The definition's name.
+    /// The metric's name.
     pub name: String,
-    /// The definition's unit.
+    /// The metric's unit.
     pub unit: String,
-    /// The definition's help.
+    /// The metric's help text.
     pub help: String,
-    /// The cgroup whose events were used, where events are counted in cgroups.
+    /// The cgroup of the events, if they are counted in cgroups.
     pub cgroup: Option<String>,
-    /// The value, or why there is none.
+    /// The value, or why it is missing.
     pub value: Result<f64, Reason>,
-    /// Whether it is past its threshold; `None` where there is none, or what it needs was not counted.
+    /// Whether the value is past its threshold; `None` without a threshold or if its events were not counted.
     pub crossed: Option<bool>,
-    /// The parts were counted at different times, so that the value is an estimate.
+    /// Whether the events were counted at different times, which makes the value an estimate.
     pub inexact: bool,
-    /// Half the 95 % interval of the value, in its unit, as far as events took turns on counters; `None`
-    /// where all were counted all the time.
+    /// Half the width of the value's 95 % confidence interval, in its unit, as caused by multiplexing. `None`
+    /// if all events were counted all the time.
     pub error: Option<f64>,
-    /// Where it stands in the tree of the top-down analysis.
+    /// Position in the tree of the top-down analysis.
     pub branch: Option<Branch>,
 }
 
-/// A metric's place in the tree of the top-down analysis.
+/// A metric's position in the tree of the top-down analysis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Branch {
-    /// The kind of cores whose tree it is; empty where there is one kind.
+    /// The kind of cores that the tree describes; empty if all cores are of one kind.
     pub pmu: String,
-    /// 1 at the top.
+    /// Level in the tree; 1 is the top.
     pub level: u8,
-    /// The metric above it; empty at the top.
+    /// The parent metric; empty at the top.
     pub parent: String,
-    /// The events to sample with where it alarms, with `;` between them.
+    /// The events to sample when the metric exceeds its threshold, separated by `;`.
     pub locate: String,
 }

@@ -1,74 +1,73 @@
-//! What a recording says of itself: labels and values in the order in which they are shown, its events, its
-//! build-ids.
+//! A recording's description of itself: labels and values in display order, events, build IDs.
 
 use serde::Serialize;
 
-/// The form of the JSON document; grows when a field changes its meaning.
+/// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
 
-/// A recording's own words. All texts are foreign.
+/// A recording's description of itself. All texts are untrusted.
 #[derive(Debug, Default, Serialize)]
 pub struct Recording {
     /// [`VERSION`].
     pub version: u32,
-    /// perf's labels, such as `hostname`, and what stands there.
+    /// perf's labels, such as `hostname`, and their values.
     pub facts: Vec<(String, String)>,
     /// The events.
     pub events: Vec<EventAsked>,
-    /// Build-id in hexadecimal, and the file.
+    /// Build ID in hexadecimal, and the file.
     pub build_ids: Vec<(String, String)>,
-    /// Number of records of each kind; empty where they were not counted.
+    /// Number of records of each kind; empty if they were not counted.
     pub records: Vec<(String, u64)>,
-    /// What is worth knowing about the file.
+    /// Notes about the file.
     pub notes: Vec<String>,
 }
 
-/// What other formats say of a recording, by perf's names for them.
+/// The description of a recording in another format, under perf's names.
 #[derive(Debug, Default)]
 pub struct Conversion {
-    /// When the file was last changed, in seconds since 1970.
+    /// Modification time of the file, in seconds since 1970.
     pub captured_on: Option<u64>,
     /// Offsets, sizes, numbers of CPUs.
     pub numbers: Vec<(&'static str, u64)>,
-    /// Names; foreign text.
+    /// Names; untrusted text.
     pub texts: Vec<(&'static str, String)>,
-    /// The recorder's command line; foreign text.
+    /// The recorder's command line; untrusted text.
     pub cmdline: Option<Vec<String>>,
 }
 
-/// An event as it was asked for.
+/// An event as it was requested.
 #[derive(Debug, Default, Serialize)]
 pub struct EventAsked {
-    /// Its name.
+    /// The event's name.
     pub name: String,
-    /// Ids of its instances.
+    /// Ids of the event's instances.
     pub ids: Vec<u64>,
-    /// The attr's fields that are not zero.
+    /// The attr's nonzero fields.
     pub attr: Vec<(String, String)>,
     /// `sample_freq` in hertz, or `sample_period`.
     pub period: u64,
-    /// Whether it is the frequency.
+    /// Whether `period` is the frequency.
     pub is_freq: bool,
-    /// Number of events in the group that this one leads; 1 for all others.
+    /// Number of events in the group that this event leads; 1 for all other events.
     pub members: usize,
-    /// The group's own name; mostly empty.
+    /// The group's own name; usually empty.
     pub group: String,
-    /// Names of the fields of a tracepoint whose format the recording has.
+    /// Names of a tracepoint's fields, if the recording contains its format.
     pub trace_fields: Option<Vec<String>>,
 }
 
-/// A thread that was seen.
+/// A thread in the recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Task {
-    /// Its process.
+    /// The process id.
     pub pid: i32,
-    /// Itself.
+    /// The thread id.
     pub tid: i32,
-    /// The process that made it, where that was recorded.
+    /// The parent process, if it was recorded.
     pub parent: Option<i32>,
-    /// Its last name; foreign text.
+    /// The thread's last name; untrusted text.
     pub comm: String,
-    /// What its process had mapped in the end, code only.
+    /// The process's code mappings at the end of the recording.
     pub maps: Vec<Mapping>,
 }
 
@@ -77,23 +76,23 @@ pub struct Task {
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// End address (exclusive).
     pub end: u64,
     /// Offset in the file.
     pub offset: u64,
-    /// The file; foreign text.
+    /// The file; untrusted text.
     pub path: String,
 }
 
-/// What a thread's counter said when the thread ended.
+/// Final value of a thread's counter, read when the thread ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Count {
-    /// The process.
+    /// The process id.
     pub pid: i32,
-    /// The thread.
+    /// The thread id.
     pub tid: i32,
-    /// The event's name; foreign text.
+    /// The event's name; untrusted text.
     pub event: String,
-    /// Occurrences.
+    /// Number of events counted.
     pub value: u64,
 }

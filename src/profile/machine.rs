@@ -1,9 +1,9 @@
-//! The machine as a profiler sees it, ready to be shown: what counts here, who holds it, what this user may
-//! do.
+//! The machine from a profiler's point of view, ready to be printed: available counters, programs that use
+//! them, and the user's permissions.
 //!
-//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned:
-//! fields are added, and none changes its meaning without a new [`VERSION`]. Strings of the system are
-//! cleaned of control characters when it is filled.
+//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned.
+//! New fields may be added, but a field changes its meaning only with a new [`VERSION`]. Control characters
+//! are removed from the system's strings when a field is filled.
 
 use std::collections::BTreeMap;
 
@@ -12,107 +12,107 @@ use serde::Serialize;
 /// The version of the JSON document of `pmc info`.
 pub const VERSION: u32 = 1;
 
-/// Everything `pmc info` knows.
+/// The content of `pmc info`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
     /// [`VERSION`].
     pub version: u32,
     /// Release of the running kernel.
     pub kernel: Option<String>,
-    /// `x86_64`, `aarch64`.
+    /// Architecture: `x86_64` or `aarch64`.
     pub architecture: &'static str,
     /// The CPUs.
     pub cpu: Cpu,
-    /// The makers' events and metrics that pmc knows for these CPUs.
+    /// The vendors' events and metrics that pmc knows for these CPUs.
     pub event_tables: EventTables,
     /// The PMUs, by name.
     pub pmus: Vec<Pmu>,
-    /// Hardware counters, one entry for each kind of core; empty where the kernel has no core PMU.
+    /// Hardware counters, one entry per kind of core; empty if the kernel has no core PMU.
     pub counters: Vec<Counters>,
-    /// The generic hardware events, each tried.
+    /// The generic hardware events, with the result of a test of each.
     pub hardware_events: Vec<HardwareEvent>,
-    /// Who has counters or perf events.
+    /// Holders of counters and perf events.
     pub holders: Holders,
     /// Kernel settings.
     pub settings: Settings,
-    /// Who asks, and what the kernel lets this user do.
+    /// The current user and the user's permissions.
     pub user: User,
-    /// What works, one entry for each use, each tried.
+    /// Whether each use of pmc works, with the result of a test.
     pub verdicts: Vec<Verdict>,
 }
 
 /// The CPUs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cpu {
-    /// The maker's name.
+    /// The vendor's model name.
     pub model: Option<String>,
-    /// Vendor and numbers, as event tables go by them.
+    /// Vendor and model numbers, as used in event tables.
     pub id: Option<String>,
-    /// CPUs on line, as a list.
+    /// List of online CPUs.
     pub online: String,
-    /// How many.
+    /// Number of online CPUs.
     pub cpus: usize,
-    /// Sockets.
+    /// Number of sockets.
     pub sockets: usize,
-    /// Dies.
+    /// Number of dies.
     pub dies: usize,
-    /// Cores.
+    /// Number of cores.
     pub cores: usize,
-    /// NUMA nodes that have CPUs.
+    /// Number of NUMA nodes with CPUs.
     pub nodes: usize,
     /// Whether cores run several hardware threads.
     pub smt: bool,
     /// Whether this is a virtual machine.
     pub virtual_machine: bool,
-    /// Whose, if known.
+    /// The hypervisor's name, if known.
     pub hypervisor: Option<String>,
 }
 
-/// Tables of the makers' events and metrics.
+/// Tables of the vendors' events and metrics.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventTables {
-    /// The id by which tables know the CPU: `GenuineIntel-6-55-7`; `None` where the machine does not say.
+    /// The CPU's identifier in the tables: `GenuineIntel-6-55-7`; `None` if the machine does not report one.
     pub cpu: Option<String>,
-    /// One for each kind of core, then the uncore's; empty where there is none for this CPU.
+    /// One table per kind of core, then the uncore's; empty if this CPU has none.
     pub tables: Vec<EventTable>,
 }
 
-/// A table of a maker's events and metrics.
+/// A table of a vendor's events and metrics.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventTable {
-    /// The model that it is of: `skylakex`.
+    /// The CPU model of the table: `skylakex`.
     pub model: String,
     /// The PMU of the cores; empty for the uncore.
     pub pmu: String,
-    /// Whether this machine has a PMU that counts them.
+    /// Whether this machine has a PMU for the table's events.
     pub here: bool,
-    /// How many events it has.
+    /// Number of events.
     pub events: usize,
-    /// How many metrics it has.
+    /// Number of metrics.
     pub metrics: usize,
-    /// Whether the events were imported by the user (`pmc list --import`); else they are in this program.
+    /// Whether the user imported the events (`pmc list --import`). Otherwise they are built into pmc.
     pub imported_events: bool,
-    /// Whether the metrics were.
+    /// Whether the user imported the metrics.
     pub imported_metrics: bool,
 }
 
-/// A PMU of `/sys/bus/event_source/devices`.
+/// A PMU in `/sys/bus/event_source/devices`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Pmu {
-    /// Its name.
+    /// The PMU's name.
     pub name: String,
     /// `attr.type` of its events.
     #[serde(rename = "type")]
     pub kind: u32,
-    /// Its named events.
+    /// The PMU's named events.
     pub events: Vec<String>,
-    /// Its terms with the bits they stand for.
+    /// The PMU's terms, with their bits.
     pub formats: BTreeMap<String, String>,
-    /// The CPUs that have it (core PMUs of hybrid and Arm machines).
+    /// CPUs that have this PMU (core PMUs of hybrid and Arm machines).
     pub cpus: Option<String>,
-    /// The CPUs it is opened on (package and device PMUs).
+    /// CPUs on which the PMU is opened (package and device PMUs).
     pub cpumask: Option<String>,
-    /// What its `caps` folder says.
+    /// Contents of the PMU's `caps` folder.
     pub capabilities: BTreeMap<String, String>,
 }
 
@@ -121,66 +121,66 @@ pub struct Pmu {
 pub struct Counters {
     /// The PMU.
     pub pmu: String,
-    /// The CPUs that have it; `None`: all.
+    /// CPUs with these counters; `None` means all.
     pub cpus: Option<String>,
-    /// Counters that take any event.
+    /// Number of counters that can count any event.
     pub general: Option<u32>,
-    /// Bits of those.
+    /// Width of the general counters in bits.
     pub general_width: Option<u32>,
-    /// Counters wired to one event.
+    /// Number of counters dedicated to one event.
     pub fixed: Option<u32>,
-    /// Bits of those.
+    /// Width of the fixed counters in bits.
     pub fixed_width: Option<u32>,
-    /// General counters that the kernel could give just now.
+    /// Number of general counters that are free at the moment.
     pub free: Option<u32>,
-    /// How the numbers were found: `cpuid`, `probe`, both joined by `+`, or `none`.
+    /// How pmc found the numbers: `cpuid`, `probe`, `cpuid+probe`, or `none`.
     pub found_by: String,
-    /// The same in a sentence, with a contradiction if there is one.
+    /// How pmc found the numbers, as a sentence, with any contradiction between the sources.
     pub how: String,
 }
 
 /// A generic hardware event.
 #[derive(Debug, Clone, Serialize)]
 pub struct HardwareEvent {
-    /// Its name.
+    /// The event's name.
     pub event: &'static str,
     /// `running`, `shared`, `waiting` (busy), `idle`, or `refused`.
     pub state: &'static str,
-    /// With `shared`: the part of the time it had a counter, 0 to 1.
+    /// For `shared`: the fraction of the time on a counter, 0 to 1.
     pub share: Option<f64>,
-    /// With `refused`: why.
+    /// For `refused`: the reason.
     pub reason: Option<Why>,
 }
 
-/// Who has counters or perf events.
+/// Holders of counters and perf events.
 #[derive(Debug, Clone, Serialize)]
 pub struct Holders {
-    /// The NMI watchdog has one on each CPU.
+    /// Whether the NMI watchdog uses a counter on each CPU.
     pub nmi_watchdog: Option<bool>,
-    /// The reservation of PCP's `perfalloc`.
+    /// The reservation by PCP's `perfalloc`.
     pub reservation: Reservation,
-    /// Processes with open perf events, most first.
+    /// Processes with open perf events; those with the most events come first.
     pub processes: Vec<Process>,
-    /// Processes that this user may not look into.
+    /// Number of processes that this user may not inspect.
     pub hidden: u32,
-    /// The search was cut short.
+    /// Whether the search was cut short.
     pub truncated: bool,
 }
 
-/// How the reservation of the hardware counters stands: see `pmc reserve`.
+/// State of the hardware counters' reservation: see `pmc reserve`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Reservation {
     /// The lock file.
     pub lock_file: String,
-    /// Whether it exists: where it does not, nobody takes part.
+    /// Whether the lock file exists. Without it, no program takes part in reservations.
     pub exists: bool,
-    /// Who has reserved, in words.
+    /// The programs that hold the reservation, in words.
     pub holders: Vec<String>,
-    /// Agents (`pmdaperfevent`) that step aside for a holder: process ids.
+    /// Process ids of agents (`pmdaperfevent`) that release their counters for a holder.
     pub agents: Vec<u32>,
-    /// Agents that do not watch the lock file, and step aside for nobody: process ids.
+    /// Process ids of agents that do not watch the lock file and never release their counters.
     pub deaf_agents: Vec<u32>,
-    /// Why the holders cannot be told, if they cannot.
+    /// Why the holders are unknown, if they are.
     pub unknown: Option<String>,
 }
 
@@ -189,15 +189,15 @@ pub struct Reservation {
 pub struct Process {
     /// Process id.
     pub pid: u32,
-    /// Its name.
+    /// The process's name.
     pub comm: String,
-    /// Its user.
+    /// The process's user.
     pub uid: Option<u32>,
-    /// Open perf events.
+    /// Number of open perf events.
     pub events: u32,
 }
 
-/// Kernel settings by their names below `/proc/sys/kernel`; `null` where this kernel has none.
+/// Kernel settings, named as in `/proc/sys/kernel`; `null` if the kernel lacks the setting.
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs, reason = "the kernel's names")]
 pub struct Settings {
@@ -215,65 +215,65 @@ pub struct Settings {
     pub user_access: Option<u32>,
 }
 
-/// Who asks.
+/// The current user.
 #[derive(Debug, Clone, Serialize)]
 pub struct User {
     /// Effective user id.
     pub uid: u32,
-    /// Capabilities in effect that perf asks about.
+    /// Effective capabilities that matter for perf events.
     pub capabilities: Vec<&'static str>,
-    /// In a user namespace, where capabilities do not count for perf.
+    /// Whether the user is in a user namespace, whose capabilities do not apply to perf events.
     pub user_namespace: bool,
-    /// `off`, `strict`, `filter`.
+    /// Seccomp mode: `off`, `strict` or `filter`.
     pub seccomp: &'static str,
-    /// Bytes of memory this user may lock (`RLIMIT_MEMLOCK`); `null`: unlimited.
+    /// Maximum locked memory in bytes (`RLIMIT_MEMLOCK`); `null` means unlimited.
     pub locked_memory: Option<u64>,
-    /// KiB of ring memory on all CPUs together that need no `RLIMIT_MEMLOCK`; `null`: unlimited, or no such
-    /// setting.
+    /// KiB of ring buffers, summed over all CPUs, that do not count against `RLIMIT_MEMLOCK`; `null` means
+    /// unlimited, or that the setting is missing.
     pub ring_kb: Option<u64>,
-    /// Open files, soft and hard; `null`: unlimited.
+    /// Limits on open files, soft and hard; `null` means unlimited.
     pub open_files: [Option<u64>; 2],
-    /// `/proc/kallsyms` shows this user real addresses, so that kernel functions get names.
+    /// Whether `/proc/kallsyms` shows real addresses to this user. pmc needs them to name kernel functions.
     pub kernel_symbols: bool,
-    /// What the paranoid level leaves to this user.
+    /// What the paranoid level permits.
     pub allowed: Allowed,
 }
 
-/// What the paranoid level leaves to this user.
+/// What the paranoid level permits.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Allowed {
-    /// Own processes in user mode.
+    /// Measuring the user's own processes in user mode.
     pub user: bool,
-    /// Own processes in the kernel.
+    /// Measuring the user's own processes in the kernel.
     pub kernel: bool,
-    /// Everything on a CPU.
+    /// Measuring everything on a CPU.
     pub cpu_wide: bool,
-    /// The data of tracepoints.
+    /// Reading the data of tracepoints.
     pub raw_tracepoint: bool,
 }
 
-/// Whether one use of pmc works here.
+/// Whether one use of pmc works on this machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
-    /// What one would type, such as `stat -a`.
+    /// The command to type, such as `stat -a`.
     pub command: &'static str,
-    /// What it is good for, in a few words.
+    /// Purpose of the command, in a few words.
     pub purpose: &'static str,
-    /// `works`, `limited`, `not`.
+    /// State: `works`, `limited` or `not`.
     pub state: &'static str,
-    /// What is missing and why.
+    /// What is missing, and why.
     pub reasons: Vec<Why>,
 }
 
-/// Why something is missing.
+/// The reason why something is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Why {
-    /// What is missing: `hardware events`, `the kernel's part`; empty where it is all of it.
+    /// The missing part: `hardware events`, `the kernel's part`; empty if everything is missing.
     pub missing: &'static str,
-    /// The kernel's errno, if it gave one.
+    /// The kernel's errno, if there is one.
     pub errno: Option<&'static str>,
-    /// Why, one clause.
+    /// The cause, as one clause.
     pub cause: String,
-    /// What to try, one clause; empty where nothing helps.
+    /// Suggested remedy, as one clause; empty if nothing helps.
     pub remedy: String,
 }

@@ -1,12 +1,12 @@
-//! Parts of one count side by side: a process's own and its children's, or user mode's and the kernel's.
+//! Parts of one count next to each other: a process and its children, or user mode and the kernel.
 //!
-//! Receives rows of what was counted of a process alone and of it with its children; hands on a row more, the
-//! difference.
+//! Receives a row for the process without its children and a row for both together. Adds a row for the
+//! children, the difference of the two.
 
 use super::counts::{Part, PlaceLabel, Row, Value};
 use crate::units::Count;
 
-/// Puts what children counted between the rows of [`Part::Own`] and [`Part::Sum`].
+/// Inserts a row for the children between the rows [`Part::Own`] and [`Part::Sum`].
 pub fn add_children(rows: &mut Vec<Row>) {
     let of = |part| rows.iter().position(|row: &Row| row.place.part == Some(part));
     let (Some(own), Some(sum)) = (of(Part::Own), of(Part::Sum)) else { return };
@@ -21,18 +21,18 @@ fn children(own: &Value, sum: &Value) -> Value {
         (Value::Counted { count: own, .. }, &Value::Counted { count: ref sum, counters, .. }) => {
             Value::Counted { count: beyond(*own, *sum), counters, runs: Vec::new() }
         }
-        // Of the time that passes children have no part of their own.
+        // Elapsed time cannot be split: children have no time of their own.
         (Value::Absent, _) | (_, Value::Absent) => Value::Absent,
         (Value::Counted { .. }, missing) | (missing, _) => missing.clone(),
     }
 }
 
-/// What `sum` has more than `own`; nothing is less than none. Where they took turns with others, each is an
-/// estimate, and so is this: it is scaled as the sum is.
+/// Returns the difference `sum` - `own`, at least 0. If the events were multiplexed, both are estimates, and
+/// so is the difference. It is scaled in the same way as `sum`.
 fn beyond(own: Count, sum: Count) -> Count {
     if own.share() >= 1.0 && sum.share() >= 1.0 {
         let more = |sum: u64, own: u64| sum.saturating_sub(own);
-        // Where there were no children, their count is a 0 that was counted.
+        // Without children, the result is a valid count of 0.
         let time = more(sum.enabled_ns, own.enabled_ns).max(1);
         return Count { value: more(sum.value, own.value), enabled_ns: time, running_ns: time };
     }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn estimates_are_compared_as_such() {
-        // 60 of the processes, 200 in all.
+        // 60 for the processes, 200 in all.
         assert_eq!(numbers([30, 10, 5], [50, 40, 10])[1].1, 140.0);
     }
 }

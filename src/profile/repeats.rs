@@ -1,13 +1,13 @@
-//! Several runs of the same events as one table: what `-r N` and `--exact` need.
+//! Joins several runs of the same events into one table, for `-r N` and `--exact`.
 //!
-//! Receives whole-run [`Counts`]; hands on one whose values hold every run. Their mean, spread and outliers
-//! are `statistics`'.
+//! Receives whole-run [`Counts`] and returns one whose values contain every run. `statistics` computes mean,
+//! spread and outliers.
 
 use super::counts::{Counts, CpuTime, RunTime, Value};
 
-/// Joins runs of the same events in the same places: counts are added, each run's scaled number is kept,
-/// times become their means. A single run stays as it is; none gives an empty table. A value that one run
-/// could not count is not counted.
+/// Joins runs of the same events in the same places. Adds up the counts, keeps each run's scaled number, and
+/// averages the times. Returns a single run unchanged, and an empty table for no runs. A value that is
+/// missing in one run is missing in the result.
 pub fn join(runs: Vec<Counts>) -> Counts {
     let mut runs = runs.into_iter();
     let Some(mut joined) = runs.next() else { return Counts::default() };
@@ -49,8 +49,8 @@ pub fn join(runs: Vec<Counts>) -> Counts {
     joined
 }
 
-/// Puts tables of different events beside each other, as if they had been counted at once. `orders` holds for
-/// each event of each table its place among all. Times are the means of the tables'.
+/// Joins tables of different events into one, as if all events had been counted in one run. `orders`
+/// contains, for each table, the final index of each of its events. Times are averaged over the tables.
 pub fn beside(tables: Vec<(Vec<usize>, Counts)>) -> Counts {
     let all: usize = tables.iter().map(|(order, _)| order.len()).sum();
     let number = tables.len().max(1) as u64;

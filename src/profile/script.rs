@@ -1,11 +1,11 @@
-//! Samples one by one, with names: what `pmc script` prints.
+//! Single samples with names, as printed by `pmc script`.
 //!
-//! Plain data: `analysis` fills in an [`Entry`] for each sample, a view prints it. [`Fields`] says what of
-//! it.
+//! Plain data: `analysis` fills one [`Entry`] per sample, and a view prints it. [`Fields`] selects the fields
+//! to print.
 
 use std::sync::Arc;
 
-/// What samples and other records hold, for those who print it.
+/// Contents of samples and other records.
 use crate::record::decode::{BranchFlags, DataSource};
 use crate::record::sample::{ReadValues, Registers, Weight};
 use crate::record::{RawRecord, Record, Sample};
@@ -13,29 +13,29 @@ use crate::record::{RawRecord, Record, Sample};
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
-    /// The address as it was recorded.
+    /// The recorded address.
     pub address: u64,
-    /// The place in the file for code that is mapped from one, else the address.
+    /// Offset in the mapped file, or the address if the code is not mapped from a file.
     pub offset: u64,
-    /// The function; foreign text.
+    /// The function's name; untrusted text.
     pub symbol: Option<Arc<str>>,
-    /// Bytes from its start.
+    /// Offset from the function's start, in bytes.
     pub into: u64,
-    /// Bytes of the function; 0 where that is not known.
+    /// Size of the function in bytes; 0 if unknown.
     pub size: u64,
-    /// The module's path; foreign text.
+    /// The module's path; untrusted text.
     pub dso: Option<Arc<str>>,
     /// Source file and line.
     pub source: Option<(Arc<str>, u32)>,
-    /// The file of its code was found.
+    /// Whether the file with the code was found.
     pub has_file: bool,
-    /// Inlined into the function of the next place.
+    /// Whether the function is inlined into the one of the next place.
     pub inlined: bool,
-    /// Whether the address is the kernel's.
+    /// Whether the address is in the kernel.
     pub in_kernel: bool,
 }
 
-/// The places at all addresses of a recording: one an address, several where calls were inlined.
+/// The places at all addresses of a recording: one per address, or several if calls were inlined.
 #[derive(Debug, Default)]
 pub struct Places {
     all: Vec<Place>,
@@ -43,13 +43,13 @@ pub struct Places {
 }
 
 impl Places {
-    /// Adds what stands at the next address, innermost first.
+    /// Adds the places at the next address, innermost first.
     pub fn push(&mut self, places: impl IntoIterator<Item = Place>) {
         self.all.extend(places);
         self.ends.push(self.all.len() as u32);
     }
 
-    /// What stands at the address of this number; nothing for a number that was never given.
+    /// Returns the places at the address with this number; empty if there is no such number.
     pub fn at(&self, number: u32) -> &[Place] {
         let number = number as usize;
         let Some(&end) = self.ends.get(number) else { return &[] };
@@ -57,25 +57,25 @@ impl Places {
         &self.all[start as usize..end as usize]
     }
 
-    /// Number of addresses.
+    /// Returns the number of addresses.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no addresses.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 }
 
-/// A branch with the numbers of the addresses at its ends.
+/// A branch, with the numbers of its source and target address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
-    /// Where from.
+    /// The source address.
     pub from: u64,
-    /// Where to.
+    /// The target address.
     pub to: u64,
-    /// Predicted, in a transaction, cycles.
+    /// Flags and cycles: whether it was predicted, whether it was in a transaction.
     pub flags: BranchFlags,
     /// Number of `from` in [`Places`].
     pub from_at: u32,
@@ -86,17 +86,17 @@ pub struct Branch {
 /// One sample. Fields that were not recorded are `None`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Entry<'a> {
-    /// The thread's name; foreign text.
+    /// The thread's name; untrusted text.
     pub comm: &'a str,
-    /// The process.
+    /// The process id.
     pub pid: Option<i32>,
-    /// The thread.
+    /// The thread id.
     pub tid: Option<i32>,
     /// The CPU.
     pub cpu: Option<u32>,
-    /// Nanoseconds.
+    /// Timestamp in nanoseconds.
     pub time: Option<u64>,
-    /// Occurrences.
+    /// Number of events that the sample represents.
     pub period: Option<u64>,
     /// Index of the event.
     pub event: usize,
@@ -104,83 +104,83 @@ pub struct Entry<'a> {
     pub misc: u16,
     /// Address of the data.
     pub addr: Option<u64>,
-    /// Its number in [`Places`], where names of data were asked for.
+    /// Number of that address in [`Places`], if the names of data were requested.
     pub addr_at: Option<u32>,
     /// Cost of the instruction.
     pub weight: Option<Weight>,
-    /// Where the data came from.
+    /// Source of the data, such as a cache level.
     pub data_src: Option<DataSource>,
     /// Physical address of the data.
     pub phys_addr: Option<u64>,
-    /// The event's own id, where children inherited it: that of their copy.
+    /// Id of the event instance itself: for events inherited by a child, the id of the child's copy.
     pub stream_id: Option<u64>,
-    /// Bytes of the data's page.
+    /// Page size of the data in bytes.
     pub data_page: Option<u64>,
-    /// Bytes of the code's page.
+    /// Page size of the code in bytes.
     pub code_page: Option<u64>,
-    /// Path of the cgroup, or its number; foreign text.
+    /// Path of the cgroup, or its number; untrusted text.
     pub cgroup: Option<&'a str>,
-    /// Registers of the process.
+    /// User-mode registers of the process.
     pub user_regs: Option<Registers<'a>>,
     /// Registers at the interrupt.
     pub intr_regs: Option<Registers<'a>>,
-    /// Last branches, newest first.
+    /// The last branches, newest first.
     pub branches: &'a [Branch],
-    /// A tracepoint's payload as text; foreign.
+    /// A tracepoint's payload as text; untrusted.
     pub trace: Option<&'a str>,
-    /// Its fields by name, where they were asked for; foreign.
+    /// The tracepoint's fields by name, if they were requested; untrusted.
     pub trace_fields: &'a [(String, String)],
     /// The bytes of a BPF program's output.
     pub bpf: Option<&'a [u8]>,
-    /// Numbers of the addresses, innermost first; one where there is no call chain.
+    /// Numbers of the addresses, innermost first; a single one without a call chain.
     pub places: &'a [u32],
-    /// Whether the places are a call chain.
+    /// Whether `places` is a call chain.
     pub has_chain: bool,
 }
 
-/// A record as it lies in the file, with whose it is.
+/// A record as stored in the file, with its owner.
 #[derive(Debug, Clone)]
 pub struct Dumped<'a> {
-    /// Its bytes.
+    /// The record's bytes.
     pub raw: RawRecord<'a>,
-    /// The file; foreign text.
+    /// The file; untrusted text.
     pub file: &'a str,
-    /// Its offset in it.
+    /// Offset of the record in the file.
     pub offset: u64,
-    /// The CPU, where the recording has CPUs: `Some(None)` where such a record has none.
+    /// The CPU, if the recording has CPUs; `Some(None)` if this record has none.
     pub cpu: Option<Option<u64>>,
-    /// When, in nanoseconds; likewise.
+    /// Timestamp in nanoseconds, if the recording has timestamps; `Some(None)` if this record has none.
     pub time: Option<Option<u64>>,
-    /// Its fields; `None` when it is too short for them.
+    /// The record's fields; `None` if the record is too short for them.
     pub record: Option<Record<'a>>,
-    /// What it holds that has no fields, in words.
+    /// Content without fields, in words.
     pub words: Option<String>,
-    /// The event of a sample or of counts; foreign text.
+    /// The event of a sample or of counts; untrusted text.
     pub event: Option<&'a str>,
-    /// The counts of a `READ`.
+    /// The counts in a `READ` record.
     pub values: Option<ReadValues<'a>>,
-    /// A sample's fields; `None` for other records, and where the event is not known.
+    /// A sample's fields; `None` for other records, and if the event is unknown.
     pub sample: Option<Sample<'a>>,
-    /// Occurrences that it stands for: its own, or its event's.
+    /// Number of events that the sample represents: the sample's own period, or the event's.
     pub period: u64,
-    /// Its branches are its callers (LBR call stacks).
+    /// Whether the branches are the callers (LBR call stacks).
     pub calls_are_branches: bool,
-    /// Whose sample it is.
+    /// Owner of the sample.
     pub owner: Option<Owner>,
-    /// The machine's registers are those of `aarch64`, not of `x86_64`.
+    /// Whether the machine's registers are those of `aarch64` instead of `x86_64`.
     pub is_aarch64: bool,
 }
 
-/// Whose a sample is; foreign text.
+/// Owner of a sample; untrusted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// The thread's name.
     pub comm: String,
-    /// What was running.
+    /// The module that was running.
     pub dso: Option<String>,
 }
 
-/// A field of a line, by perf's name.
+/// An output field, with perf's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "perf's names")]
 pub enum Field {
@@ -224,7 +224,7 @@ pub enum Field {
     Vcpu,
 }
 
-/// All fields with their names.
+/// All fields and their names.
 pub const FIELDS: [(&str, Field); 38] = [
     ("comm", Field::Comm),
     ("pid", Field::Pid),
@@ -262,7 +262,7 @@ pub const FIELDS: [(&str, Field); 38] = [
     ("tod", Field::Tod),
     ("stream_id", Field::StreamId),
     ("dsoff", Field::DsOff),
-    // Of samples of guests, which no recording that pmc reads has: empty.
+    // Fields for samples of guests. No recording that pmc reads contains such samples, so they are empty.
     ("machine_pid", Field::MachinePid),
     ("vcpu", Field::Vcpu),
 ];
@@ -272,29 +272,29 @@ pub const FIELDS: [(&str, Field); 38] = [
 pub struct Fields(u64);
 
 impl Fields {
-    /// Those of a list.
+    /// Creates a set from a list.
     pub fn of(list: &[Field]) -> Self {
         let mut fields = Self::default();
         list.iter().for_each(|field| fields.set(*field, true));
         fields
     }
 
-    /// Whether a field is in it.
+    /// Whether the set contains a field.
     pub fn has(self, field: Field) -> bool {
         self.0 >> field as u32 & 1 == 1
     }
 
-    /// Whether one of these is in it.
+    /// Whether the set contains one of these fields.
     pub fn has_any(self, list: &[Field]) -> bool {
         list.iter().any(|field| self.has(*field))
     }
 
-    /// Whether none is in it: events of this kind are not printed.
+    /// Whether the set is empty, so that events of this kind are not printed.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Puts a field in or takes it out.
+    /// Adds or removes a field.
     pub fn set(&mut self, field: Field, on: bool) {
         let bit = 1 << field as u32;
         if on { self.0 |= bit } else { self.0 &= !bit }

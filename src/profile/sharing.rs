@@ -1,7 +1,7 @@
-//! How far a scaled count may be off: the error that time-sharing a counter brings.
+//! Estimates the error of a scaled count that shared its counter with other events.
 //!
-//! Receives a [`Count`]; hands on a relative error. Decides the model, which is written down here; leaves the
-//! wording to `view`.
+//! Receives a [`Count`] and returns a relative error. Defines the model, which is described here; `view`
+//! decides the wording.
 //!
 //! An event that shares its counter is counted in slices and extrapolated:
 //!
@@ -10,19 +10,20 @@
 //! running  |####|    |    |####|    |    |####|    |    share = running / enabled
 //! ```
 //!
-//! The count is then a sample of slices without replacement. With `n` slices seen and a rate that varies
-//! between slices as much as its own mean (a coefficient of variation of 1, as for a program of which every
-//! other phase is idle), the standard error of the extrapolated total is `sqrt((1 - share) / n)` of it
-//! (Cochran, *Sampling Techniques*, finite population correction). The interval shown is ±1.96 of these.
+//! The count is then a sample of slices without replacement. Let `n` be the number of slices seen. Assume
+//! that the rate varies between slices as much as its own mean (a coefficient of variation of 1, as in a
+//! program that is idle in every other phase). The standard error of the extrapolated total is then `sqrt((1
+//! - share) / n)` of it (Cochran, *Sampling Techniques*, finite population correction). The interval shown is
+//! ±1.96 standard errors.
 
 use crate::units::Count;
 
-/// The kernel's usual time between two turns of the counters, nanoseconds (`perf_event_mux_interval_ms` of a
-/// PMU, 4 on x86 and most others).
+/// The kernel's usual interval between two rotations of the counters, in nanoseconds
+/// (`perf_event_mux_interval_ms` of a PMU, 4 on x86 and most other machines).
 const TURN_NS: f64 = 4e6;
 
-/// Half the 95 % interval of the scaled count, relative to it (0.012 is ±1.2 %); `None` when the event was
-/// always on a counter, or never.
+/// Returns half the 95 % interval of the scaled count, relative to the count (0.012 is ±1.2 %). Returns
+/// `None` if the event was always on a counter, or never.
 pub fn relative_error(count: Count) -> Option<f64> {
     if count.running_ns == 0 || count.running_ns >= count.enabled_ns {
         return None;

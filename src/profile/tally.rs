@@ -1,25 +1,25 @@
-//! Adding up: single readings become the rows of a table.
+//! Sums up single readings into the rows of a table.
 //!
-//! Receives readings with the place each belongs to (already reduced to what the aggregation tells apart);
-//! hands on [`Row`]s in the order of their places.
+//! Receives readings, each with its place. The caller has already reduced the place to the fields that the
+//! aggregation distinguishes. Returns [`Row`]s sorted by place.
 
 use std::collections::BTreeMap;
 
 use super::counts::{PlaceLabel, Reason, Row, Value};
 use crate::units::Count;
 
-/// How counts of several counters that are shown as one event are joined.
+/// How to combine the counts of several counters that are shown as one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Join {
-    /// Each counts its own part all the time (CPUs, threads, PMU instances): everything is added.
+    /// Each counter counts a different part all the time (CPUs, threads, PMU instances): everything is added.
     #[default]
     Parts,
-    /// They take turns on the same task (the PMUs of a hybrid machine): values and running times are added,
-    /// the time they were enabled is the same time.
+    /// The counters take turns on the same task (the PMUs of a hybrid machine). Values and running times are
+    /// added; the enabled time is the same for all and is not added.
     Turns,
 }
 
-/// A table being filled.
+/// A table under construction.
 #[derive(Debug)]
 pub struct Tally {
     events: usize,
@@ -30,27 +30,27 @@ pub struct Tally {
 #[derive(Debug, Clone, Default)]
 struct Cell {
     seen: bool,
-    /// `None` while no reading of the cell could be counted.
+    /// `None` until a reading of the cell has a count.
     count: Option<Count>,
-    /// How many readings are in it.
+    /// Number of readings in the sum.
     counters: u32,
-    /// Why a counter of the cell could not be had.
+    /// Why a counter of the cell is not available.
     refused: Option<Reason>,
 }
 
 impl Tally {
-    /// A table of so many events.
+    /// Creates a table of this number of events.
     pub fn new(events: usize) -> Self {
         Self { events, rows: BTreeMap::new(), spots: BTreeMap::new() }
     }
 
-    /// Makes sure that there is a row for this place, even if nothing is counted in it.
+    /// Adds a row for this place if it is missing, even if nothing is counted there.
     pub fn row(&mut self, place: PlaceLabel) {
         self.rows.entry(place).or_insert_with(|| vec![Cell::default(); self.events]);
     }
 
-    /// Adds a reading of `event` to the row of `place`. `spot` tells the summed CPUs or threads apart.
-    /// `None`: the counter never ran.
+    /// Adds a reading of `event` to the row of `place`. `spot` identifies the CPU or thread within the row. A
+    /// `count` of `None` means that the counter never ran.
     pub fn add(&mut self, place: PlaceLabel, spot: u64, event: usize, count: Option<Count>, join: Join) {
         let (Some(cell), Some(count)) = (self.cell(place, spot, event), count) else { return };
         cell.counters += 1;
@@ -61,7 +61,8 @@ impl Tally {
         }
     }
 
-    /// Says why `event` has no counter in `place`. One that counts there all the same is enough for a value.
+    /// Records why `event` has no counter in `place`. The cell still has a value if another counter counts
+    /// there.
     pub fn refuse(&mut self, place: PlaceLabel, spot: u64, event: usize, reason: &Reason) {
         if let Some(cell) = self.cell(place, spot, event) {
             cell.refused = Some(reason.clone());
@@ -76,7 +77,7 @@ impl Tally {
         Some(cell)
     }
 
-    /// The rows. `idle` says why an event that has counters never ran.
+    /// Returns the rows. `idle` returns the reason why an event with counters never ran.
     pub fn rows(self, idle: impl Fn(usize) -> Reason) -> Vec<Row> {
         let Self { rows, spots, .. } = self;
         rows.into_iter()

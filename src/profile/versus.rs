@@ -1,25 +1,25 @@
-//! Several commands measured in turn: what differs, and whether chance explains it.
+//! Compares commands measured in turn: their differences, and whether chance explains them.
 //!
-//! Receives the [`Counts`] and metrics of each command, with the values of every run; hands on a
-//! [`Comparison`] with the first command as the base. Decides the level of significance (5 %) and the plain
-//! word; leaves the table to `view`.
+//! Receives the [`Counts`] and metrics of each command, with the values of every run. Returns a
+//! [`Comparison`] with the first command as the base. Decides the level of significance (5 %) and the
+//! verdict; `view` prints the table.
 
 use super::counts::{Counts, Derived, Role};
 use super::statistics::{SIGNIFICANCE, Summary, Welch, welch};
 
-/// Commands compared, measure by measure.
+/// A comparison of commands, measure by measure.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The commands as they were typed; the first is the base.
+    /// The commands as typed; the first is the base.
     pub commands: Vec<String>,
     /// Elapsed time first, then the events in order, then the metrics.
     pub lines: Vec<Line>,
 }
 
-/// What was measured of a command.
+/// The measurements of one command.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// As it was typed.
+    /// The command as typed.
     pub command: String,
     /// The counts of all runs.
     pub counts: Counts,
@@ -27,12 +27,12 @@ pub struct Measured {
     pub metrics: Vec<Vec<Derived>>,
 }
 
-/// What is measured, as far as the verdict needs it.
+/// Kind of a measure; the verdict depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// A time.
     Time,
-    /// Occurrences.
+    /// A number of events.
     Count,
     /// A metric.
     Metric,
@@ -45,52 +45,52 @@ pub struct Line {
     pub name: String,
     /// Unit of the values; empty for plain counts.
     pub unit: String,
-    /// What it is.
+    /// Kind of the measure.
     pub measure: Measure,
-    /// Whether values have a fraction worth showing.
+    /// Whether the values have a fraction worth printing.
     pub fractional: bool,
-    /// One for each command.
+    /// One side per command.
     pub sides: Vec<Side>,
 }
 
-/// One measure of one command, beside the base.
+/// One measure of one command, compared with the base.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// Its runs; `None` when it was not counted.
+    /// Summary of the runs; `None` if the measure was not counted.
     pub summary: Option<Summary>,
-    /// Difference of the mean from the base in per cent; `None` for the base, or where the base is 0.
+    /// Difference between the mean and the base's, in percent; `None` for the base, or if the base is 0.
     pub difference: Option<f64>,
-    /// The test against the base; `None` for the base and with fewer than two runs.
+    /// The test against the base; `None` for the base, and with fewer than two runs.
     pub test: Option<Welch>,
-    /// What that means.
+    /// The meaning of the difference.
     pub verdict: Verdict,
 }
 
-/// What a difference means, in a word.
+/// The meaning of a difference, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// This is what the others are compared with.
+    /// The command that the others are compared with.
     Base,
-    /// Less time than the base.
+    /// Takes less time than the base.
     Faster,
-    /// More time than the base.
+    /// Takes more time than the base.
     Slower,
-    /// Fewer than the base.
+    /// Counts less than the base.
     Fewer,
-    /// More than the base.
+    /// Counts more than the base.
     More,
     /// A metric below the base's.
     Lower,
     /// A metric above the base's.
     Higher,
-    /// Chance alone explains the difference.
+    /// Chance explains the difference.
     NotShown,
-    /// Too few runs, or no count, to tell.
+    /// Unknown, because of too few runs or a missing count.
     Unknown,
 }
 
 impl Verdict {
-    /// The plain word.
+    /// Returns the word for this verdict.
     pub fn word(self) -> &'static str {
         match self {
             Self::Base => "base",
@@ -106,7 +106,7 @@ impl Verdict {
     }
 }
 
-/// Compares commands that were measured with the same events; rows beyond the first are left out.
+/// Compares commands that were measured with the same events. Ignores all rows except the first.
 pub fn compare(commands: &[Measured]) -> Comparison {
     let Some(base) = commands.first() else {
         return Comparison { commands: Vec::new(), lines: Vec::new() };
@@ -146,7 +146,7 @@ pub fn compare(commands: &[Measured]) -> Comparison {
     Comparison { commands: commands.iter().map(|command| command.command.clone()).collect(), lines }
 }
 
-/// The values of each command's runs beside those of the first.
+/// Summarizes the values of each command's runs and compares them with the first command's.
 fn sides(values: impl Iterator<Item = Vec<f64>>, measure: Measure) -> Vec<Side> {
     let summaries: Vec<Option<Summary>> = values.map(|v| Summary::of(&v)).collect();
     let base = summaries.first().cloned().flatten();

@@ -1,7 +1,7 @@
-//! Jumps as arrows beside the code: which lane each takes.
+//! Jumps as arrows next to the code: assigns a lane to each arrow.
 //!
-//! Receives where jumps begin and end, by row; decides lanes so that no two arrows share one where both pass.
-//! Short jumps are nearest to the code. What would need more than [`LANES`] lanes is left without an arrow.
+//! Receives the rows where each jump starts and ends. Assigns lanes so that no two arrows overlap in one
+//! lane. Short jumps are nearest to the code. A jump that would need more than [`LANES`] lanes gets no arrow.
 //!
 //! ```text
 //!   lane 1 0
@@ -13,7 +13,7 @@
 use crate::sort;
 use std::collections::BTreeMap;
 
-/// Most lanes that are drawn.
+/// Maximum number of lanes.
 pub const LANES: usize = 8;
 
 /// An arrow.
@@ -21,32 +21,32 @@ pub const LANES: usize = 8;
 pub struct Jump {
     /// Row of the jump.
     pub from: usize,
-    /// Row where it leads.
+    /// Row of the target.
     pub to: usize,
-    /// 0 is nearest to the code.
+    /// The arrow's lane; 0 is nearest to the code.
     pub lane: usize,
 }
 
-/// What an arrow does in a row, as seen by one lane.
+/// The part of an arrow that one lane shows in one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
-    /// It passes.
+    /// The arrow passes through the row.
     Pass,
-    /// It has its upper end here.
+    /// The arrow's upper end.
     Top,
-    /// It has its lower end here.
+    /// The arrow's lower end.
     Bottom,
-    /// It begins and ends here: an instruction that jumps to itself.
+    /// Both ends: the instruction jumps to itself.
     Both,
 }
 
 impl Jump {
-    /// First and last row.
+    /// Returns the first and the last row.
     pub fn span(&self) -> (usize, usize) {
         (self.from.min(self.to), self.from.max(self.to))
     }
 
-    /// What it does in a row.
+    /// Returns the part of the arrow in a row, or `None` outside the arrow.
     pub fn at(&self, row: usize) -> Option<Piece> {
         let (top, bottom) = self.span();
         match row {
@@ -59,12 +59,11 @@ impl Jump {
     }
 }
 
-/// What a lane holds: stretches that do not touch, by their first row, with the last row and the row where
-/// they lead.
+/// The arrows in a lane, without overlaps. Maps the first row to the last row and the target row.
 type Lane = BTreeMap<usize, (usize, usize)>;
 
-/// Puts a stretch into a lane if it is free there. Stretches that lead to one row all hold that row, so they
-/// make one.
+/// Adds an arrow to a lane if the lane is free there. Arrows with the same target overlap in its row and are
+/// joined.
 fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
     let mut same = None;
     for (&start, &(end, leads)) in lane.range(..=bottom).rev() {
@@ -85,8 +84,8 @@ fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
     true
 }
 
-/// Gives lanes to jumps (from, to); says also how many lanes are taken. Jumps to one place share a lane where
-/// they can.
+/// Assigns lanes to jumps (from, to). Also returns the number of lanes in use. Jumps with the same target
+/// share a lane if possible.
 pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Jump>, usize) {
     sort::by_key(&mut jumps, |(from, to)| (from.abs_diff(*to), *from));
     jumps.dedup();

@@ -1,13 +1,13 @@
-//! Merging: instructions, the functions and lines that each was made of, and samples become one listing.
+//! Merges instructions, their functions and source lines, and samples into one listing.
 //!
-//! Receives all of it by address; decides where rows of functions and source lines stand between
-//! instructions, and which source lines without code are shown on the way to the next.
+//! Receives all of these by address. Places function headings and source lines between the instructions. Also
+//! selects the source lines without code that lead up to the next line with code.
 //!
 //! ```text
-//!   source 12   for (…)                  the line that the instructions below were made of
+//!   source 12   for (…)                  the line of the instructions below
 //!       1139   mov
-//!   weigh (inlined)                      other functions from here on
-//!   source  3     // how heavy it is     a line without code, on the way
+//!   weigh (inlined)                      start of another function
+//!   source  3     // how heavy it is     a line without code before the next one with code
 //!   source  4     return x * 31;
 //!       113c   imul
 //! ```
@@ -19,44 +19,44 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{File, Flow, Instruction, Kind, Line, Listing, Row, Value, arrows};
 
-/// At most so many lines without code are shown before one with code.
+/// Maximum number of lines without code shown before a line with code.
 const ON_THE_WAY: u32 = 6;
 
-/// One function at an address, and the line in it.
+/// One function at an address, and the source line in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Its demangled name.
+    /// The function's demangled name.
     pub function: Arc<str>,
     /// The source file.
     pub file: Option<Arc<str>>,
-    /// 0 when not known.
+    /// The line number; 0 if unknown.
     pub line: u32,
 }
 
-/// What stands at an address, innermost function first.
+/// The functions at an address, innermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The address.
     pub address: u64,
-    /// The function that has the code is last; empty when nothing is known.
+    /// The functions; the last one contains the code, the others are inlined. Empty if unknown.
     pub steps: Vec<Step>,
 }
 
-/// What is merged.
+/// The input of [`merge`].
 #[derive(Debug, Clone, Default)]
 pub struct Input {
-    /// By address; empty when the bytes are not to be had.
+    /// Instructions by address; empty if the bytes are not available.
     pub instructions: Vec<Instruction>,
-    /// What stands at each instruction (and each sampled address where there are none), by address.
+    /// The functions at each instruction, by address. Without instructions, those at each sampled address.
     pub places: Vec<Place>,
-    /// Address, index of the event, cost; in any order.
+    /// Address, event index and cost, in any order.
     pub samples: Vec<(u64, usize, Value)>,
     /// Lines of source files, by path.
     pub sources: FxHashMap<Arc<str>, Arc<[String]>>,
 }
 
-/// Makes the listing. `head` says everything that is not code; its rows, lines, files and jumps are written
-/// here, and each event's own value.
+/// Makes the listing. `head` contains everything except the code. This function fills in the rows, lines,
+/// files and jumps, and each event's `own` value.
 pub fn merge(head: Listing, input: Input) -> Listing {
     let events = head.events.len();
     let costs = costs(&input, events);
@@ -84,7 +84,7 @@ pub fn merge(head: Listing, input: Input) -> Listing {
         writer.place(instruction.address, &values);
         writer.push(Kind::Instruction(Box::new(instruction)), values);
     }
-    // Samples behind the last instruction: there are no bytes, or fewer than samples.
+    // Samples after the last instruction: no bytes are available, or too few.
     for (address, values) in costs.into_iter().filter(|(address, _)| *address >= behind) {
         writer.place(address, &values);
         writer.push(Kind::Address(address), values);
@@ -92,7 +92,7 @@ pub fn merge(head: Listing, input: Input) -> Listing {
     writer.finish()
 }
 
-/// Cost by instruction; a sample inside of one is that instruction's.
+/// Sums up the cost of each instruction. Samples inside an instruction count for that instruction.
 fn costs(input: &Input, events: usize) -> BTreeMap<u64, Vec<Value>> {
     let mut costs: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
     for (address, event, value) in &input.samples {
@@ -116,7 +116,7 @@ fn add(sums: &mut Vec<Value>, values: &[Value], events: usize) {
     }
 }
 
-/// Functions, innermost first, and the line, by file and number.
+/// Functions, innermost first, and the line as file number and line number.
 type Above = (Vec<Arc<str>>, Option<(usize, u32)>);
 
 struct Writer {
@@ -127,11 +127,11 @@ struct Writer {
     /// Lines that have code.
     coded: FxHashSet<(usize, u32)>,
     lines: BTreeMap<(usize, u32), (usize, Vec<Value>)>,
-    /// The farthest line of each file that was shown.
+    /// The last line shown so far of each file.
     shown: FxHashMap<usize, u32>,
-    /// Functions and line of the row above.
+    /// Functions and line of the previous row.
     last: Option<Above>,
-    /// The row of the source line that what comes belongs to.
+    /// Row of the source line that the next instructions belong to.
     open: Option<usize>,
     events: usize,
 }
@@ -168,7 +168,7 @@ impl Writer {
         }
     }
 
-    /// Writes the rows that stand before an address, and counts its cost for its line.
+    /// Writes the rows before an address, and adds the address's cost to its line.
     fn place(&mut self, address: u64, values: &[Value]) {
         let functions: Vec<Arc<str>> = self.steps(address).iter().map(|step| step.function.clone()).collect();
         let line = self.line_of(address);
@@ -182,7 +182,7 @@ impl Writer {
         let same_line = same_functions && self.last.as_ref().is_some_and(|(_, last)| *last == line);
         if !same_functions && let Some(name) = functions.first() {
             let begins = self.last.is_none() && depth == 0;
-            // A function's own beginning needs no heading: the listing has it.
+            // The function's own start needs no heading: the listing already has a title.
             if !begins {
                 self.push(Kind::Function { name: name.clone(), depth }, Vec::new());
             }
@@ -204,7 +204,7 @@ impl Writer {
         self.last = Some((functions, line));
     }
 
-    /// Lines without code between what was shown and what comes: comments, braces, declarations.
+    /// Adds the lines without code (comments, braces, declarations) between the last line shown and this one.
     fn on_the_way(&mut self, file: usize, line: u32, depth: usize) {
         let Some(text) = self.listing.files[file].text.clone() else { return };
         let Some(shown) = self.shown.get(&file).copied().filter(|shown| *shown < line) else { return };
@@ -239,7 +239,7 @@ impl Writer {
         self.listing
     }
 
-    /// The lines with code, and those in small gaps between them whose text is there.
+    /// Returns the lines with code, and the lines in small gaps between them if their text is available.
     fn all_lines(&mut self) -> Vec<Line> {
         let mut all: Vec<Line> = Vec::new();
         for ((file, line), (instructions, values)) in std::mem::take(&mut self.lines) {
@@ -298,7 +298,7 @@ mod tests {
                 place(106, &[("f", 8)]),
                 place(108, &[("f", 5)]),
             ],
-            // 102 lies inside of the first instruction, 300 behind the last.
+            // 102 is inside the first instruction, 300 is after the last.
             samples: vec![
                 (100, 0, value(3)),
                 (102, 0, value(1)),

@@ -1,8 +1,8 @@
-//! A function's code with what each part of it cost: instructions, source lines, inlined functions, jumps.
+//! A function's code annotated with costs: instructions, source lines, inlined functions, jumps.
 //!
-//! Receives instructions and the frames at each (`symbol`), the text of source files, and samples by address;
-//! hands on a read-only [`Listing`] with values for every event. Pure. Decides the order of rows; wording and
-//! widths are `view`'s.
+//! Receives instructions and the frames at each (`symbol`), the text of source files, and samples by address.
+//! Returns a read-only [`Listing`] with values for every event. Pure. Decides the order of rows; `view`
+//! decides wording and widths.
 //!
 //! ```text
 //!   instructions --+                        +--> rows:  function, source line, instruction, …
@@ -22,142 +22,142 @@ pub use crate::symbol::disassemble::{Flow, Instruction, Target};
 pub use arrows::Jump;
 pub use merge::{Input, Place, merge};
 
-/// Version of the JSON document; it grows when a field changes its meaning.
+/// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
 
 /// One function, annotated.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
-    /// Its demangled name; foreign, as all text here.
+    /// The function's demangled name. Untrusted, like all text here.
     pub symbol: String,
-    /// Its name as the symbol table has it.
+    /// The function's name in the symbol table.
     pub raw: String,
-    /// Short name of its module.
+    /// Short name of the function's module.
     pub dso: String,
     /// The module's path.
     pub path: String,
-    /// Where its code starts, in the module's own numbering.
+    /// Start address of the code, in the module's own address space.
     pub start: u64,
-    /// Bytes of code; 0 when not known.
+    /// Size of the code in bytes; 0 if unknown.
     pub size: u64,
-    /// One an event of the recording, in its order.
+    /// The recording's events, in order.
     pub events: Vec<Event>,
-    /// Source files, by the number that rows and lines name.
+    /// Source files, indexed by the file numbers in rows and lines.
     pub files: Vec<File>,
     /// The code from top to bottom.
     pub rows: Vec<Row>,
-    /// Each source line that has code or lies between such lines, by file and number.
+    /// Source lines with code and the lines between them, by file and line number.
     pub lines: Vec<Line>,
-    /// Jumps inside of the function, whose ends are shown.
+    /// Jumps inside the function, if both ends are shown.
     pub jumps: Vec<Jump>,
-    /// Lanes that the arrows take.
+    /// Number of lanes that the arrows use.
     pub lanes: usize,
-    /// Where the bytes came from; `None` when there are none.
+    /// Origin of the bytes; `None` if there are none.
     pub bytes_from: Option<String>,
-    /// What is missing or doubtful, why, and what to try.
+    /// Missing or doubtful data, each with the reason and a remedy.
     pub notes: Vec<Note>,
 }
 
-/// One event's part.
+/// One event, with its cost.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Event {
-    /// Its name.
+    /// The event's name.
     pub name: String,
-    /// Index of the leader of its group; its own where it is in none.
+    /// Index of the group's leader; the event's own index if it is in no group.
     pub leader: usize,
-    /// All its samples.
+    /// Cost of all samples.
     pub total: Value,
-    /// Those in this function.
+    /// Cost of the samples in this function.
     pub own: Value,
-    /// What is known of the distance between the sampled instruction and the one that is to blame.
+    /// Distance between the sampled instruction and the one that caused the sample.
     pub skid: Skid,
 }
 
-/// How far a sample's address may lie behind its cause.
+/// Distance from the instruction that caused a sample to the sampled address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Skid {
-    /// A hardware event, precise level 0: some instructions.
+    /// A hardware event with precise level 0: a few instructions.
     #[default]
     Any,
-    /// A clock or other software event: the instruction that was about to run when the interrupt came, so the
-    /// one before (often the slow one) is to blame; in kernel code with interrupts off, the one that switched
-    /// them on.
+    /// A clock or another software event. The sampled instruction is the one that the interrupt preempted, so
+    /// the previous instruction, often a slow one, is the cause. In kernel code with interrupts disabled, the
+    /// cause is the instruction that enabled them.
     Interrupt,
-    /// Precise level 1: always the same distance.
+    /// Precise level 1: a constant distance.
     Constant,
-    /// Precise level 2 or 3: none was asked for.
+    /// Precise level 2 or 3: the kernel was asked for zero distance.
     None,
 }
 
 /// A source file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct File {
-    /// Its path, as the compiler was given it.
+    /// The file's path, as given to the compiler.
     pub path: Arc<str>,
-    /// Its lines, the first being number 1; `None` when the file is not there.
+    /// The file's lines, starting with line 1; `None` if the file is missing.
     pub text: Option<Arc<[String]>>,
 }
 
 /// A row of the listing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What stands in it.
+    /// Content of the row.
     pub kind: Kind,
-    /// Cost by event. Of an instruction its own; of a source line that of the instructions below it up to the
-    /// next row that is none; empty where nothing was sampled.
+    /// Cost by event. An instruction's value is its own cost. A source line's value is the cost of the
+    /// instructions below it, up to the next other row. Empty without samples.
     pub values: Vec<Value>,
 }
 
-/// What stands in a row.
+/// Content of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// From here on the code is this function's: it begins, an inlined one begins, or the outer one goes on.
+    /// Start of a function's code: the function itself, an inlined one, or the outer one continued.
     Function {
-        /// Its name.
+        /// The function's name.
         name: Arc<str>,
-        /// How many functions it is inlined into.
+        /// Number of functions that this function is inlined into.
         depth: usize,
     },
-    /// The code below was made of this line.
+    /// Source line of the code below.
     Source {
-        /// Number in [`Listing::files`].
+        /// Index in [`Listing::files`].
         file: usize,
-        /// Counted from 1.
+        /// Line number, counted from 1.
         line: u32,
-        /// How many functions the line's function is inlined into.
+        /// Number of functions that the line's function is inlined into.
         depth: usize,
-        /// Whether instructions follow; else it is a line on the way to one.
+        /// Whether instructions follow. Otherwise the line leads up to a line with code.
         has_code: bool,
     },
     /// An instruction.
     Instruction(Box<Instruction>),
-    /// A sampled address whose bytes are not to be had.
+    /// A sampled address whose bytes are not available.
     Address(u64),
 }
 
 /// A source line with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Number in [`Listing::files`].
+    /// Index in [`Listing::files`].
     pub file: usize,
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: u32,
-    /// Instructions that were made of it.
+    /// Number of instructions compiled from the line.
     pub instructions: usize,
-    /// Cost by event; empty where nothing was sampled.
+    /// Cost by event; empty without samples.
     pub values: Vec<Value>,
 }
 
-/// Something the reader should know.
+/// A note to the reader.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Note {
-    /// What is so, and why.
+    /// The problem and its cause.
     pub text: String,
-    /// What to try.
+    /// Suggested remedy.
     pub remedy: Option<String>,
 }
 
-/// What a percentage is a part of.
+/// The total that a percentage refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Basis {
     /// The function's periods.
@@ -172,12 +172,12 @@ pub enum Basis {
 }
 
 impl Listing {
-    /// The part (0 to 1) that a value is, and half the width of its 95 % confidence interval.
+    /// Returns a value's share (0 to 1), and half the width of its 95 % confidence interval.
     pub fn share(&self, event: usize, value: &Value, basis: Basis) -> (f64, f64) {
         self.events.get(event).map_or((0.0, 1.0), |event| event.share(value, basis))
     }
 
-    /// The instructions in these rows (indices), and what an event cost there.
+    /// Returns the number of instructions in a range of rows, and an event's cost there.
     pub fn sum(&self, rows: Range<usize>, event: usize) -> (usize, Value) {
         let rows = self.rows.get(rows).unwrap_or_default().iter().filter(|row| row.is_code());
         rows.fold((0, Value::default()), |(count, mut sum), row| {
@@ -186,7 +186,7 @@ impl Listing {
         })
     }
 
-    /// The text of a source line, if its file is there.
+    /// Returns the text of a source line, if its file is available.
     pub fn text(&self, file: usize, line: u32) -> Option<&str> {
         let text = self.files.get(file)?.text.as_ref()?;
         text.get((line as usize).checked_sub(1)?).map(String::as_str)
@@ -194,7 +194,7 @@ impl Listing {
 }
 
 impl Event {
-    /// As [`Listing::share`].
+    /// Returns the same as [`Listing::share`].
     pub fn share(&self, value: &Value, basis: Basis) -> (f64, f64) {
         let (part, whole, of) = match basis {
             Basis::LocalPeriod => (value.period, self.own.period, &self.own),
@@ -208,26 +208,26 @@ impl Event {
         (share, half_width(share, draws))
     }
 
-    /// The function's part of all of the event, with its error.
+    /// Returns the function's share of the whole event, with its error.
     pub fn of_all(&self) -> (f64, f64) {
         self.share(&self.own, Basis::GlobalPeriod)
     }
 }
 
 impl Row {
-    /// Whether an instruction stands in it, or an address in its place.
+    /// Whether the row is an instruction or an address.
     pub fn is_code(&self) -> bool {
         matches!(self.kind, Kind::Instruction(_) | Kind::Address(_))
     }
 
-    /// What an event cost here.
+    /// Returns an event's cost in this row.
     pub fn value(&self, event: usize) -> Value {
         self.values.get(event).cloned().unwrap_or_default()
     }
 }
 
 impl Line {
-    /// What an event cost here.
+    /// Returns an event's cost in this line.
     pub fn value(&self, event: usize) -> Value {
         self.values.get(event).cloned().unwrap_or_default()
     }

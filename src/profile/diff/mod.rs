@@ -1,13 +1,13 @@
-//! Recordings compared: what each function's share was in each, and whether sampling alone explains the
+//! Comparison of recordings: each function's share in each recording, and whether sampling noise explains the
 //! difference.
 //!
-//! Receives the tables and trees of several recordings, made with one collection of words, the first being
-//! the base; hands on a [`Comparison`]. Pure. Decides what a difference means; leaves wording to `view`.
+//! Receives the tables and trees of several recordings with a common string table; the first recording is the
+//! base. Returns a [`Comparison`]. Pure. Decides what a difference means; `view` decides the wording.
 //!
 //! ```text
 //!   base   rows ─┐
 //!   new 1  rows ─┼─ by sort keys ─> lines: value in each, change against the base, verdict
-//!   new 2  rows ─┘                  (the same for the nodes of the trees, by their way from the root)
+//!   new 2  rows ─┘                  (the same for the nodes of the trees, by their path from the root)
 //! ```
 
 pub mod rows;
@@ -21,71 +21,72 @@ use super::statistics::proportions::{self, Difference, Part};
 pub use rows::compare;
 pub use tree::Tree;
 
-/// Version of the JSON document; it grows when a field changes its meaning.
+/// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
-/// Fewer samples on both sides together cannot show anything, and are not tested.
+/// Minimum number of samples on both sides together; fewer cannot show anything and are not tested.
 const LEAST: f64 = 6.0;
 
-/// What is computed of two values, and sorted by.
+/// The quantity computed from two values, also used for sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Compute {
-    /// Difference of the shares, in their order.
+    /// Difference of the shares, sorted by value.
     Delta,
-    /// The same, by size.
+    /// Difference of the shares, sorted by magnitude.
     #[default]
     DeltaAbs,
-    /// Difference of the periods, which are nanoseconds, by size.
+    /// Difference of the periods in nanoseconds, sorted by magnitude.
     Time,
-    /// New period by old period.
+    /// New period divided by old period.
     Ratio,
-    /// New period times the second weight, less old period times the first.
+    /// New period times the second weight, minus old period times the first.
     Weighted(f64, f64),
 }
 
-/// Recordings compared.
+/// A comparison of recordings.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// All words, by number.
+    /// All strings, by number.
     pub texts: StringTable,
     /// The sort keys of the lines' cells.
     pub keys: Vec<SortKey>,
-    /// Lines are whole call chains: their cells are those of one frame after the other, innermost first.
+    /// Whether lines are whole call chains. The cells of a line are then those of all its frames, innermost
+    /// first.
     pub by_stream: bool,
     /// The recordings, the base first.
     pub files: Vec<File>,
-    /// What was computed.
+    /// The computed quantity.
     pub compute: Compute,
-    /// Events that the base and at least one other recording have.
+    /// Events of the base that at least one other recording contains.
     pub events: Vec<Event>,
-    /// What the reader should know.
+    /// Notes to the reader.
     pub notes: Vec<String>,
 }
 
 /// A recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct File {
-    /// Where it is; foreign text.
+    /// The file's path; untrusted text.
     pub path: String,
-    /// Its samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Samples or records that were lost.
+    /// Number of lost samples or records.
     pub lost: u64,
-    /// What its data are worth, in words; foreign text.
+    /// How reliable the data are, in words; untrusted text.
     pub trust: String,
 }
 
 /// One event in all recordings.
 #[derive(Debug, Default)]
 pub struct Event {
-    /// Its name.
+    /// The event's name.
     pub name: String,
-    /// All of it by recording; `None` where it was not recorded.
+    /// The event's total in each recording; `None` if the recording does not contain the event.
     pub totals: Vec<Option<Value>>,
     /// The lines.
     pub lines: Vec<Line>,
-    /// The trees laid over one another.
+    /// The merged call trees.
     pub tree: Option<Tree>,
 }
 
@@ -94,44 +95,44 @@ pub struct Event {
 pub struct Line {
     /// The values of the sort keys.
     pub cells: Vec<Cell>,
-    /// Its cost by recording; zero where it has none.
+    /// Cost in each recording; zero if the row is missing there.
     pub values: Vec<Value>,
-    /// Change of each recording but the base; `None` where the event was not recorded.
+    /// The change in each recording except the base; `None` if the recording does not contain the event.
     pub changes: Vec<Option<Change>>,
 }
 
-/// A recording's value beside the base's.
+/// A recording's value compared with the base's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// Difference of the shares.
     pub share: Difference,
-    /// What was computed; `None` for a ratio to nothing.
+    /// The computed quantity; `None` for a ratio to zero.
     pub value: Option<f64>,
-    /// 95 % interval of it.
+    /// The 95 % confidence interval of the quantity.
     pub interval: (f64, f64),
     /// The probability behind the verdict, corrected for the number of tests.
     pub adjusted: f64,
-    /// What it means.
+    /// The meaning of the change.
     pub verdict: Verdict,
 }
 
-/// What a change means, in a word.
+/// The meaning of a change, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Sampling alone explains it.
+    /// Sampling noise explains the change.
     Noise,
-    /// A larger part than in the base.
+    /// The share is larger than in the base.
     More,
-    /// A smaller part.
+    /// The share is smaller than in the base.
     Less,
-    /// The base has none.
+    /// The base does not contain the row.
     New,
-    /// Only the base has it.
+    /// Only the base contains the row.
     Gone,
 }
 
 impl Verdict {
-    /// The plain word.
+    /// Returns the word for this verdict.
     pub fn word(self) -> &'static str {
         match self {
             Self::Noise => "within noise",
@@ -144,14 +145,14 @@ impl Verdict {
 }
 
 impl Line {
-    /// The frames of a call chain, each the cells of the comparison's keys.
+    /// Returns the frames of a call chain. Each frame has one cell per key of the comparison.
     pub fn frames(&self, keys: &[SortKey]) -> impl Iterator<Item = &[Cell]> {
         self.cells.chunks(keys.len().max(1))
     }
 }
 
 impl Event {
-    /// A value's part of a recording (0 to 1), with the draws behind it.
+    /// Returns a value's share of a recording (0 to 1), with the number of draws behind it.
     pub fn part(&self, file: usize, value: &Value) -> Part {
         match self.totals.get(file) {
             Some(Some(total)) => part(total, value),
@@ -165,23 +166,23 @@ fn part(total: &Value, value: &Value) -> Part {
     Part { share: share.min(1.0), draws: ShareOf::Period.draws(total) }
 }
 
-/// What stands behind a change until it is judged together with the others.
+/// The test of one change, before all tests are judged together.
 #[derive(Debug, Clone)]
 struct Test {
-    /// The probability; `None` where there are too few samples to test.
+    /// The probability; `None` if there are too few samples to test.
     p: Option<f64>,
-    /// Whether it would be a rise.
+    /// Whether the change is an increase.
     rises: bool,
     old: Value,
     new: Value,
 }
 
-/// A change before it is known how many tests there are.
+/// Computes a change before the number of tests is known.
 fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) -> (Change, Test) {
     let (first, second) = (part(totals.0, values.0), part(totals.1, values.1));
     let share = proportions::difference(first, second);
     let (old, new) = (values.0.period as f64, values.1.period as f64);
-    // Periods of samples that come at random: the sum of the squares is the variance of the sum.
+    // Samples occur at random, so the sum of their squared periods is the variance of the sum.
     let apart = |w1: f64, w2: f64| {
         let error = (w2 * w2 * values.1.squares + w1 * w1 * values.0.squares).sqrt();
         (new * w2 - old * w1, error)
@@ -216,7 +217,7 @@ fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) 
     (change, Test { p: (hits >= LEAST).then_some(p), rises, old: values.0.clone(), new: values.1.clone() })
 }
 
-/// Gives each change of a family its corrected probability and its word.
+/// Sets the corrected probability and the verdict of each change in a family of tests.
 fn judge(family: &mut [(&mut Change, Test)]) {
     let tested: Vec<f64> = family.iter().filter_map(|(_, test)| test.p).collect();
     let mut adjusted = proportions::adjusted(&tested).into_iter();

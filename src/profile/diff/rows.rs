@@ -1,4 +1,4 @@
-//! Lines: the rows of all recordings by their sort keys, compared and sorted.
+//! Lines: the rows of all recordings, matched by their sort keys, compared and sorted.
 
 use rustc_hash::FxHashMap;
 
@@ -6,9 +6,9 @@ use super::{Change, Compute, Event, Line, Test, Verdict, change, judge};
 use crate::profile::sampled::{Cell, Row, StringTable, Value, table};
 use crate::sort;
 
-/// Compares the rows of one event. `sides`: total and rows by recording, the base first; `None` where it was
-/// not recorded. Rows are sorted by the change of recording `order` (1 is the first after the base; 0 sorts
-/// by the base's own share), equal ones by their words.
+/// Compares the rows of one event. `sides` contains the total and the rows of each recording, the base first,
+/// or `None` if the recording does not contain the event. Sorts by the change of recording `order`: 1 is the
+/// first after the base, 0 sorts by the base's own share. Equal rows are sorted by their text.
 pub fn compare(
     name: &str,
     sides: &[Option<(Value, Vec<Row>)>],
@@ -39,7 +39,7 @@ pub fn compare(
             0 => share(line, 0),
             _ => weight(compute, line.changes.get(order - 1).and_then(Option::as_ref)),
         };
-        // Of equal changes (two recordings of nothing, say) the costlier stands first.
+        // If changes are equal (two infinite ratios, for example), the costlier line comes first.
         let biggest = |line: &Line| (0..totals.len()).map(|side| share(line, side)).fold(0.0, f64::max);
         key(b)
             .total_cmp(&key(a))
@@ -49,20 +49,20 @@ pub fn compare(
     Event { name: name.to_owned(), totals, lines, tree: None }
 }
 
-/// What lines are sorted by.
+/// Returns the sort value of a change.
 fn weight(compute: Compute, change: Option<&Change>) -> f64 {
     let value = |change: &Change| match (compute, change.value) {
-        // The ratios of a few samples are the largest and mean nothing.
+        // The ratios of a few samples are the largest ones but mean nothing.
         (Compute::Ratio, _) if change.verdict == Verdict::Noise => -1.0,
         (Compute::DeltaAbs | Compute::Time, Some(value)) => value.abs(),
         (_, Some(value)) => value,
-        // A ratio to nothing.
+        // A ratio to zero.
         (_, None) => f64::INFINITY,
     };
     change.map_or(f64::NEG_INFINITY, value)
 }
 
-/// Works out the changes of all lines (or nodes) together: each recording is one family of tests.
+/// Computes the changes of all lines or nodes together. Each recording is one family of tests.
 pub(super) fn changes<'a>(
     compute: Compute,
     totals: &[Option<Value>],
@@ -70,7 +70,7 @@ pub(super) fn changes<'a>(
 ) {
     let Some((Some(base), others)) = totals.split_first() else { return };
     let mut places: Vec<&mut Vec<Option<Change>>> = Vec::new();
-    // By recording, then by line.
+    // Tests by recording, then by line.
     let mut tests: Vec<Vec<Option<Test>>> = vec![Vec::new(); others.len()];
     for (values, into) in all {
         into.clear();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn equal_changes_are_ordered_by_their_words() {
-        // Which number a word has depends on which thread found it first.
+        // A string's number depends on the thread that found it first.
         for words in [["b", "a", "c"], ["c", "b", "a"]] {
             let mut texts = StringTable::default();
             let rows: Vec<(u32, u64)> = words.iter().map(|word| (texts.add(word).0, 10)).collect();

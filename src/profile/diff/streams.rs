@@ -1,11 +1,11 @@
 //! Streams: whole call chains as the rows of a comparison.
 //!
 //! ```text
-//!   stack   leaf a.c:3 <- work a.c:9 <- main a.c:20      one row, the keys of its frames one after the other
+//!   stack   leaf a.c:3 <- work a.c:9 <- main a.c:20      one row: the keys of all its frames
 //! ```
 //!
-//! Chains are the same where all their frames are, by the keys that are asked for; a frame whose source line
-//! is not known by its program or library in its place.
+//! Two chains are the same if all their frames have the same keys. A frame without a known source line uses
+//! its program or library instead.
 
 use rustc_hash::FxHashMap;
 
@@ -13,10 +13,10 @@ use super::{Event, Line};
 use crate::profile::sampled::{Call, Cell, Row, SortKey, StackProfile, Value};
 use crate::sort;
 
-/// What a frame may be told apart by.
+/// Sort keys that can distinguish frames.
 pub const KEYS: [SortKey; 4] = [SortKey::Symbol, SortKey::Dso, SortKey::SrcLine, SortKey::SrcFile];
 
-/// The chains of each event, by its index.
+/// Returns the chains of each event, by event index.
 pub fn rows(stacks: &StackProfile<'_>, keys: &[SortKey]) -> Vec<Vec<Row>> {
     let mut sums: Vec<FxHashMap<Vec<Cell>, Value>> = vec![FxHashMap::default(); stacks.events.len()];
     for row in &stacks.rows {
@@ -40,14 +40,14 @@ fn cell(key: SortKey, call: &Call) -> Cell {
     }
 }
 
-/// Keeps the lines that are among so many hottest of some recording, the hottest anywhere first.
+/// Keeps the lines that are among the `most` hottest of some recording, and sorts the hottest first.
 pub fn keep_hottest(event: &mut Event, most: usize) {
     let sides = event.totals.len();
     let shares = |line: &Line| -> Vec<f64> {
         line.values.iter().enumerate().map(|(side, value)| event.part(side, value).share).collect()
     };
     let shares: Vec<Vec<f64>> = event.lines.iter().map(shares).collect();
-    // Equal ones stand in the order of their words already.
+    // Lines with equal shares are already sorted by their text.
     let by_share = |side: usize| {
         let mut order: Vec<usize> = (0..shares.len()).filter(|line| shares[*line][side] > 0.0).collect();
         sort::by(&mut order, |a, b| shares[*b][side].total_cmp(&shares[*a][side]));
@@ -57,7 +57,7 @@ pub fn keep_hottest(event: &mut Event, most: usize) {
     let mut kept: Vec<usize> = (0..sides).flat_map(by_share).collect();
     let hottest = |line: &usize| shares[*line].iter().copied().fold(0.0, f64::max);
     sort::by(&mut kept, |a, b| hottest(b).total_cmp(&hottest(a)).then(a.cmp(b)));
-    // Most are among the hottest of several.
+    // `kept` contains a line several times if it is among the hottest of several recordings.
     let mut lines: Vec<Option<Line>> = std::mem::take(&mut event.lines).into_iter().map(Some).collect();
     event.lines = kept.into_iter().filter_map(|line| lines[line].take()).collect();
 }

@@ -1,5 +1,4 @@
-//! The call trees of all recordings laid over one another: nodes are the same when their ways from the root
-//! are.
+//! Merges the call trees of all recordings. Nodes are the same if their paths from the root are the same.
 
 use rustc_hash::FxHashMap;
 
@@ -16,38 +15,38 @@ pub struct Node {
     pub symbol: StringId,
     /// Its module's short name.
     pub dso: StringId,
-    /// Where it ran.
+    /// CPU mode of the function.
     pub level: CpuMode,
-    /// Inlined into the next outer function.
+    /// Whether the function is inlined into the next outer one.
     pub inlined: bool,
-    /// The node above.
+    /// The parent node.
     pub parent: Option<u32>,
-    /// How far below a root.
+    /// Depth below a root.
     pub depth: u32,
-    /// Its cost with all below it, by recording.
+    /// Cost including all nodes below, by recording.
     pub values: Vec<Value>,
     /// Changes of `values` against the base.
     pub changes: Vec<Option<Change>>,
-    /// Numbers of the nodes below, largest change first.
+    /// Numbers of the child nodes, largest change first.
     pub children: Vec<u32>,
 }
 
-/// All nodes; parents stand before their children.
+/// All nodes; parents come before their children.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tree {
-    /// By number.
+    /// The nodes, by number.
     pub nodes: Vec<Node>,
-    /// Numbers of the top ones, largest change first.
+    /// Numbers of the root nodes, largest change first.
     pub roots: Vec<u32>,
 }
 
-/// Lays trees over one another, the base first; a recording without the event has none.
+/// Merges trees, the base first. A recording without the event has no tree.
 pub fn overlay(trees: &[Option<sampled::Tree>], totals: &[Option<Value>], compute: Compute) -> Tree {
     let mut out = Tree::default();
     let mut known: FxHashMap<(Option<u32>, StringId, StringId, CpuMode, bool), u32> = FxHashMap::default();
     for (side, tree) in trees.iter().enumerate() {
         let Some(tree) = tree else { continue };
-        // Each entry: a node of this tree, and the node of ours above it.
+        // Each entry is a node of this tree and the parent node in the merged tree.
         let mut open: Vec<(u32, Option<u32>)> = tree.roots.iter().rev().map(|root| (*root, None)).collect();
         while let Some((number, parent)) = open.pop() {
             let node = &tree.nodes[number as usize];

@@ -1,25 +1,25 @@
-//! Arithmetic as a tree: what an expression comes to, and what is left of it where parts are known.
+//! Arithmetic expressions as trees: evaluation, and simplification when parts are known.
 //!
-//! Receives trees of [`super::grammar`], whose leaves are words, and of [`super::library`], whose leaves are
-//! bound to this machine. A value that cannot be had (an event that was not counted, a division by zero) is
-//! no error but "no value" with its reason; a branch that is not taken, and the other side of a `0 &`, need
-//! none.
+//! Handles the trees of [`super::grammar`], whose leaves are words, and of [`super::library`], whose leaves
+//! are bound to this machine. A missing value (an event that was not counted, a division by zero) is not an
+//! error but "no value" with a reason. Neither a branch that is not taken nor the other side of `0 &` needs a
+//! value.
 
 use crate::profile::counts::Reason;
 
-/// A part of an expression; leaves are numbers and whatever `L` is.
+/// A part of an expression. Leaves are numbers or values of type `L`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node<L> {
     Number(f64),
     Leaf(L),
     Negated(Box<Self>),
     Binary(Operator, Box<[Self; 2]>),
-    /// The value, the condition that must hold for it, the value otherwise: as the text has them.
+    /// The value if the condition holds, the condition, and the value otherwise: the order of the text.
     If(Box<[Self; 3]>),
     Call(Function, Vec<Self>),
 }
 
-/// What stands between two operands. Bits are those of whole numbers; a comparison is 0 or 1.
+/// A binary operator. Bit operators work on integers; a comparison yields 0 or 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Or,
@@ -35,12 +35,12 @@ pub(super) enum Operator {
     Remainder,
 }
 
-/// What stands before parentheses.
+/// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Min,
     Max,
-    /// `a / b`, and 0 where `b` is 0.
+    /// `a / b`, or 0 if `b` is 0.
     Ratio,
 }
 
@@ -49,7 +49,7 @@ impl<L> Node<L> {
         Self::Binary(operator, Box::new([left, right]))
     }
 
-    /// Computes the value with those of the leaves.
+    /// Evaluates the expression, with `leaf` providing the values of the leaves.
     pub(super) fn value(&self, leaf: &mut dyn FnMut(&L) -> Result<f64, Reason>) -> Result<f64, Reason> {
         match self {
             Self::Number(number) => Ok(*number),
@@ -70,8 +70,9 @@ impl<L> Node<L> {
         }
     }
 
-    /// The same with other leaves, without what cannot matter then: a branch that is never taken, what a
-    /// number alone decides. Whatever is left is needed, as perf sees it (`0 & x` is 0, `1 | x` is 1).
+    /// Replaces the leaves and removes every part that no longer matters: branches that are never taken, and
+    /// operands made irrelevant by a number (as in perf, `0 & x` is 0 and `1 | x` is 1). All parts that
+    /// remain are needed.
     pub(super) fn bind<M>(&self, leaf: &mut dyn FnMut(&L) -> Node<M>) -> Node<M> {
         match self {
             Self::Number(number) => Node::Number(*number),
@@ -139,7 +140,7 @@ impl<L> Node<L> {
         }
     }
 
-    /// Shows every leaf, in the order of the text.
+    /// Calls `see` for each leaf, in text order.
     pub(super) fn leaves<'n>(&'n self, see: &mut dyn FnMut(&'n L)) {
         match self {
             Self::Number(_) => {}
@@ -151,7 +152,7 @@ impl<L> Node<L> {
         }
     }
 
-    /// How deep it is nested, where a leaf is as deep as `leaf` says.
+    /// Returns the nesting depth of the expression; `leaf` returns the depth of a leaf.
     pub(super) fn depth(&self, leaf: &dyn Fn(&L) -> usize) -> usize {
         let deepest = |nodes: &[Self]| nodes.iter().map(|node| node.depth(leaf)).max().unwrap_or_default();
         1 + match self {

@@ -1,7 +1,7 @@
-//! Metrics that can be computed.
+//! Computable metrics.
 //!
-//! Made by [`super::library`]: receives the values of events; hands on the metric's value in its unit, and
-//! whether its threshold is crossed.
+//! [`super::library`] creates them. A formula receives the values of events and returns the metric's value in
+//! its unit, and whether it crosses its threshold.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -9,25 +9,26 @@ use std::rc::Rc;
 use super::expression::{Node, Operator};
 use crate::profile::counts::Reason;
 
-/// A metric that can be computed on this machine: literals are replaced by their values, branches that cannot
-/// be taken are left out, the metrics that it names are inside.
+/// A metric that can be computed on this machine. Literals are replaced by their values, branches that cannot
+/// be taken are removed, and the metrics it refers to are included.
 #[derive(Debug, Clone)]
 pub struct Formula {
-    /// The name shown.
+    /// The displayed name.
     pub name: String,
-    /// The PMU of the kind of core that it is about; empty where there is one kind, or it is about none.
+    /// The PMU of the kind of core that the metric describes; empty if there is only one kind, or if the
+    /// metric does not describe cores.
     pub pmu: String,
     /// Unit of the value; empty for plain ratios.
     pub unit: String,
-    /// What it says, in a few words; empty for the user's own.
+    /// Short description; empty for the user's own metrics.
     pub help: String,
-    /// The groups that it is in.
+    /// The metric's groups.
     pub groups: Vec<String>,
-    /// Its level in the tree of the top-down analysis, 1 at the top.
+    /// Level in the tree of the top-down analysis; 1 is the top.
     pub level: Option<u8>,
-    /// The metric above it in that tree; empty at the top.
+    /// The parent metric in that tree; empty at the top.
     pub parent: String,
-    /// The events to sample with where its value alarms, as the vendor's table has them.
+    /// The events to sample when the value exceeds its threshold, as in the vendor's table.
     pub locate: String,
     pub(super) factor: f64,
     pub(super) value: Rc<Bound>,
@@ -39,36 +40,36 @@ pub struct Formula {
 /// An event that a formula needs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Operand {
-    /// The event, as `-e` takes it: `cpu_core/INST_RETIRED.ANY/`, `MEM_INST_RETIRED.ANY:u`; `duration_time`,
-    /// in seconds, among them.
+    /// The event, as typed for `-e`: `cpu_core/INST_RETIRED.ANY/`, `MEM_INST_RETIRED.ANY:u`. Can also be
+    /// `duration_time`, in seconds.
     pub name: String,
-    /// Its count is meant as the kernel has it, not in the unit that it is shown in.
+    /// Whether the formula uses the kernel's count, not the value in its displayed unit.
     pub raw: bool,
-    /// Not its count is meant, but how many counters' counts were added up to it (perf's `aggr_nr`).
+    /// Whether the formula uses the number of counters in the sum (perf's `aggr_nr`), not the count.
     pub counters: bool,
 }
 
-/// A leaf of an expression that is bound to this machine.
+/// A leaf of an expression bound to this machine.
 #[derive(Debug, Clone)]
 pub(super) enum Leaf {
     Operand(Operand),
     Metric(Rc<Bound>),
-    /// There is no value on this machine.
+    /// A leaf without a value on this machine.
     Unknown(Reason),
 }
 
-/// An expression bound to this machine; metrics that several name are computed once.
+/// An expression bound to this machine. A metric that several others refer to is computed once.
 #[derive(Debug)]
 pub(super) struct Bound {
     pub(super) node: Node<Leaf>,
     pub(super) depth: usize,
 }
 
-/// Values of events, by name.
+/// Returns the values of events.
 pub type Lookup<'a> = &'a mut dyn FnMut(&Operand) -> Result<f64, Reason>;
 
 impl Formula {
-    /// The sum of events as they are shown, each times a factor.
+    /// Creates the sum of events in their displayed units, each multiplied by a factor.
     pub fn sum(name: &str, unit: &str, terms: impl Iterator<Item = (String, f64)>) -> Self {
         let times = |(name, factor)| {
             let operand = Node::Leaf(Leaf::Operand(Operand { name, raw: false, counters: false }));
@@ -93,17 +94,18 @@ impl Formula {
         }
     }
 
-    /// The events that the value needs, each once, in the order of the text (`duration_time` among them).
+    /// Returns the events that the value needs, without duplicates and in text order (including
+    /// `duration_time`).
     pub fn operands(&self) -> &[Operand] {
         &self.operands
     }
 
-    /// The events that the threshold needs besides.
+    /// Returns the additional events that the threshold needs.
     pub fn threshold_operands(&self) -> &[Operand] {
         &self.threshold_operands
     }
 
-    /// Whether there is a threshold.
+    /// Whether the formula has a threshold.
     pub fn has_threshold(&self) -> bool {
         self.threshold.is_some()
     }
@@ -111,7 +113,8 @@ impl Formula {
     /// Computes the value, in the formula's unit.
     ///
     /// # Errors
-    /// Why there is no value: `lookup`'s reason, or a division by zero.
+    /// Returns why there is no value: the reason from `lookup`, a division by zero, or a result that is not
+    /// finite.
     pub fn evaluate(&self, lookup: Lookup<'_>) -> Result<f64, Reason> {
         let value = self.value.compute(lookup)? * self.factor;
         if value.is_finite() {
@@ -122,7 +125,7 @@ impl Formula {
         }
     }
 
-    /// Whether the threshold is crossed; `None` where there is none, or a value is missing.
+    /// Whether the threshold is crossed; `None` if there is no threshold or a value is missing.
     pub fn crossed(&self, lookup: Lookup<'_>) -> Option<bool> {
         Some(self.threshold.as_ref()?.compute(lookup).ok()? != 0.0)
     }
@@ -160,7 +163,7 @@ impl Bound {
         })
     }
 
-    /// The events in it, each once, in the order of the text.
+    /// Returns the events in the expression, without duplicates and in text order.
     pub(super) fn operands(&self) -> Vec<Operand> {
         let mut found = Operands::default();
         found.see(self);

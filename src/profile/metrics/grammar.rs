@@ -1,7 +1,7 @@
-//! The language of derived metrics: perf's, with names in quotes on top.
+//! The language of derived metrics: perf's, plus names in quotes.
 //!
-//! Receives text; hands on a tree of numbers and [`Word`]s, which mean nothing yet. Errors carry a caret and
-//! end in exit status 2.
+//! Parses text into a tree of numbers and [`Word`]s, which have no meaning yet. Errors contain a caret and
+//! lead to exit status 2.
 //!
 //! ```text
 //! expr     := operands (`if` operands `else` expr)?
@@ -9,12 +9,12 @@
 //! sign     := '-' sign | atom
 //! atom     := NUMBER | NAME | '#'LITERAL | '(' expr ')'
 //!           | function '(' expr (',' expr)* ')' | about '(' NAME ')'
-//! function := min | max | d_ratio          d_ratio(a, b) is a/b, and 0 where b is 0
+//! function := min | max | d_ratio          d_ratio(a, b) is a/b, or 0 if b is 0
 //! about    := has_event | source_count | aggr_nr | strcmp_cpuid_str
 //! NAME     := letters, digits, '_', '.', ':' and '@' (for '/'), others after '\', or anything in '…'
 //! ```
-//! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes: what stands before their `-` is
-//! no event.
+//! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes, because the part before the `-`
+//! is not an event.
 
 use super::expression::{Function, Node, Operator};
 use super::literals;
@@ -22,40 +22,41 @@ use super::role;
 use crate::error::{Error, Result};
 use crate::text;
 
-/// Deepest nesting: the parser recurses, and its text comes from outside.
+/// Maximum nesting depth. The parser recurses, and its text is untrusted.
 const MOST_NESTED: usize = 100;
 
-/// Most operators: what is added up in a row nests, too. The vendors' longest have some 600.
+/// Maximum number of operators. A long chain of operators nests, too. The vendors' longest chains have about
+/// 600.
 const MOST_OPERATORS: usize = 1000;
 
-/// Columns of the text that an error shows on either side of its caret.
+/// Number of columns of text that an error shows on either side of its caret.
 const SHOWN: usize = 60;
 
-/// A leaf as it is written.
+/// A leaf as written in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Word {
-    /// A metric or an event, without the escapes.
+    /// A metric or an event, without escapes.
     Name(String),
-    /// An event, in quotes.
+    /// An event in quotes.
     Event(String),
     /// `#smt_on`, without the `#`, in lower case: one of [`literals::NAMES`].
     Literal(&'static str),
-    /// Whether there is such an event here.
+    /// Whether the event exists on this machine.
     HasEvent(String),
-    /// How many PMUs count the event.
+    /// Number of PMUs that count the event.
     SourceCount(String),
-    /// How many counters' counts were added up to the event's.
+    /// Number of counters in the event's sum.
     AggrNr(String),
-    /// Whether this is such a CPU.
+    /// Whether the CPU matches this id.
     IsCpuid(String),
-    /// `NaN`: the author knows no value for this case.
+    /// `NaN`: the author has no value for this case.
     Nothing,
 }
 
 /// Parses the expression of the metric `name`.
 ///
 /// # Errors
-/// A usage error with a caret under what was not understood.
+/// Returns a usage error with a caret at the position of the problem.
 pub(super) fn parse(name: &str, text: &str) -> Result<Node<Word>> {
     let mut parser = Parser { text, at: 0, nested: 0, operators: 0 };
     let root = parser.conditional().and_then(|root| match parser.peek() {
@@ -65,7 +66,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Node<Word>> {
     root.map_err(|wrong| wrong.explain(name, text))
 }
 
-/// What the parser stumbled over: where, and what should have been there.
+/// A syntax error: its position and the expected text.
 struct Wrong {
     at: usize,
     expected: String,
@@ -100,7 +101,7 @@ impl Parser<'_> {
         &self.text[self.at..]
     }
 
-    /// The next character that is not blank, staying before it.
+    /// Skips blanks and returns the next character without consuming it.
     fn peek(&mut self) -> Option<char> {
         self.at += self.rest().len() - self.rest().trim_start().len();
         self.rest().chars().next()
@@ -149,7 +150,7 @@ impl Parser<'_> {
         Ok(Node::If(Box::new([yes, condition, self.conditional()?])))
     }
 
-    /// Operands between operators that bind at least this strongly.
+    /// Parses operands and the operators between them that bind at least as strongly as `weakest`.
     fn operands(&mut self, weakest: u8) -> Result<Node<Word>, Wrong> {
         let mut left = self.signed()?;
         loop {
@@ -203,7 +204,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `12`, `0.5`, `1e9`, `2.5E-3`; a word that only begins with digits is an event.
+    /// Parses `12`, `0.5`, `1e9` or `2.5E-3`. A word that only starts with digits is an event.
     fn number(&mut self) -> Result<Node<Word>, Wrong> {
         let rest = self.rest();
         let end = number_length(rest);
@@ -231,7 +232,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name, or a function and its arguments.
+    /// Parses a name, or a function with its arguments.
     fn named(&mut self) -> Result<Node<Word>, Wrong> {
         let start = self.at;
         if self.rest().starts_with('\'') {
@@ -273,7 +274,7 @@ impl Parser<'_> {
         Ok(Node::Call(function, arguments))
     }
 
-    /// The name in the parentheses of a function that asks about it.
+    /// Parses the parentheses and the name after a function that asks about a name.
     fn about(&mut self, word: fn(String) -> Word) -> Result<Node<Word>, Wrong> {
         let name = match self.peek() {
             Some('\'') => self.quoted()?,
@@ -327,7 +328,8 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// The longest generic name with a `-` in it that stands here as a whole word (with its modifiers).
+    /// Returns the longest generic name with a `-` at this position, if it is a whole word (with its
+    /// modifiers).
     fn generic(&self) -> Option<&str> {
         let rest = self.rest();
         if !rest.trim_start_matches(is_name).starts_with('-') {
@@ -342,7 +344,7 @@ impl Parser<'_> {
     }
 }
 
-/// The bytes of the number that the text begins with.
+/// Returns the length in bytes of the number at the start of the text.
 pub(super) fn number_length(text: &str) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let mut end = digits(0);
@@ -402,7 +404,7 @@ mod tests {
             ("(1 + 2) * -3", -9.0),
             ("8 / 2 / 2 - 1 - 1", 0.0),
             ("1e3 * 2.5E-1 + .5 + 1e+02", 350.5),
-            // Those of perf's own test of its expressions.
+            // From perf's own test of its expressions.
             ("(FOO-199)*2 + (FOO/100)%2 - -4", 6.0),
             ("1-1 | 1", 1.0),
             ("1-1 & 1", 0.0),
@@ -417,7 +419,7 @@ mod tests {
             ("1.1 < 1.1", 0.0),
             ("1.1e10 < 1.1e100", 1.0),
             ("1.1e2 > 1.1e-2", 1.0),
-            // From the weakest to the strongest.
+            // From weakest to strongest.
             ("1 | 6 ^ 2 & 3 > 2 + 0 * 5", 7.0),
             ("2 >= 2 & 3 >= 2", 1.0),
             ("7.9 % 4", 3.0),
@@ -465,7 +467,7 @@ mod tests {
             let reason = value(text).unwrap_err();
             assert!(reason.cause.contains(cause), "{text}: {}", reason.cause);
         }
-        // What is not needed may be missing.
+        // Operands that are not needed may be missing.
         for (text, expected) in [
             ("cycles if 1 else NaN", 200.0),
             ("1 / zero if zero else 3", 3.0),

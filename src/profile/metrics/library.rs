@@ -1,8 +1,9 @@
-//! Metrics by name and group, and how their texts become computable.
+//! Metrics by name and group, and the conversion of their texts to computable formulas.
 //!
-//! Receives [`Definition`]s: pmc's own ([`super::named`]), those of vendors' tables, the user's; hands on
-//! [`Formula`]s for this machine. Decides what a name in an expression means: a metric of the same PMU, of
-//! none, of any, in any case; else an event. A metric's own name in its expression is an event.
+//! Receives [`Definition`]s: pmc's own ([`super::named`]), those of vendors' tables, and the user's. Returns
+//! [`Formula`]s for this machine. Decides what a name in an expression means. In order of preference, it is a
+//! metric of the same PMU, of no PMU, or of any PMU, ignoring case. Otherwise it is an event. A metric's own
+//! name in its expression is an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -15,58 +16,59 @@ use crate::error::{Error, Result};
 use crate::profile::counts::Reason;
 use crate::text;
 
-/// How deep metrics and their expressions may be nested in one another: all of it is walked by recursion.
+/// Maximum nesting depth of metrics and their expressions, which are traversed recursively.
 const MOST_DEEP: usize = 1000;
 
-/// A metric as it is written down.
+/// A metric as written.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Definition<'a> {
-    /// The name shown.
+    /// The displayed name.
     pub name: &'a str,
-    /// Other names it goes by.
+    /// Alternative names.
     pub aliases: &'a [&'a str],
-    /// The PMU of the kind of core whose table it is from; empty for pmc's own and the user's.
+    /// The PMU of the kind of core that the table describes; empty for pmc's own metrics and the user's.
     pub pmu: &'a str,
-    /// perf's `ScaleUnit`: a factor, where it is not 1, and the unit (`100%`, `1e3per_1k_instr`, `GHz`).
+    /// perf's `ScaleUnit`: a factor, unless it is 1, and the unit (`100%`, `1e3per_1k_instr`, `GHz`).
     pub scale: &'a str,
-    /// The groups that it is in, by which several are asked for at once, with `;` between them.
+    /// The metric's groups, separated by `;`. A group requests all of its metrics.
     pub groups: &'a str,
-    /// The level that its maker's table gives it in the top-down analysis, 1 at the top.
+    /// Level in the top-down analysis, from the vendor's table; 1 is the top.
     pub level: Option<u8>,
-    /// The metric above it in that tree; empty at the top.
+    /// The parent metric in that tree; empty at the top.
     pub parent: &'a str,
-    /// How it is computed.
+    /// The expression that computes the value.
     pub expression: &'a str,
-    /// The condition under which its value deserves attention; empty where there is none.
+    /// The condition under which the value deserves attention; empty if there is none.
     pub threshold: &'a str,
-    /// The events to sample with where it does.
+    /// The events to sample when the condition holds.
     pub locate: &'a str,
-    /// What it says, in a few words.
+    /// Short description.
     pub help: &'a str,
-    /// It goes by counts as the kernel has them (perf's and the vendors'), not by the values that are shown:
-    /// joules and milliseconds (pmc's own and the user's).
+    /// Whether the expression uses the kernel's counts (as perf's and the vendors' metrics do), not the
+    /// displayed values, such as joules and milliseconds (as pmc's own and the user's metrics do).
     pub raw: bool,
 }
 
 impl<'a> Definition<'a> {
-    /// The groups, one by one.
+    /// Returns the groups.
     pub fn groups(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.groups.split(';').filter(|group| !group.is_empty())
     }
 
-    /// Its level, where it is a branch of the tree: makers give one to what they derive from branches, too.
+    /// Returns the level if the metric is a node of the tree. Vendors also give a level to metrics derived
+    /// from nodes.
     fn tree_level(&self) -> Option<u8> {
         let is_of = |level: &u8| self.groups().any(|group| group == format!("TopdownL{level}"));
         self.level.filter(is_of)
     }
 
-    /// The factor and the unit of the value.
+    /// Returns the factor and the unit of the value.
     pub fn factor_and_unit(&self) -> (f64, &'a str) {
         let (factor, unit) = self.scale.split_at(grammar::number_length(self.scale));
         (factor.parse().unwrap_or(1.0), unit)
     }
 
-    /// Whether it is called so, in any case, with `-` as good as `_`.
+    /// Whether the metric has this name or alias, ignoring case and the difference between `-` and `_`.
     fn is_called(&self, name: &str) -> bool {
         let same = |own: &str| {
             let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
@@ -76,10 +78,10 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Reads one `--metric`: `NAME=EXPRESSION`. The expression is looked at when it is bound.
+/// Parses one `--metric`: `NAME=EXPRESSION`. Does not check the expression; binding does.
 ///
 /// # Errors
-/// What is missing.
+/// Fails if a part is missing.
 pub fn definition(text: &str) -> Result<Definition<'_>> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
@@ -94,17 +96,17 @@ pub fn definition(text: &str) -> Result<Definition<'_>> {
     Ok(Definition { name, expression, ..Definition::default() })
 }
 
-/// Metrics by name and group. Nothing is parsed before it is bound.
+/// Metrics by name and group. Expressions are parsed only when they are bound.
 #[derive(Debug, Default)]
 pub struct Library<'a> {
     definitions: Vec<Definition<'a>>,
-    /// By name in lower case.
+    /// Indices of definitions, by name in lower case.
     names: HashMap<String, Vec<usize>>,
 }
 
 impl<'a> Library<'a> {
-    /// A library of these. A name means the later one of the same PMU, and a PMU's rather than an earlier
-    /// one of none: a vendor's instead of pmc's.
+    /// Creates a library of these definitions. A later definition replaces an earlier one with the same name
+    /// if the earlier one belongs to the same PMU or to none: a vendor's metric replaces pmc's.
     pub fn new(definitions: impl IntoIterator<Item = Definition<'a>>) -> Self {
         let mut library = Self::default();
         for definition in definitions {
@@ -116,12 +118,13 @@ impl<'a> Library<'a> {
         library
     }
 
-    /// All, in the order in which they were given.
+    /// Returns all definitions, in the order in which they were given.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition<'a>> {
         self.definitions.iter()
     }
 
-    /// Those of this name or alias, in any case, with `-` as good as `_`: one for each PMU.
+    /// Returns the definitions with this name or alias, one per PMU. Ignores case and the difference between
+    /// `-` and `_`.
     pub fn named(&self, name: &str) -> impl Iterator<Item = &Definition<'a>> {
         let exact = self.names.get(&name.to_ascii_lowercase());
         let others = self.definitions.iter().filter(move |definition| definition.is_called(name));
@@ -129,33 +132,33 @@ impl<'a> Library<'a> {
         exact.into_iter().flatten().map(|&at| &self.definitions[at]).chain(others)
     }
 
-    /// All of this group, in any case.
+    /// Returns all definitions of this group, ignoring case.
     pub fn of_group(&self, group: &str) -> impl Iterator<Item = &Definition<'a>> {
         let is_in = move |of: &Definition<'a>| of.groups().any(|own| own.eq_ignore_ascii_case(group));
         self.definitions.iter().filter(move |definition| is_in(definition))
     }
 
-    /// The names of the groups.
+    /// Returns the names of the groups.
     pub fn groups(&self) -> BTreeSet<&'a str> {
         self.definitions.iter().flat_map(Definition::groups).collect()
     }
 
-    /// The metric that this name means in an expression for this PMU.
+    /// Returns the metric that this name means in an expression for this PMU.
     fn meant(&self, name: &str, pmu: &str) -> Option<&Definition<'a>> {
         let all = self.names.get(&name.to_ascii_lowercase())?.iter().map(|&at| &self.definitions[at]);
         all.min_by_key(|definition| (definition.pmu != pmu, !definition.pmu.is_empty()))
     }
 }
 
-/// Makes definitions computable on a machine. It remembers what it has bound: use one for all.
+/// Makes definitions computable on a machine. Use a single binder for all of them: it caches its results.
 pub struct Binder<'l, 'a> {
     library: &'l Library<'a>,
     environment: &'l Environment<'l>,
-    /// By the definition's address.
+    /// Results by the definition's address.
     done: HashMap<*const Definition<'a>, Rc<Bound>>,
 }
 
-/// A definition whose expression is parsed, and the metrics in it that have not been looked at.
+/// A definition with its parsed expression, and the metrics in it that are not yet bound.
 struct Open<'l, 'a> {
     definition: &'l Definition<'a>,
     expression: Node<Word>,
@@ -163,7 +166,7 @@ struct Open<'l, 'a> {
 }
 
 impl<'l, 'a> Binder<'l, 'a> {
-    /// A binder of metrics that may name those of `library`.
+    /// Creates a binder for metrics that may refer to those of `library`.
     pub fn new(library: &'l Library<'a>, environment: &'l Environment<'l>) -> Self {
         Self { library, environment, done: HashMap::new() }
     }
@@ -171,7 +174,7 @@ impl<'l, 'a> Binder<'l, 'a> {
     /// Makes a definition computable.
     ///
     /// # Errors
-    /// Texts that cannot be understood; metrics that name each other in a circle.
+    /// Fails if a text is malformed, or if metrics refer to each other in a cycle.
     pub fn formula(&mut self, definition: &'l Definition<'a>) -> Result<Formula> {
         let value = self.bound(definition)?;
         let threshold = match definition.threshold {
@@ -205,7 +208,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         })
     }
 
-    /// A definition's value, after those that it names. Not by recursion: names come from outside.
+    /// Binds a definition, after those it refers to. Not recursive, because the names are untrusted.
     fn bound(&mut self, wanted: &'l Definition<'a>) -> Result<Rc<Bound>> {
         let mut path: Vec<Open<'l, 'a>> = Vec::new();
         let mut next = Some(wanted);
@@ -232,7 +235,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         Ok(Rc::clone(&self.done[&std::ptr::from_ref(wanted)]))
     }
 
-    /// The other metrics that a definition's expression names.
+    /// Returns the other metrics that a definition's expression refers to.
     fn named_in(&self, expression: &Node<Word>, definition: &Definition<'a>) -> Vec<&'l Definition<'a>> {
         let mut found = Vec::new();
         expression.leaves(&mut |word| match word {
@@ -244,7 +247,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         found
     }
 
-    /// Binds an expression; the metrics in it have been bound.
+    /// Binds an expression whose metrics are already bound.
     fn bind(
         &self,
         definition: &Definition<'a>,
@@ -306,7 +309,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         };
         match (self.environment.retire_latency)(event) {
             Some(cycles) => Node::Number(cycles),
-            // Its comparisons do not hold, `min` and `max` take the other side.
+            // With NaN, comparisons are false, and `min` and `max` return the other operand.
             None => Node::Number(f64::NAN),
         }
     }
@@ -387,7 +390,7 @@ mod tests {
         assert_eq!((without.unit.as_str(), without.level), ("%", Some(1)));
         assert_eq!(without.crossed(&mut |operand| count(&operand.name)), Some(true));
         let less = |name: &str| if name == "CYCLES" { Ok(1.0) } else { Err(Reason::new("", "")) };
-        // What is not crossed in one part is not crossed; what is not known is not known.
+        // If one part is not crossed, the whole is not. If no part is known, the result is unknown.
         assert_eq!(without.crossed(&mut |operand| less(&operand.name)), Some(false));
         assert_eq!(without.crossed(&mut |_| Err(Reason::new("", ""))), None);
         assert!(!formula(&METRICS, "tma_width", 0.0).unwrap().has_threshold());
@@ -400,12 +403,12 @@ mod tests {
         assert_eq!(pmus, ["cpu_core", "cpu_atom"]);
         assert_eq!(library.of_group("tma_l1_GROUP").map(|own| own.name).collect::<Vec<_>>(), ["tma_Bound"]);
         assert_eq!(library.groups().into_iter().collect::<Vec<_>>(), ["TopdownL1", "tma_L1_group"]);
-        // The user's metrics name vendors', each other, and, by their own name, events.
+        // The user's metrics can refer to vendors' metrics, to each other, and to events with their own name.
         let mine = definition("mine = tma_slots + mine + 'tma_slots'").unwrap();
         let all = METRICS.iter().copied().chain([mine]).collect::<Vec<_>>();
         let mine = formula(&all, "mine", 0.0).unwrap();
         assert_eq!(names(mine.operands()), ["CYCLES", "mine", "tma_slots"]);
-        // A vendor's metric stands in for pmc's of that name.
+        // A vendor's metric replaces pmc's metric of the same name.
         let own = Definition { name: "tma_width", expression: "5", ..Definition::default() };
         let all = [own].into_iter().chain(METRICS).collect::<Vec<_>>();
         assert_eq!(Library::new(all).named("tma_width").map(|own| own.expression).collect::<Vec<_>>(), ["4"]);
@@ -445,13 +448,13 @@ mod tests {
         });
         let (height, highest) = highest.unwrap();
         assert_eq!(highest.evaluate(&mut |_| Ok(1.0)), Ok(height as f64 + 1.0));
-        // What a quoted name means is an event.
+        // A quoted name is an event.
         assert_eq!(names(formula(&METRICS, "ring", 0.0).unwrap().operands()), ["ring_c", "ring"]);
     }
 
     #[test]
     fn what_decides_nothing_is_not_counted() {
-        // As perf's own test of its expressions has it.
+        // As in perf's own test of its expressions.
         for (text, expected) in [
             ("1.0 if EVENT1 > 100.0 else 1.0", &[][..]),
             ("0 & EVENT1 > 0", &[]),

@@ -1,25 +1,25 @@
-//! What the `#literals` and the asking functions of expressions stand for on a machine.
+//! The values of `#literals` and of functions that ask about the machine.
 //!
-//! Plain values and questions, which a command fills in from the host; decides nothing.
+//! Plain values and callbacks, which a command fills in from the host. Makes no decisions.
 
-/// What expressions ask about the machine and the measurement.
+/// The machine and the measurement, as visible to expressions.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     /// The values of literals.
     pub literals: Literals,
-    /// Whether there is an event of this text, as `-e` takes it.
+    /// Whether an event exists, given its text as typed for `-e`.
     pub has_event: &'a dyn Fn(&str) -> bool,
-    /// How many PMUs count this event; `None` where there is no such event.
+    /// Returns the number of PMUs that count an event, or `None` if there is no such event.
     pub source_count: &'a dyn Fn(&str) -> Option<f64>,
-    /// The cycles from one instruction's retirement to the next for this event (`NAME` of `NAME:R`), as the
-    /// vendor measured them on average. Where it is `None`, `NAME:R >= 0` does not hold.
+    /// Returns the vendor's average retire latency of an event in cycles (`NAME` of `NAME:R`). If it is
+    /// `None`, `NAME:R >= 0` is false.
     pub retire_latency: &'a dyn Fn(&str) -> Option<f64>,
-    /// Whether this is a CPU of this id (`GenuineIntel-6-55-7`, or a pattern).
+    /// Whether the CPU has this id (`GenuineIntel-6-55-7`, or a pattern).
     pub is_cpuid: &'a dyn Fn(&str) -> bool,
 }
 
 impl Environment<'_> {
-    /// Knows nothing.
+    /// An environment in which everything is unknown.
     pub const UNKNOWN: Self = Self {
         literals: Literals::UNKNOWN,
         has_event: &|_| false,
@@ -31,17 +31,17 @@ impl Environment<'_> {
 
 macro_rules! literals {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
-        /// The literals; `None` is one that nobody knows here: a metric that needs it has no value.
+        /// The literals. `None` means unknown; a metric that needs an unknown literal has no value.
         #[derive(Debug, Clone, Copy, Default, PartialEq)]
         pub struct Literals { $($(#[$doc])+ pub $name: Option<f64>,)+ }
 
-        /// The names of the literals.
+        /// Names of the literals.
         pub const NAMES: &[&str] = &[$(stringify!($name)),+];
 
         impl Literals {
             const UNKNOWN: Self = Self { $($name: None),+ };
 
-            /// The value of the literal of this name.
+            /// Returns the value of the literal with this name.
             pub(super) fn get(&self, name: &str) -> Option<f64> {
                 match name {
                     $(stringify!($name) => self.$name,)+
@@ -53,26 +53,26 @@ macro_rules! literals {
 }
 
 literals! {
-    /// 1 where hardware threads share cores.
+    /// 1 if hardware threads share cores.
     smt_on,
-    /// 1 where all hardware threads of a core are measured.
+    /// 1 if all hardware threads of a core are measured.
     core_wide,
-    /// CPUs that there can be.
+    /// Number of possible CPUs.
     num_cpus,
-    /// CPUs that run.
+    /// Number of online CPUs.
     num_cpus_online,
-    /// Cores of all sockets.
+    /// Number of cores in all sockets.
     num_cores,
-    /// Dies of all sockets.
+    /// Number of dies in all sockets.
     num_dies,
-    /// Sockets.
+    /// Number of sockets.
     num_packages,
     /// Rate of the time stamp counter in Hz.
     system_tsc_freq,
-    /// Issue slots a cycle (Arm).
+    /// Issue slots per cycle (Arm).
     slots,
-    /// 1 where there is persistent memory.
+    /// 1 if the machine has persistent memory.
     has_pmem,
-    /// 1 where CPUs are measured, not tasks.
+    /// 1 if the measurement covers CPUs instead of tasks.
     target_cpu,
 }

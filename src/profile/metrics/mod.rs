@@ -1,10 +1,10 @@
-//! What a count means beside the others: cycles become GHz, misses a share of accesses, everything else a
-//! rate.
+//! Metrics derived from counts: cycles become GHz, misses become a share of accesses, other counts become
+//! rates.
 //!
-//! Receives [`Counts`]; hands on [`Metric`]s for one cell ([`shadow`], perf's metrics with perf's words) and
+//! Receives [`Counts`]. Returns [`Metric`]s for one cell ([`shadow`], perf's metrics with perf's wording) and
 //! [`Derived`] values for a row ([`derive`], named and user-defined expressions). Decides which events belong
-//! together: only those of one row, one cgroup and one level (`:u` with `:u`). Formats nothing; [`Format`]
-//! says which of perf's number forms belongs to a metric.
+//! together: only those of one row, one cgroup and one level (`:u` with `:u`). Does not format numbers;
+//! [`Format`] names perf's number format for a metric.
 
 mod expression;
 pub mod formula;
@@ -26,28 +26,29 @@ use formula::{Formula, Operand};
 /// One derived number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
-    /// Plain name, a word for programs: `cpus_utilized`.
+    /// The name, as one word for programs: `cpus_utilized`.
     pub name: &'static str,
     /// The value in `unit`.
     pub value: f64,
-    /// perf's words for the unit: `insn per cycle`, `K/sec`.
+    /// perf's text for the unit: `insn per cycle`, `K/sec`.
     pub unit: Cow<'static, str>,
-    /// The value without a prefix: occurrences per second where `unit` is `K/sec`; `value` otherwise.
+    /// The value without a prefix, for example in events per second if `unit` is `K/sec`. Otherwise equal to
+    /// `value`.
     pub plain: f64,
-    /// perf's number form.
+    /// perf's number format.
     pub format: Format,
-    /// How alarming the value is.
+    /// Severity of the value.
     pub concern: Concern,
-    /// The parts were counted at different times, so that their ratio is an estimate.
+    /// Whether the events were counted at different times, which makes their ratio an estimate.
     pub inexact: bool,
 }
 
-/// The forms in which perf prints a metric's number.
+/// perf's number formats for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `%8.3f`
     Fixed,
-    /// `%7.2f ` (a blank follows)
+    /// `%7.2f ` (with a trailing blank)
     Ratio,
     /// `%7.2f%%`
     Percent,
@@ -55,10 +56,10 @@ pub enum Format {
     FinePercent,
 }
 
-/// perf's colours for ratios, as what they mean.
+/// Severity of a ratio, which perf shows as a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum Concern {
-    /// As it should be.
+    /// Normal.
     #[default]
     None,
     /// Worth a look.
@@ -69,7 +70,8 @@ pub enum Concern {
     High,
 }
 
-/// perf's thresholds in per cent: above the first high, the second middle, the third low.
+/// perf's thresholds in percent. A value above the first is high, above the second middle, above the third
+/// low.
 const MISSES: [f64; 3] = [20.0, 10.0, 5.0];
 const FRONTEND: [f64; 3] = [50.0, 30.0, 10.0];
 const BACKEND: [f64; 3] = [75.0, 50.0, 20.0];
@@ -83,8 +85,8 @@ fn concern(percent: f64, [high, middle, low]: [f64; 3]) -> Concern {
     }
 }
 
-/// The metrics that perf shows behind the count of `event` in `row`, in perf's order; none when a part is
-/// missing.
+/// Returns the metrics that perf prints after the count of `event` in `row`, in perf's order. Returns none if
+/// an event that they need is missing.
 pub fn shadow(counts: &Counts, row: usize, event: usize) -> Vec<Metric> {
     let Some(cell) = Cell::of(counts, row, event) else { return Vec::new() };
     let Some(role) = counts.events[event].role else { return Vec::new() };
@@ -111,7 +113,7 @@ pub fn shadow(counts: &Counts, row: usize, event: usize) -> Vec<Metric> {
     metric.into_iter().collect()
 }
 
-/// A counted cell of the table, and its neighbours in the row.
+/// A counted cell of the table, with access to the other cells of its row.
 #[derive(Clone, Copy)]
 struct Cell<'a> {
     counts: &'a Counts,
@@ -126,8 +128,8 @@ impl<'a> Cell<'a> {
         Some(Self { counts, row, event, number })
     }
 
-    /// The counted event of this role that may be combined with this cell; one of the same group before
-    /// others.
+    /// Returns the counted event of this role that can be combined with this cell. Prefers an event of the
+    /// same group.
     fn partner(&self, role: Role, same_level: bool) -> Option<Self> {
         let events = &self.counts.events;
         let own = &events[self.event];
@@ -144,7 +146,7 @@ impl<'a> Cell<'a> {
             .map(|(_, _, cell)| cell)
     }
 
-    /// The clock that rates are measured by. Its level does not matter: it is time.
+    /// Returns the clock for rates. Its level does not matter, because it measures time.
     fn clock(&self) -> Option<Self> {
         self.partner(Role::TaskClock, false).or_else(|| self.partner(Role::CpuClock, false))
     }
@@ -202,7 +204,7 @@ impl<'a> Cell<'a> {
         })
     }
 
-    /// Occurrences per second of CPU time, with perf's prefixes.
+    /// Returns the number of events per second of CPU time, with perf's prefixes.
     fn rate(&self) -> Option<Metric> {
         let clock = self.clock()?;
         let plain = if clock.number == 0.0 {
@@ -232,7 +234,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Computes formulas for each row (and each cgroup in it): what [`Counts::derived`] holds.
+/// Computes formulas for each row and each cgroup in it: the content of [`Counts::derived`].
 pub fn derive(counts: &Counts, formulas: &[Formula]) -> Vec<Vec<Derived>> {
     let mut cgroups: Vec<Option<&str>> = Vec::new();
     for event in &counts.events {
@@ -245,7 +247,7 @@ pub fn derive(counts: &Counts, formulas: &[Formula]) -> Vec<Vec<Derived>> {
     (0..counts.rows.len()).map(|row| counted.iter().map(|own| own.derive(row)).collect()).collect()
 }
 
-/// A formula, and which of the counted events are its operands.
+/// A formula, with the counted events that are its operands.
 struct Counted<'a> {
     counts: &'a Counts,
     cgroup: Option<&'a str>,
@@ -255,7 +257,8 @@ struct Counted<'a> {
 
 impl<'a> Counted<'a> {
     fn of(counts: &'a Counts, cgroup: Option<&'a str>, formula: &'a Formula) -> Self {
-        // The level that all parts have: `cycles:u` goes with `instructions:u`. An exact name needs no level.
+        // The level that all events share: `cycles:u` goes with `instructions:u`. An exact name needs no
+        // level.
         let mut levels: Vec<&str> = vec![""];
         for event in &counts.events {
             if !levels.contains(&event.level.as_str()) {
@@ -272,8 +275,8 @@ impl<'a> Counted<'a> {
         Self { counts, cgroup, formula, events: operands.filter_map(place).collect() }.side_by_side()
     }
 
-    /// Of events that are counted several times, each for another metric, takes those that are in a group
-    /// with most of the others.
+    /// If an event is counted several times, each time for another metric, selects the one whose group
+    /// contains most of the other operands.
     fn side_by_side(mut self) -> Self {
         let all = &self.counts.events;
         let is_twin = |a: usize, b: usize| all[a].name == all[b].name && all[a].cgroup == all[b].cgroup;
@@ -314,8 +317,8 @@ impl<'a> Counted<'a> {
         }
     }
 
-    /// Half the 95 % interval of a value whose events took turns: each group's error moves all of its counts
-    /// together, those of different groups are independent of each other. To the first order.
+    /// Returns half the 95 % interval of a value whose events were multiplexed, to first order. A group's
+    /// error affects all of its counts equally; the errors of different groups are independent.
     fn error(&self, row: usize, used: &[usize], value: f64) -> Option<f64> {
         let counts = self.counts;
         let mut errors: BTreeMap<usize, f64> = BTreeMap::new();
@@ -337,7 +340,7 @@ impl<'a> Counted<'a> {
         (!errors.is_empty()).then(|| errors.iter().map(moved).fold(0.0, f64::hypot))
     }
 
-    /// What stands for an operand.
+    /// Returns the value of an operand.
     fn number(&self, row: usize, operand: &Operand) -> Result<f64, Reason> {
         let Self { counts, events, .. } = self;
         let name = &operand.name;
@@ -365,11 +368,11 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// The operand that is no event's count but the time that all were counted in: seconds.
+/// The only operand that is not an event's count: the elapsed time of the counting, in seconds.
 const DURATION: &str = "duration_time";
 
-/// The event that an expression's `name` means: the one written so, or the generic one of that role at
-/// `level`.
+/// Returns the event that `name` means in an expression: the event with exactly this name, or the generic
+/// event with this role at `level`.
 fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
     let events = || counts.events.iter().enumerate().filter(|(_, e)| e.cgroup.as_deref() == cgroup);
     let role = role::role_of(name);
@@ -434,7 +437,7 @@ mod tests {
         let formulas: Vec<_> = library.definitions().map(|one| binder.formula(one).unwrap()).collect();
         let [row] = &derive(&counts, &formulas)[..] else { panic!() };
         assert_eq!(row.iter().map(|own| own.value.clone()).collect::<Vec<_>>(), [Ok(10.0), Ok(40.0)]);
-        // The second cannot be told: what it also needs was not counted.
+        // The second is unknown, because another event that it needs was not counted.
         assert_eq!(row.iter().map(|own| own.crossed).collect::<Vec<_>>(), [Some(false), None]);
     }
 

@@ -1,7 +1,7 @@
-//! The metrics that have names (`-M`): what each needs and how it is computed.
+//! pmc's named metrics (`-M`), with their expressions.
 //!
-//! Hands on [`Definition`]s. Everything is written in the language of [`super::grammar`], so that a user's
-//! `--metric` can do the same.
+//! Provides [`Definition`]s. All are written in the language of [`super::grammar`], so users can write the
+//! same with `--metric`.
 
 use super::library::Definition;
 
@@ -14,7 +14,7 @@ macro_rules! named {
     };
 }
 
-/// Every metric with a name, in the order of a list.
+/// All named metrics, in the order of `pmc list`.
 #[rustfmt::skip]
 pub const NAMED: &[Definition<'static>] = named! {
     Summary "ipc" | "insn_per_cycle" [""] = "instructions / cycles": "instructions per cycle";
@@ -38,7 +38,7 @@ pub const NAMED: &[Definition<'static>] = named! {
     OS "migration_rate" | "migrations_per_second" ["/sec"] = "1e3 * cpu-migrations / task-clock": "moves to another CPU per second of CPU time";
 };
 
-/// All of this group, in any case; none where there is no such group.
+/// Returns all metrics of this group, in upper or lower case; none if the group does not exist.
 pub fn of_group(group: &str) -> impl Iterator<Item = &'static Definition<'static>> {
     NAMED.iter().filter(move |named| named.groups.eq_ignore_ascii_case(group))
 }
@@ -59,7 +59,7 @@ mod tests {
             for name in std::iter::once(&named.name).chain(named.aliases) {
                 assert_eq!(library.named(name).collect::<Vec<_>>(), [named]);
             }
-            // One word must not mean a metric and a group, nor a metric and an event.
+            // A word must not be both a metric and a group, nor both a metric and an event.
             assert!(library.named(named.groups).next().is_none() && of_group(named.groups).count() > 1);
             assert!(formula.operands().iter().all(|operand| library.named(&operand.name).next().is_none()));
         }

@@ -1,11 +1,12 @@
-//! Which roles perf's generic names stand for in metrics, and which names an expression takes without quotes.
+//! Maps perf's generic names to roles in metrics, and lists the names that an expression accepts without
+//! quotes.
 //!
-//! Receives names; decides nothing about values.
+//! Receives names; does not handle values.
 
 use crate::abi::generic;
 use crate::profile::counts::Role;
 
-/// The roles that perf's generic names stand for.
+/// Roles of perf's generic names.
 const ROLES: &[(&str, Role)] = &[
     ("task-clock", Role::TaskClock),
     ("cpu-clock", Role::CpuClock),
@@ -35,12 +36,12 @@ const ROLES: &[(&str, Role)] = &[
     ("iTLB-load-misses", Role::ItlbLoadMisses),
 ];
 
-/// The role of a generic event name.
+/// Returns the role of a generic event name.
 pub(super) fn role_of(name: &str) -> Option<Role> {
     ROLES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, role)| *role)
 }
 
-/// Generic names that contain `-`: an expression takes them as names without quotes.
+/// Returns the generic names that contain `-`. An expression accepts them without quotes.
 pub(super) fn hyphenated() -> impl Iterator<Item = &'static str> {
     let generic = generic::GENERIC.iter().flat_map(|event| event.names.iter().copied());
     ROLES.iter().map(|(name, _)| *name).chain(generic).filter(|name| name.contains('-'))

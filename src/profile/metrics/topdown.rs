@@ -1,6 +1,6 @@
-//! Top-down analysis, level 1: which part of the pipeline's issue slots did what.
+//! Top-down analysis, level 1: how the pipeline's issue slots were used.
 //!
-//! Receives the names of events the machine has, later their [`Counts`]; hands on the events to count and
+//! Receives the names of the machine's events, and later their [`Counts`]. Returns the events to count and
 //! four shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and
 //! Counters Architecture*, ISPASS 2014).
 //!
@@ -13,11 +13,11 @@
 
 use crate::profile::counts::{Branch, Counts, Derived, Reason};
 
-/// Intel since Ice Lake: the hardware counts the four shares itself, with the slots, in one group.
+/// Intel since Ice Lake: the hardware counts the four shares and the slots in one group.
 const SHARES: [&str; 5] =
     ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
 
-/// Intel from Sandy Bridge on: five events that give the four shares by the formula.
+/// Intel since Sandy Bridge: the four shares are computed from five events.
 const COUNTS: [&str; 5] = [
     "topdown-total-slots",
     "topdown-slots-issued",
@@ -31,31 +31,30 @@ const COUNTS: [&str; 5] = [
 pub struct Level1 {
     /// Useful work.
     pub retiring: f64,
-    /// Work thrown away after a wrong guess.
+    /// Work discarded after a misprediction.
     pub bad_speculation: f64,
-    /// Nothing was fetched or decoded in time.
+    /// Slots lost because the front end delivered no instructions in time.
     pub frontend_bound: f64,
-    /// The back end could not take more.
+    /// Slots lost because the back end could not accept more instructions.
     pub backend_bound: f64,
 }
 
-/// The events to count, as one group, given which event names the core PMU has; `None` where it has no such
-/// set.
+/// Returns the events to count as one group. `has` tells whether the core PMU has an event. Returns `None` if
+/// it supports neither set.
 pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
     [&SHARES, &COUNTS].into_iter().find(|set| set.iter().all(|name| has(name))).map(|set| &set[..])
 }
 
-/// The analysis of one row.
+/// Analyzes one row.
 ///
 /// # Errors
-/// Which event is missing, and why.
+/// Returns which event is missing, and why.
 pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
     let get = |name: &str| number(counts, row, name);
     if counts.events.iter().any(|e| is(&e.name, SHARES[0])) {
         let [_, retiring, bad, frontend, backend] = SHARES;
         let (r, b, f, k) = (get(retiring)?, get(bad)?, get(frontend)?, get(backend)?);
-        // The four together are all slots; dividing by their sum keeps the shares whole when the register
-        // rounds.
+        // The four shares together are all slots. Dividing by their sum corrects the register's rounding.
         let all = r + b + f + k;
         return shares(all, r, b, f);
     }
@@ -65,7 +64,7 @@ pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
     shares(total, retired, (get(issued)? - retired + get(recovery)?).max(0.0), get(bubbles)?)
 }
 
-/// The analysis of every row in per cent, in the form of named metrics: what [`Counts::derived`] holds.
+/// Analyzes every row, in percent and as named metrics: the content of [`Counts::derived`].
 pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
     let row = |row| {
         let level = level1(counts, row);
@@ -80,7 +79,7 @@ pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
             error: None,
             branch: Some(Branch { level: 1, ..Branch::default() }),
         };
-        // The thresholds of Intel's tables.
+        // The thresholds in Intel's tables.
         vec![
             part("retiring", 0.7, "useful work", |l| l.retiring),
             part("bad speculation", 0.15, "work thrown away after wrong guesses", |l| l.bad_speculation),
@@ -91,8 +90,8 @@ pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
     (0..counts.rows.len()).map(row).collect()
 }
 
-/// The way from the top of a tree to its bottleneck: the metrics past their thresholds, at each level the one
-/// of the greatest share. Indices into `tree`, which holds one PMU's.
+/// Returns the path from the top of a tree to its bottleneck: at each level, the metric with the largest
+/// share among those past their thresholds. The result contains indices into `tree`, which covers one PMU.
 pub fn bottleneck(tree: &[&Derived]) -> Vec<usize> {
     let mut path: Vec<usize> = Vec::new();
     loop {
@@ -136,7 +135,7 @@ fn number(counts: &Counts, row: usize, name: &str) -> Result<f64, Reason> {
     }
 }
 
-/// Whether an event as it was typed (`cpu/topdown-retiring/u`, `slots:u`) is the named one.
+/// Whether an event as typed (`cpu/topdown-retiring/u`, `slots:u`) has this name.
 fn is(typed: &str, name: &str) -> bool {
     let inner = typed.split_once('/').map_or(typed, |(_, terms)| terms);
     inner.split(['/', ':', ',']).next().is_some_and(|word| word.eq_ignore_ascii_case(name))
@@ -199,7 +198,7 @@ mod tests {
         ];
         let tree: Vec<&Derived> = all.iter().collect();
         assert_eq!(bottleneck(&tree), [1, 4]);
-        // A part whose whole was not asked for is at the top.
+        // A part is at the top if its parent was not requested.
         assert_eq!(bottleneck(&tree[3..5]), [1]);
         assert_eq!(bottleneck(&tree[..1]), [0usize; 0]);
     }

@@ -1,10 +1,10 @@
-//! What the stacks of every program begin with: what starts it, its threads and their workers, before its own
-//! code is called. It costs everything and says nothing.
+//! Start-up frames: the functions that start a program, its threads and their workers, and that every stack
+//! begins with. They include the cost of everything and carry no information.
 //!
 //! ```text
 //!   _start ─ __libc_start_main ─ __libc_start_call_main ─ main ─ …      becomes  3 callers ─ main ─ …
 //! ```
-//! Decides by names and by the shape of the tree; leaves to others how a chain of callers is shown.
+//! Recognizes them by their names and the shape of the tree. Does not decide how a chain of callers is shown.
 
 use super::{Cell, Profile, StringTable, Tree};
 
@@ -28,7 +28,7 @@ const NAMES: &[&str] = &[
     "runtime.main",
 ];
 
-/// Beginnings of names: Rust's runtime and its threads, C++'s threads, the workers of tokio and rayon.
+/// Prefixes of names: Rust's runtime and threads, C++ threads, the workers of tokio and rayon.
 const BEGINNINGS: &[&str] = &[
     "std::rt::",
     "std::panic::",
@@ -47,32 +47,32 @@ const BEGINNINGS: &[&str] = &[
     "<tokio::runtime::",
 ];
 
-/// Whether a function is of that kind, by its name.
+/// Whether the name belongs to a start-up function.
 fn is_boilerplate(symbol: &str) -> bool {
     let name = symbol.split('@').next().unwrap_or(symbol);
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// A chain of callers at the top of a tree, two of them or more.
+/// A chain of at least two start-up functions at the top of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Callers {
-    /// The outermost.
+    /// The outermost function.
     pub first: u32,
-    /// The innermost: what it calls is the program's own.
+    /// The innermost function; its callees are the program's own.
     pub last: u32,
-    /// How many.
+    /// Number of functions.
     pub count: usize,
 }
 
-/// The chains that a tree in caller order begins with: they cost nothing of their own, and all but the last
-/// of each call one function only, so that nothing is lost with them.
+/// Returns the start-up chains at the top of a tree in caller order. Hiding them loses nothing: their
+/// functions have no samples of their own, and each except the last calls only one function.
 pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
     let symbol = |number: u32| texts.get(tree.nodes[number as usize].symbol);
     let only_child = |number: u32| match tree.nodes[number as usize].children[..] {
         [only] => Some(only),
         _ => None,
     };
-    // Rust's programs have a main of C's that calls the runtime.
+    // Rust programs have a C `main` that calls the runtime.
     let is_one = |number: u32| {
         let is_named_so = is_boilerplate(symbol(number))
             || symbol(number) == "main"
@@ -93,8 +93,8 @@ pub fn callers(tree: &Tree, texts: &StringTable) -> Vec<Callers> {
     tree.roots.iter().filter_map(chain).collect()
 }
 
-/// Which rows of a table are such callers, by their cells and what they cost themselves, which is nothing:
-/// two or more. Only where rows have what they called, too, do those callers have any.
+/// Returns the indices of the rows with start-up functions, given each row's cells and its own cost, which
+/// must be 0. Returns none if there is only one such row, or if rows have no totals.
 pub fn caller_rows<'a>(profile: &Profile, rows: impl Iterator<Item = (&'a [Cell], u64)>) -> Vec<usize> {
     let is_caller = |(cells, own): (&[Cell], u64)| {
         let symbol = match cells.last() {
@@ -114,7 +114,7 @@ mod tests {
     use crate::profile::sampled::Value;
     use crate::profile::sampled::tree::Node;
 
-    /// A chain of calls; what is behind a blank is what the last of them calls besides.
+    /// Makes a call chain; `own` contains the functions' own samples.
     fn chain(names: &[&str], own: &[u64]) -> (Tree, StringTable) {
         let mut texts = StringTable::default();
         let mut tree = Tree { roots: vec![0], ..Tree::default() };
@@ -140,7 +140,7 @@ mod tests {
             (&["_start", "__libc_start_main", "__libc_start_call_main", "main"][..], &[][..], 3),
             (&rust, &[], 4),
             (&["clone3", "start_thread", "std::thread::local", "rayon_core::join", "app::work"], &[], 4),
-            // It has cost something itself: it is seen.
+            // A function with samples of its own stays visible.
             (&["_start", "__libc_start_main", "main"], &[1], 0),
             (&["clone3", "start_thread"], &[0, 1], 0),
             (&["_start", "main", "work"], &[], 0),

@@ -1,11 +1,10 @@
-//! Stacks changed by the names in them: `--ignore-callees` cuts them, `--parent` marks them.
+//! Modifies stacks by function name: `--ignore-callees` truncates them, `--parent` marks them.
 //!
-//! Receives resolved stacks and what stands at their locations; hands the same on, changed, before tables and
-//! trees are made of them.
+//! Receives resolved stacks and the calls at their locations. Modifies them before tables and trees are made.
 //!
 //! ```text
-//!   main  f  g  h      --ignore-callees f:   main f          (what f called counts as f's own)
-//!                      --parent '^(f|g)$':   parent g        (the innermost function that the pattern finds)
+//!   main  f  g  h      --ignore-callees f:   main f          (f's callees count as f's own)
+//!                      --parent '^(f|g)$':   parent g        (the innermost matching function)
 //! ```
 
 use rustc_hash::FxHashMap;
@@ -15,20 +14,20 @@ use crate::session::intern::{Interner, bytes, words};
 use crate::session::samples::SampleAttribute;
 use crate::session::{Resolved, Stacks};
 
-/// The parent of stacks in which the pattern finds none.
+/// The parent of stacks without a matching function.
 pub const OTHER: &str = "[other]";
 
-/// Asks whether a name is meant.
+/// Whether a name matches the pattern.
 pub type Matches<'a> = dyn Fn(&str) -> bool + 'a;
 
-/// Of each call: whether its name is meant. Each name is asked for once.
+/// For each call, whether its name matches. Checks each name once.
 fn matching(code: &Code, texts: &StringTable, matches: &Matches<'_>) -> Vec<bool> {
     let mut known: FxHashMap<StringId, bool> = FxHashMap::default();
     let mut ask = |id: StringId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
     code.calls().iter().map(|call| ask(call.symbol)).collect()
 }
 
-/// Cuts off what functions called: a stack begins with the outermost one that is meant.
+/// Removes the callees of matching functions: a stack then starts with its outermost matching function.
 pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &StringTable, matches: &Matches<'_>) {
     let Stacks::Interned(lists) = &resolved.stacks else { return };
     let is_meant = matching(code, texts, matches);
@@ -50,7 +49,7 @@ pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &StringTable,
     resolved.rejoin();
 }
 
-/// Writes each row's parent into its attributes.
+/// Stores each row's parent in the row's attributes.
 pub fn mark_parents(
     resolved: &mut Resolved,
     attributes: &mut Interner,
@@ -83,7 +82,7 @@ pub fn mark_parents(
     resolved.rejoin();
 }
 
-/// Takes out the rows that have no parent; their sums by event.
+/// Removes the rows without a parent. Returns their sums by event.
 pub fn without_others(
     resolved: &mut Resolved,
     attributes: &Interner,

@@ -1,4 +1,4 @@
-//! Call chains that share what they begin with: see [`chains`](super::chains), which makes them.
+//! Call chains merged by their common prefixes: see [`chains`](super::chains), which makes them.
 
 use super::{StringId, Value};
 use crate::abi::CpuMode;
@@ -10,30 +10,30 @@ pub struct Link {
     pub symbol: StringId,
     /// Its module's short name.
     pub dso: StringId,
-    /// Where it ran.
+    /// CPU mode of the function.
     pub level: CpuMode,
-    /// Inlined into the next outer function.
+    /// Whether the function is inlined into the next outer one.
     pub inlined: bool,
 }
 
-/// Functions that all chains through them have in common.
+/// A sequence of functions shared by all chains through this node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainNode {
-    /// The functions, in the order of the chains.
+    /// The functions, in chain order.
     pub links: Vec<Link>,
     /// Samples whose chain ends here.
     pub own: Value,
-    /// All samples whose chain comes here.
+    /// Samples whose chain passes through or ends here.
     pub total: Value,
-    /// Numbers of the nodes that follow, largest first.
+    /// Numbers of the child nodes, largest first.
     pub children: Vec<u32>,
 }
 
 /// The chains of a row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChainTree {
-    /// By number; a node comes before those that follow it.
+    /// The nodes, by number; a node comes before its children.
     pub nodes: Vec<ChainNode>,
-    /// Numbers of the first ones, largest first.
+    /// Numbers of the root nodes, largest first.
     pub roots: Vec<u32>,
 }

@@ -1,8 +1,8 @@
 //! The call chains of each row of a table, as perf prints them below the rows.
 //!
-//! In caller order a row's chains begin at the row's function and go on to what was sampled; in callee order
-//! they go out to the root. Samples that hit the row itself bring their whole stack. Chains that begin alike
-//! share a node, and a node holds as many functions as all its chains have in common:
+//! In caller order, a row's chains start at the row's function and lead to the sampled function. In callee
+//! order, they lead out to the root. Samples in the row's own function contribute their whole stack. Chains
+//! with a common prefix share a node. A node contains all functions that its chains have in common:
 //!
 //! ```text
 //!   main f g   3           row main, caller order        row g, callee order
@@ -18,18 +18,18 @@ use super::table::{self, Input, NOT_WANTED, OfCode, Row, TableRequest, by_sample
 use super::tree::{Least, Leg, Node, Order, Tree, Ways};
 use super::{StringTable, Value};
 
-/// What is wanted of the chains of rows.
+/// Options for the chains of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChainRequest {
     /// Which end of the stacks comes first.
     pub order: Order,
-    /// Direct recursion is one function.
+    /// Whether direct recursion is collapsed to one function.
     pub collapse: bool,
-    /// Branches with a smaller part (0 to 1) are left out.
+    /// Minimum share (0 to 1) of a branch; smaller branches are left out.
     pub limit: f64,
-    /// It is a part of what the place above costs, not of all.
+    /// Whether the limit is relative to the parent node instead of the total.
     pub relative: bool,
-    /// Rows with a smaller part (0 to 1) of all get no chains.
+    /// Minimum share (0 to 1) of a row in the total; smaller rows get no chains.
     pub row_limit: f64,
 }
 
@@ -40,7 +40,7 @@ impl From<&Node> for Link {
     }
 }
 
-/// Joins the functions of a tree that all their chains have in common.
+/// Joins a node with its only child if all chains through the node continue there.
 fn joined(mut tree: Tree) -> ChainTree {
     let mut chains = ChainTree::default();
     let mut open: Vec<(Option<u32>, u32)> = tree.roots.iter().rev().map(|root| (None, *root)).collect();
@@ -68,7 +68,7 @@ fn joined(mut tree: Tree) -> ChainTree {
     chains
 }
 
-/// Gives the rows of each event their chains. Rows that cost less than every branch get none.
+/// Adds call chains to the rows of each event. Rows whose cost is below a limit get none.
 pub(super) fn add_chains(
     input: &Input<'_>,
     table: TableRequest<'_>,
@@ -99,7 +99,7 @@ pub(super) fn add_chains(
     }
 }
 
-/// By event and row: the parts of ways that are its chains.
+/// Returns, by event and row, the parts of paths that form the row's chains.
 fn legs<'a>(
     input: &'a Input<'a>,
     table: TableRequest<'a>,
@@ -117,7 +117,7 @@ fn legs<'a>(
     let mut of_code = OfCode::new(input, table);
     let (of_sample, order) = by_sample(input, table.keys, texts);
     let mut row_of_part: FxHashMap<u32, Option<u32>> = FxHashMap::default();
-    // The last way that a row was found in.
+    // The last path in which each row was found.
     let mut found_in: Vec<u32> = Vec::new();
     for group in order.chunk_by(|a, b| (a.event, a.part) == (b.event, b.part)) {
         let (event, sample_part) = (group[0].event as usize, group[0].part);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn functions_that_all_chains_share_are_one_node() {
         let value = |samples: u64| Value { samples, period: samples * 7, ..Value::default() };
-        // 0 calls 1, which calls 2 and 3; 4, below 3, is as often there as 3 that has samples of its own.
+        // 0 calls 1, which calls 2 and 3. 4, below 3, has as many samples as 3, but 3 has samples of its own.
         let node = |symbol: u32, own: u64, total: u64, children: &[u32]| Node {
             symbol: StringId(symbol),
             dso: StringId(9),

@@ -1,7 +1,6 @@
-//! What stands at each location: the calls that it stands for, inlined ones included.
+//! The calls at each location, including inlined ones.
 //!
-//! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is
-//! missing.
+//! Receives locations and the symbolizer's answers. Decides what to show if a name or a module is missing.
 
 use std::num::NonZeroU64;
 
@@ -15,28 +14,28 @@ use crate::symbol::{Frame, FunctionId, Names};
 /// One function at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// Short name of the module.
+    /// The module's short name.
     pub dso: StringId,
     /// The function.
     pub symbol: StringId,
-    /// Its source file.
+    /// The function's source file.
     pub file: Option<StringId>,
-    /// Line in that file; 0 where it is not known.
+    /// Line in that file; 0 if unknown.
     pub line: u32,
-    /// Bytes of the function's code; 0 where that is not known.
+    /// Size of the function's code in bytes; 0 if unknown.
     pub size: u32,
-    /// Where that starts, as [`Location::offset`] counts; `None` where it is not known or inlined.
+    /// Start of the function's code, in the units of [`Location::offset`]; `None` if unknown or inlined.
     pub start: Option<NonZeroU64>,
-    /// Where it ran.
+    /// CPU mode of the code.
     pub level: CpuMode,
-    /// Inlined into the next outer call.
+    /// Whether the call is inlined into the next outer one.
     pub inlined: bool,
-    /// Whether a symbol names the function; otherwise its name says where it is.
+    /// Whether a symbol names the function. Otherwise the name describes its location.
     pub named: bool,
 }
 
 impl Call {
-    /// One of which nothing else is known.
+    /// Creates a call without further details.
     pub fn new(dso: StringId, symbol: StringId, level: CpuMode, named: bool) -> Self {
         Self { dso, symbol, file: None, line: 0, size: 0, start: None, level, inlined: false, named }
     }
@@ -46,29 +45,30 @@ impl Call {
 #[derive(Debug, Default)]
 pub struct Code {
     calls: Vec<Call>,
-    /// By location: the first of its calls, and the one behind its last.
+    /// For each location, the index range of its calls (end exclusive).
     ranges: Vec<(u32, u32)>,
     modules: Vec<Option<u32>>,
-    /// Names are shown as the compiler wrote them.
+    /// Whether names are shown as the compiler wrote them.
     pub raw_names: bool,
-    /// Words that many locations share: a module's name and the placeholder for its code, and a function's.
+    /// Cached strings that many locations share: a module's name and the placeholder for its code, and a
+    /// function's name.
     of_module: FxHashMap<Option<u32>, (StringId, Option<StringId>)>,
     of_function: FxHashMap<FunctionId, StringId>,
 }
 
-/// Stands for a module that is not known.
+/// Name of an unknown module.
 pub const UNKNOWN: &str = "[unknown]";
-/// Stands for the name of what lies at an address where nothing is mapped.
+/// Name of unmapped code.
 pub const UNMAPPED: &str = "[not mapped]";
 
-/// The name of code of which nothing but its module is known: that, in brackets.
+/// Returns the name of code whose module is known but whose function is not: the module's name in brackets.
 fn placeholder(module: &Module) -> String {
     let name = module.short_name();
     if name.starts_with('[') { name } else { format!("[{name}]") }
 }
 
 impl Code {
-    /// Forgets all locations.
+    /// Removes all locations.
     pub fn clear(&mut self) {
         self.calls.clear();
         self.ranges.clear();
@@ -77,9 +77,9 @@ impl Code {
         self.of_function.clear();
     }
 
-    /// Writes down one location after the other, of one list of modules, one of names and one of words.
-    /// `frames` are the symbolizer's, innermost first; `address` is
-    /// the location's in the module's own numbering, as functions' starts are.
+    /// Adds the next location. All locations must use the same lists of modules, names and strings. `frames`
+    /// come from the symbolizer, innermost first. `address` is the location's address in the module's own
+    /// address space, like the start addresses of functions.
     pub fn add(
         &mut self,
         location: &Location,
@@ -125,7 +125,7 @@ impl Code {
         self.modules.push(location.module());
     }
 
-    /// Writes down a location of data: a variable and the distance from its start, or the address.
+    /// Adds a location of data: a variable and the offset in it, or the address.
     pub fn add_data(
         &mut self,
         location: &Location,
@@ -134,7 +134,7 @@ impl Code {
         texts: &mut StringTable,
     ) {
         let start = self.calls.len() as u32;
-        // Memory without a file has the name that it was mapped with: nobody generates code there.
+        // Anonymous memory keeps the name that it was mapped with, because it contains no generated code.
         let name = |module: &Module| match module.kind {
             Kind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
             _ => module.short_name(),
@@ -149,7 +149,7 @@ impl Code {
         self.modules.push(location.module());
     }
 
-    /// Writes down one location whose calls are known, innermost first; there is at least one.
+    /// Adds a location with known calls, innermost first. There must be at least one.
     pub fn push(&mut self, calls: &[Call], module: Option<u32>) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
@@ -157,46 +157,46 @@ impl Code {
         self.modules.push(module);
     }
 
-    /// Other calls stand at a location from now on.
+    /// Replaces the calls at a location.
     pub fn replace(&mut self, location: u32, calls: &[Call]) {
         let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
         self.ranges[location as usize] = (start, self.calls.len() as u32);
     }
 
-    /// Indices of the calls at a location, innermost first. There is always one.
+    /// Returns the index range of the calls at a location, innermost first. It is never empty.
     pub fn range(&self, location: u32) -> std::ops::Range<usize> {
         let (start, end) = self.ranges[location as usize];
         start as usize..end as usize
     }
 
-    /// The function whose code it is: the outermost call.
+    /// Returns the index of the outermost call, the function that contains the code.
     pub fn own(&self, location: u32) -> usize {
         self.range(location).end - 1
     }
 
-    /// All calls, by index.
+    /// Returns all calls, by index.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// The module of a location.
+    /// Returns the module of a location.
     pub fn module(&self, location: u32) -> Option<u32> {
         self.modules[location as usize]
     }
 
-    /// Number of locations.
+    /// Returns the number of locations.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no locations.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 }
 
-/// Whose code a function is, as far as colours and marks tell it.
+/// Kind of a function's code, which selects its colour and mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "as they are called")]
 pub enum CodeKind {
@@ -208,13 +208,13 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// By a row's letter and its module's short name.
+    /// Returns the kind for a row's letter and its module's short name.
     pub fn of_row(letter: char, module: &str) -> Self {
         let level = if matches!(letter, 'k' | 'g' | 'H') { CpuMode::Kernel } else { CpuMode::User };
         Self::of(level, module)
     }
 
-    /// By where it ran and its module's short name.
+    /// Returns the kind for a CPU mode and a module's short name.
     pub fn of(level: CpuMode, module: &str) -> Self {
         match level {
             CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
@@ -226,15 +226,15 @@ impl CodeKind {
     }
 }
 
-/// Whether a module is memory that runtimes generate code into, or what `inject --jit` made of such code. An
-/// address space may have names for its anonymous memory (`prctl(2)`), as V8 has them.
+/// Whether a module is memory for a runtime's generated code, or a file that `inject --jit` made of such
+/// code. Anonymous memory can have a name (`prctl(2)`), as V8's has.
 pub fn is_generated_module(module: &str) -> bool {
     module.starts_with("[JIT]")
         || module.starts_with("[anon:")
         || (module.starts_with("jitted-") && is_library(module))
 }
 
-/// Whether a file's name is one that libraries have.
+/// Whether a file name is that of a library.
 pub fn is_library(name: &str) -> bool {
     name.ends_with(".so") || name.contains(".so.")
 }

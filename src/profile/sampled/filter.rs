@@ -1,7 +1,8 @@
-//! Which rows a query's filter leaves.
+//! Applies a query's filter to rows.
 //!
-//! Receives rows of distinct stacks and a [`Filter`]; judges each by thread, time, CPU and stack ([`Sieve`]),
-//! and by the names of modules and functions ([`by_name`]). What becomes of them is left to `query`.
+//! Receives rows of distinct stacks and a [`Filter`]. Checks each row's thread, time, CPU and stack
+//! ([`Sieve`]), and the names of modules and functions ([`by_name`]). `query` decides what happens to the
+//! rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,41 +15,42 @@ use crate::abi::CpuMode;
 use crate::session::intern::words;
 use crate::session::samples::{ANY_COMM, Key, SampleAttribute};
 
-/// Which samples count. A filter for something that the rows do not tell apart (threads, CPUs or times that
-/// nobody kept) takes nothing out.
+/// Selects the samples that count. A filter on something that the rows do not distinguish (threads, CPUs or
+/// times that were not kept) excludes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
-    /// Only threads with these names.
+    /// Only include threads with these names.
     pub comms: Option<BTreeSet<String>>,
-    /// Only these processes.
+    /// Only include these processes.
     pub pids: Option<BTreeSet<i32>>,
-    /// Only these threads.
+    /// Only include these threads.
     pub tids: Option<BTreeSet<i32>>,
-    /// Only these CPUs.
+    /// Only include these CPUs.
     pub cpus: Option<BTreeSet<u32>>,
-    /// Only slices of time that touch this span: nanoseconds of the recording's clock, ends included.
+    /// Only include time slices that overlap this span, in nanoseconds of the recording's clock (both ends
+    /// inclusive).
     pub time: Option<(u64, u64)>,
-    /// Only samples taken in the module with this short name.
+    /// Only include samples in the module with this short name.
     pub dso: Option<String>,
-    /// Only samples taken in this function or in what it called.
+    /// Only include samples in this function or in its callees.
     pub symbol: Option<String>,
-    /// Leave out samples taken in user space.
+    /// Exclude samples in user space.
     pub hide_user: bool,
-    /// Leave out samples taken in the kernel.
+    /// Exclude samples in the kernel.
     pub hide_kernel: bool,
-    /// Which rows the table keeps. The tree has the samples taken in these modules; of these functions those
-    /// taken in them and, where rows have totals, in what they called.
+    /// The rows that the table keeps. The tree keeps the samples in these modules and these functions. If
+    /// rows have totals, it also keeps the samples in these functions' callees.
     pub only: Only,
 }
 
 impl Filter {
-    /// Whether it takes out nothing.
+    /// Whether the filter excludes nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The rows whose samples the filter by names keeps; what the others come to is added to `left_out`.
+/// Returns the rows whose samples pass the filter by names. Adds the sums of the other rows to `left_out`.
 pub(super) fn by_name<'a>(
     input: &Input<'a>,
     filter: &Filter,
@@ -86,7 +88,7 @@ pub(super) fn by_name<'a>(
     kept.into()
 }
 
-/// What each part of a filter says about a row.
+/// Result of each part of a filter for one row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verdict {
     pub(super) thread: bool,
@@ -94,16 +96,16 @@ pub(super) struct Verdict {
     pub(super) other: bool,
 }
 
-/// A filter at work: remembers its verdicts by number.
+/// A running filter, which caches its verdicts by number.
 pub(super) struct Sieve<'a> {
     input: &'a Input<'a>,
     filter: &'a Filter,
-    /// Where attributes stand in a row's list.
+    /// Index of each attribute in a row's list.
     pub(super) pid: Option<usize>,
     pub(super) tid: Option<usize>,
     cpu: Option<usize>,
     pub(super) time: Option<usize>,
-    /// Nanoseconds in a slice of time.
+    /// Length of a time slice in nanoseconds.
     pub(super) slice: Option<u64>,
     dso: Option<Option<StringId>>,
     symbol: Option<Option<StringId>>,
@@ -134,9 +136,9 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// An attribute of a row.
+    /// Returns an attribute of a row.
     pub(super) fn word(&self, key: &Key, at: Option<usize>) -> Option<u64> {
-        // Where rows have no attributes there is no list either.
+        // Rows without attributes have no list.
         let at = at?;
         words(self.input.attributes.get(key.attributes).1).get(at)
     }
@@ -168,7 +170,7 @@ impl<'a> Sieve<'a> {
         *self.of_comm.entry(comm).or_insert_with(|| wanted.contains(&words.comm(comm)))
     }
 
-    /// Neighbours often have the same stack.
+    /// Checks a stack, and caches the last verdict because neighbouring rows often have the same stack.
     fn stack(&mut self, stack: u32) -> bool {
         let filter = self.filter;
         if self.dso.is_none() && self.symbol.is_none() && !filter.hide_user && !filter.hide_kernel {

@@ -1,9 +1,8 @@
-//! Interpreters among the samples: whether the functions of their languages have names, and what would give
-//! them names.
+//! Interpreters in the samples: whether their languages' functions have names, and how to get names.
 //!
-//! Receives the stacks and what stands at their locations; hands on facts of the trust line. An interpreter
-//! is known by a function that runs its programs; functions of the language have names where a runtime
-//! generated code for them and wrote its names down.
+//! Receives the stacks and the calls at their locations, and returns facts for the trust line. An interpreter
+//! is recognized by a function that runs its programs. A language's functions have names if a runtime
+//! generates code for them and writes the names to a file.
 
 use rustc_hash::FxHashSet;
 
@@ -15,12 +14,12 @@ use crate::symbol::runtime_names;
 /// An interpreter.
 struct Interpreter {
     language: &'static str,
-    /// Functions of which one is in each stack that runs a program of the language.
+    /// Functions of which every stack that runs a program of the language contains one.
     evaluators: &'static [&'static str],
-    /// Whether functions of the language have no names whatever its stacks say; receives the module that the
-    /// evaluator is in.
+    /// Whether the language's functions have no names, regardless of the stacks. Receives the module of the
+    /// evaluator.
     is_nameless: fn(module: &str) -> bool,
-    /// What gives them names.
+    /// Returns how to get names.
     remedy: fn(module: &str) -> &'static str,
 }
 
@@ -52,14 +51,14 @@ const INTERPRETERS: &[Interpreter] = &[
     },
     Interpreter {
         language: "Ruby",
-        // The first is often stripped, the second is exported.
+        // The first one is often stripped, the second one is exported.
         evaluators: &["vm_exec_core", "ruby_run_node"],
         is_nameless: |_| false,
         remedy: |_| runtime_names::RUBY,
     },
 ];
 
-/// The minor version that the file of a Python has in its name (`python3.11`, `libpython3.11.so.1.0`); 0 for
+/// Returns the minor version from the name of a Python file (`python3.11`, `libpython3.11.so.1.0`), or 0 for
 /// Python 2.
 fn python_minor(module: &str) -> Option<u32> {
     let (_, version) = module.split_once("python")?;
@@ -77,13 +76,14 @@ fn python_minor(module: &str) -> Option<u32> {
 pub struct NamelessLanguage {
     /// The language.
     pub language: &'static str,
-    /// Samples in its interpreter and what that called.
+    /// Number of samples in the interpreter and its callees.
     pub samples: u64,
-    /// What gives its functions names.
+    /// How to get names for the functions.
     pub remedy: &'static str,
 }
 
-/// Languages whose functions have no names. Without callers, those of which that is known without stacks.
+/// Returns the languages whose functions have no names. Without callers, returns only those recognizable
+/// without stacks.
 pub(super) fn nameless(
     resolved: &Resolved,
     code: &Code,
@@ -109,7 +109,7 @@ pub(super) fn nameless(
                 nameless += if calls().any(|call| is_generated[call]) { 0 } else { value.samples };
             }
         }
-        // Where names are missing in a part of the stacks, the stacks are broken.
+        // If only a minority of the stacks lacks names, the stacks are broken instead.
         if (interpreter.is_nameless)(module) || has_callers && nameless * 2 > all {
             let (language, remedy) = (interpreter.language, (interpreter.remedy)(module));
             found.push(NamelessLanguage { language, samples: nameless, remedy });
@@ -118,8 +118,9 @@ pub(super) fn nameless(
     found
 }
 
-/// Erlang's code runs on stacks of its processes' own. Where a stack comes from code in C, the kernel cannot
-/// follow it there, and no copy holds it: samples whose stack ends where Erlang called such code.
+/// Returns the number of samples whose stack ends where Erlang called C code. Erlang code runs on the stacks
+/// of its own processes. The kernel cannot follow a stack from C code to there, and stack copies do not
+/// contain it.
 pub(super) fn erlang_ends(resolved: &Resolved, code: &Code, texts: &StringTable) -> u64 {
     if texts.find("global::process_main").is_none() && texts.find("global::call_light_bif_shared").is_none() {
         return 0;

@@ -1,9 +1,9 @@
-//! What functions of languages cost whose runtimes generate code and name it: Python, JavaScript, Java,
+//! Costs of functions in languages whose runtimes generate code and name it: Python, JavaScript, Java,
 //! Erlang.
 //!
-//! Receives rows of stacks and the calls at their locations; hands on a row a function. The own cost of a
-//! function includes the native code that it runs, above all its interpreter: in the table of all functions a
-//! Python function never has samples of its own.
+//! Receives rows of stacks and the calls at their locations, and returns one row per function. A function's
+//! own cost includes the native code that it runs, mainly its interpreter. In the table of all functions, in
+//! contrast, a Python function never has samples of its own.
 //!
 //! ```text
 //!   stack  dict_lookup <- _PyEval_EvalFrameDefault <- py::f <- _PyEval_EvalFrameDefault <- py::main
@@ -19,18 +19,18 @@ use super::table::Input;
 use super::{Call, Code, CodeKind, ShareOf, StringId, StringTable, Value};
 use crate::sort;
 
-/// What a function cost.
+/// A function of a language, with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LanguageFunction {
-    /// Its name, as the runtime wrote it.
+    /// The function's name, as written by the runtime.
     pub symbol: StringId,
-    /// Samples in it and in the native code that it runs.
+    /// Samples in the function and in the native code that it runs.
     pub own: Value,
-    /// The same, and in the functions that it calls.
+    /// `own`, plus samples in the functions that it calls.
     pub total: Value,
 }
 
-/// Beginnings of names that are pieces of a runtime, not functions of a program: of V8, of the JVM, of BEAM.
+/// Prefixes of names that belong to a runtime instead of a program: V8, the JVM, BEAM.
 const RUNTIME_STARTS: [&str; 8] = [
     "Builtin:",
     "BytecodeHandler:",
@@ -41,7 +41,7 @@ const RUNTIME_STARTS: [&str; 8] = [
     "global::",
     "erts_beamasm:",
 ];
-/// Ends of such names.
+/// Suffixes of such names.
 const RUNTIME_ENDS: [&str; 5] = ["stub", "Blob", "-CodeInfoPrologue", "::codeHeader", "::codeFooter"];
 
 /// Whether a call is code that a runtime generated and named.
@@ -56,14 +56,14 @@ fn is_function(call: &Call, texts: &StringTable) -> bool {
         && !RUNTIME_ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// Of each call: whether something holds for it. Each module and function is asked about once.
+/// For each call, whether the predicate holds. Checks each pair of module and function once.
 pub(super) fn marked(code: &Code, texts: &StringTable, holds: fn(&Call, &StringTable) -> bool) -> Vec<bool> {
     let mut known: FxHashMap<(StringId, StringId), bool> = FxHashMap::default();
     let ask = |call: &Call| *known.entry((call.dso, call.symbol)).or_insert_with(|| holds(call, texts));
     code.calls().iter().map(ask).collect()
 }
 
-/// A function's sums, and the last row that counted for its total.
+/// A function's sums, and the last row that was added to its total.
 #[derive(Default)]
 struct Sum {
     own: Value,
@@ -71,7 +71,7 @@ struct Sum {
     counted: Option<usize>,
 }
 
-/// The functions of each event, by falling own cost.
+/// Returns the functions of each event, by descending own cost.
 pub(super) fn functions(
     input: &Input<'_>,
     events: usize,
@@ -93,7 +93,7 @@ pub(super) fn functions(
             if std::mem::take(&mut is_innermost) {
                 sum.own += value;
             }
-            // A function that calls itself counts once.
+            // A recursive function counts once.
             if sum.counted.replace(number) != Some(number) {
                 sum.total += value;
             }

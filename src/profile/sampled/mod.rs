@@ -1,8 +1,7 @@
-//! Profiles: samples added up by what the user asked to see.
+//! Profiles: samples aggregated as the user requested.
 //!
-//! Receives rows of distinct stacks (`session`) and what stands at each location ([`Code`], from `symbol`);
-//! hands on a read-only [`Profile`]: a table of rows, a call tree, and what is known about how far both can
-//! be trusted. Pure.
+//! Receives rows of distinct stacks (`session`) and the calls at each location ([`Code`], from `symbol`).
+//! Returns a read-only [`Profile`]: a table of rows, a call tree, and how far both can be trusted. Pure.
 //!
 //! ```text
 //!   rows (event, stack, name, attributes) --+--> table: own and total per sort key
@@ -45,39 +44,39 @@ pub use strings::{StringId, StringTable};
 pub use table::Row;
 pub use tree::{Order, Tree};
 
-/// Version of the JSON document; it grows when a field changes its meaning.
+/// Version of the JSON document; incremented when a field changes its meaning.
 pub const VERSION: u32 = 1;
 
-/// What a recording says, added up.
+/// An aggregated recording.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// All words below, by number.
+    /// All strings, by number.
     pub texts: StringTable,
     /// The sort keys of the rows' cells.
     pub keys: Vec<SortKey>,
-    /// Names of the tracepoints' fields that are sort keys.
+    /// Names of the tracepoint fields used as sort keys.
     pub trace_fields: Vec<String>,
-    /// Whether rows have totals besides their own: call chains were recorded and wanted.
+    /// Whether rows have totals besides their own costs: call chains were recorded and requested.
     pub has_totals: bool,
-    /// Whether values have latencies: the recording says when threads ran.
+    /// Whether values have latencies: the recording contains context switches.
     pub has_latency: bool,
-    /// What shares are parts of.
+    /// The total that shares refer to.
     pub share_of: ShareOf,
-    /// One an event, in the order of the recording.
+    /// One entry per event, in the recording's order.
     pub events: Vec<Event>,
-    /// What was seen of each module that has samples.
+    /// Symbols and missing data of each module with samples.
     pub modules: Vec<ModuleQuality>,
-    /// What is known about the quality.
+    /// Quality of the data.
     pub trust: DataQuality,
 }
 
 impl Profile {
-    /// The heading of a sort key.
+    /// Returns the heading of a sort key.
     pub fn heading(&self, key: SortKey) -> &str {
         self.trace_field(key).unwrap_or_else(|| key.heading())
     }
 
-    /// The name of a sort key in documents.
+    /// Returns the name of a sort key in documents.
     pub fn name(&self, key: SortKey) -> &str {
         self.trace_field(key).unwrap_or_else(|| key.name())
     }
@@ -88,49 +87,49 @@ impl Profile {
     }
 }
 
-/// One event's part of a profile.
+/// One event of a profile.
 #[derive(Debug, Default)]
 pub struct Event {
-    /// Its name, as the recorder kept it; foreign text.
+    /// The event's name in the recording; untrusted text.
     pub name: String,
-    /// All its samples, those that filters took out included.
+    /// Sum of all samples, including those excluded by filters.
     pub total: Value,
-    /// What shares are parts of.
+    /// The total that shares refer to.
     pub share_of: ShareOf,
-    /// What filters took out.
+    /// Sum of the samples excluded by filters.
     pub filtered: Value,
     /// The table, largest first.
     pub rows: Vec<Row>,
-    /// The call tree, where call chains were recorded and wanted.
+    /// The call tree, if call chains were recorded and requested.
     pub tree: Option<Tree>,
-    /// Functions of languages with a runtime, where they were asked for.
+    /// Functions of languages with a runtime, if they were requested.
     pub language_functions: Vec<LanguageFunction>,
-    /// Index of the leader of its group; its own where it is in none.
+    /// Index of the group's leader; the event's own index if it is in no group.
     pub leader: usize,
 }
 
 impl Event {
-    /// What a value adds to a share.
+    /// Returns a value's contribution to a share.
     pub fn cost(&self, value: &Value) -> u64 {
         self.share_of.cost(value)
     }
 
-    /// The part of all costs, 0 to 1.
+    /// Returns a cost's share of the total, 0 to 1.
     pub fn share(&self, cost: u64) -> f64 {
         share::share(cost, self.cost(&self.total))
     }
 
-    /// The part that a cost is of all periods, or of all latencies, 0 to 1.
+    /// Returns a cost's share of all periods or all latencies, 0 to 1.
     pub fn share_by(&self, of: ShareOf, cost: u64) -> f64 {
         share::share(cost, of.cost(&self.total))
     }
 
-    /// Half the width of the 95 % confidence interval of a share.
+    /// Returns half the width of a share's 95 % confidence interval.
     pub fn error(&self, share: f64) -> f64 {
         self.error_by(self.share_of, share)
     }
 
-    /// The same of a share of all periods, or of all latencies.
+    /// Returns the same for a share of all periods or all latencies.
     pub fn error_by(&self, of: ShareOf, share: f64) -> f64 {
         half_width(share, of.draws(&self.total))
     }
@@ -155,7 +154,7 @@ mod tests {
         assert!((0.09..0.1).contains(&few) && (0.0097..0.0099).contains(&many), "{few} {many}");
         assert!(event(100, 1).error(0.0) > 0.01);
         assert_eq!(Event::default().error(0.3), 1.0);
-        // One heavy sample among light ones makes the rest count for little.
+        // One heavy sample among light ones dominates the variance.
         let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..Value::default() };
         assert!(ShareOf::Period.draws(&uneven) < 4.0);
     }

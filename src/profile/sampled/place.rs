@@ -1,13 +1,13 @@
-//! Cells of branches and of data: what stands at the other address of a sample.
+//! Cells of branches and of data: the code or the data at a sample's other address.
 
 use super::{Call, Cell, Code, SortKey, StringTable};
 use crate::record::decode::{BranchFlags, DataSource};
 use crate::session::samples::SampleAttribute;
 
-/// Asks for a word of a row's attributes.
+/// Returns an attribute of a row.
 type Word<'a> = dyn Fn(fn(&SampleAttribute) -> bool) -> Option<u64> + 'a;
 
-/// What stands at a location that an attribute names.
+/// Returns the call at the location named by an attribute.
 fn call(code: &Code, word: Option<u64>) -> Option<&Call> {
     let location = u32::try_from(word?).ok()?;
     if location as usize >= code.len() {
@@ -16,7 +16,7 @@ fn call(code: &Code, word: Option<u64>) -> Option<&Call> {
     code.calls().get(code.own(location))
 }
 
-/// A cell of the source line `at` in the function `of`, or of the place at `offset` in its module.
+/// Returns a cell for the source line `at` in the function `of`, or for the place at `offset` in its module.
 pub(super) fn line(of: &Call, at: &Call, offset: Option<u64>) -> Cell {
     match (at.file, offset, of.start) {
         (Some(file), ..) => Cell::Line(file, at.line),
@@ -30,9 +30,9 @@ pub(super) fn line(of: &Call, at: &Call, offset: Option<u64>) -> Cell {
     }
 }
 
-/// A cell of where a branch came from, or of its flags.
+/// Returns a cell for the source of a branch, or for its flags.
 ///
-/// `offset` returns the address of a location in its module's own numbering.
+/// `offset` returns the address of a location in its module's own address space.
 pub(super) fn of_branch(
     key: SortKey,
     code: &Code,
@@ -77,7 +77,7 @@ pub(super) fn of_branch(
     }
 }
 
-/// A cell of the data that a sample is about.
+/// Returns a cell for the data that a sample accesses.
 pub(super) fn of_data(key: SortKey, code: &Code, word: &Word<'_>) -> Cell {
     let word = match key {
         SortKey::DCacheLine => word(|e| *e == SampleAttribute::DataLine),
@@ -90,7 +90,7 @@ pub(super) fn of_data(key: SortKey, code: &Code, word: &Word<'_>) -> Cell {
     }
 }
 
-/// A cell of where the data came from, in perf's words.
+/// Returns a cell for the source of the data, in perf's wording.
 pub(super) fn of_source(key: SortKey, word: u64, texts: &mut StringTable) -> Cell {
     let source = DataSource(word);
     Cell::Text(match key {

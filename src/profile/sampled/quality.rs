@@ -1,4 +1,4 @@
-//! How far a profile can be trusted: what was lost, which stacks are whole, which names are missing and why.
+//! Quality of a profile: lost samples, incomplete stacks, and missing names with the reasons.
 
 use rustc_hash::FxHashMap;
 
@@ -9,85 +9,86 @@ use crate::session::Resolved;
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DataQuality {
-    /// Samples read.
+    /// Number of samples read.
     pub samples: u64,
-    /// Samples that the kernel dropped.
+    /// Number of samples dropped by the kernel.
     pub lost_samples: u64,
-    /// Records of any kind that found the ring full.
+    /// Number of records of any kind that did not fit into the ring buffer.
     pub lost_records: u64,
-    /// How often an event was stopped because it came too fast.
+    /// Number of times that an event was throttled.
     pub throttled: u64,
-    /// Nanoseconds in which the hardware events were left to somebody's reservation.
+    /// Nanoseconds during which the hardware events were off because another program had reserved the
+    /// counters.
     pub yielded_ns: u64,
-    /// Samples of no known event.
+    /// Number of samples of unknown events.
     pub unknown: u64,
-    /// The file is damaged: nobody knows how many samples are missing.
+    /// Whether the file is damaged. The number of missing samples is then unknown.
     pub is_damaged: bool,
-    /// Samples with a call chain; 0 when none were recorded.
+    /// Number of samples with a call chain; 0 if none were recorded.
     pub stacks: u64,
-    /// Those whose outermost function is where programs, threads or the kernel's own work begin.
+    /// Number of stacks whose outermost function is an entry point of a program, a thread or the kernel.
     pub rooted: u64,
-    /// Samples whose outermost callers, where nothing was mapped, were cut off.
+    /// Number of samples whose outermost callers were unmapped and therefore removed.
     pub cut_off: u64,
-    /// Samples whose stack ended with its copy and was joined with what was seen of the thread before.
+    /// Number of samples with a truncated stack that was completed from earlier samples of the thread.
     pub joined: u64,
-    /// Frames of all samples.
+    /// Number of frames in all samples.
     pub frames: u64,
-    /// Those that no symbol names.
+    /// Number of frames without a symbol.
     pub unnamed: u64,
-    /// Where stacks end that do not reach a root: the module of the outermost frame, and how many samples;
-    /// most first.
+    /// For stacks that do not reach a root: the module of the outermost frame and the number of samples,
+    /// largest first.
     pub broken: Vec<(String, u64)>,
     /// Why copied stacks end.
     pub ends: Ends,
-    /// There are call chains, and nobody asked for callers: what they are worth is not known.
+    /// Whether call chains exist but were not requested. Their quality is then unknown.
     pub chains_unread: bool,
-    /// What the recorded command counted, and what of it lies in samples; `None` where that is not known.
+    /// Comparison of the recorded command's count with its samples; `None` if unknown.
     pub unsampled: Option<Unsampled>,
-    /// Stacks were copied and unwound while recording, in this way (`dwarf` or `auto`): why they end was said
-    /// there.
+    /// How stacks were unwound during recording (`dwarf` or `auto`). The recorder has then already reported
+    /// why they end.
     pub unwound_live: Option<&'static str>,
-    /// Copies of stacks were as large as the kernel makes them.
+    /// Whether stack copies had the kernel's maximum size.
     pub largest_copies: bool,
     /// Interpreters in the samples whose languages' functions have no names.
     pub nameless_languages: Vec<NamelessLanguage>,
-    /// Samples whose stack ends where Erlang called code in C.
+    /// Number of samples whose stack ends where Erlang called C code.
     pub erlang_ends: u64,
-    /// What is worth knowing about the file.
+    /// Notes about the file.
     pub notes: Vec<String>,
 }
 
-/// An event of a recorded command, counted and sampled.
+/// An event of a recorded command, both counted and sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsampled {
-    /// What it counted.
+    /// The count.
     pub counted: u64,
-    /// Sum of the periods of its samples.
+    /// Sum of the periods of the samples.
     pub sampled: u64,
     /// Whether both are nanoseconds of CPU time.
     pub is_time: bool,
 }
 
-/// How the unwinding of copied stacks ended, in samples.
+/// How the unwinding of copied stacks ended, in numbers of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// Copied stacks, all.
+    /// All copied stacks.
     pub copied: u64,
-    /// The next frame lies beyond the copied bytes.
+    /// The next frame is beyond the copied bytes.
     pub cut: u64,
-    /// The unwind tables led nowhere: they are wrong, or the stack is damaged.
+    /// Unwinding failed: the unwind tables are wrong, or the stack is damaged.
     pub lost: u64,
-    /// As long as chains are allowed to be (`--max-stack`).
+    /// The chain reached its maximum length (`--max-stack`).
     pub long: u64,
-    /// Those of 32-bit Arm processes, which are not unwound.
+    /// The process is a 32-bit Arm process, which pmc does not unwind.
     pub compat: u64,
-    /// Code without unwind tables stood in the way: its module (`None` where nothing was mapped), and how
-    /// many; most first.
+    /// Code without unwind tables stopped the unwinding: its module (`None` if unmapped) and the number of
+    /// samples, largest first.
     pub no_tables: Vec<(Option<String>, u64)>,
 }
 
 impl Ends {
-    /// Copied stacks that end before the program's own beginning.
+    /// Returns the number of copied stacks that end before the program's entry point.
     pub fn early(&self) -> u64 {
         self.cut
             + self.lost
@@ -97,37 +98,37 @@ impl Ends {
     }
 }
 
-/// What is known about a module with samples.
+/// A module with samples: its symbols, and which data is missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModuleQuality {
-    /// Its path; foreign text.
+    /// The module's path; untrusted text.
     pub path: String,
-    /// Its short name.
+    /// The module's short name.
     pub name: String,
-    /// Build-id in hexadecimal.
+    /// Build ID in hexadecimal.
     pub build_id: Option<String>,
-    /// The file its names came from.
+    /// The file with the module's names.
     pub binary: Option<String>,
     /// The separate debug file.
     pub debug: Option<String>,
-    /// Entries of its symbol tables.
+    /// Number of entries in the symbol tables.
     pub symbols: usize,
-    /// Whether it has lines.
+    /// Whether the module has line information.
     pub lines: bool,
-    /// Frames of all samples in it.
+    /// Number of frames in this module, over all samples.
     pub frames: u64,
-    /// Those that no symbol names.
+    /// Number of frames without a symbol.
     pub unnamed: u64,
-    /// What is missing, worst first.
+    /// Missing data, worst first.
     pub missing: Vec<String>,
-    /// What would bring it.
+    /// How to get the missing data.
     pub remedy: Option<String>,
 }
 
 /// Counts of stacks and frames.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StackCounts {
-    /// Samples with at least one caller, or whose only function is a root.
+    /// Number of samples with at least one caller, or whose only function is a root.
     pub stacks: u64,
     /// See [`DataQuality::rooted`].
     pub rooted: u64,
@@ -135,9 +136,10 @@ pub struct StackCounts {
     pub cut_off: u64,
     /// See [`DataQuality::joined`].
     pub joined: u64,
-    /// Of the stacks that do not reach one: samples by the module of the outermost frame that lies in one.
+    /// For stacks that do not reach a root: number of samples by the module of the outermost frame with a
+    /// module.
     pub broken: FxHashMap<Option<u32>, u64>,
-    /// Frames and unnamed frames by module; `None` is memory where nothing was mapped.
+    /// Number of frames and of unnamed frames by module; `None` is unmapped memory.
     pub modules: FxHashMap<Option<u32>, (u64, u64)>,
     /// See [`DataQuality::nameless_languages`].
     pub nameless_languages: Vec<NamelessLanguage>,
@@ -145,8 +147,8 @@ pub struct StackCounts {
     pub erlang_ends: u64,
 }
 
-/// The functions in which stacks begin: of programs, of threads, of the kernel. What a compiler adds behind a
-/// dot, and versions behind `@`, are ignored.
+/// Functions that stacks start in: entry points of programs, of threads and of the kernel. A suffix after a
+/// dot (added by a compiler) or after `@` (a version) is ignored.
 const ROOTS: &[&str] = &[
     "_start",
     "__libc_start_main",
@@ -176,12 +178,12 @@ const ROOTS: &[&str] = &[
     "entry_SYSCALL_64_after_hwframe",
     "entry_SYSCALL_64",
     "el0t_64_sync",
-    // Erlang's processes return to it; the call of a caller's frame lies just before it.
+    // Erlang's processes return to it; the call of the caller's frame is just before it.
     "erts_beamasm:normal_exit/0",
     "erts_beamasm:normal_exit/0-CodeInfoPrologue",
 ];
 
-/// Counts what the rows' stacks are worth; without callers, their innermost functions.
+/// Counts the stacks and frames of the rows; without callers, only the innermost functions.
 pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable, has_callers: bool) -> StackCounts {
     let is_root: Vec<bool> = {
         let mut roots: FxHashMap<StringId, bool> = FxHashMap::default();
@@ -189,7 +191,7 @@ pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable, has_callers:
             *roots.entry(id).or_insert_with(|| {
                 let name = texts.get(id);
                 let plain = name.split(['@']).next().unwrap_or(name);
-                // Go's names have a dot in them, and say behind another how they are called.
+                // Go's names contain a dot, and a second dot starts a suffix for the calling convention.
                 let plain = match plain.strip_prefix("runtime.") {
                     Some(of_go) => {
                         &plain[..plain.len() - of_go.len() + of_go.find('.').unwrap_or(of_go.len())]
@@ -211,7 +213,7 @@ pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable, has_callers:
         quality.stacks += value.samples;
         quality.cut_off += if resolved.is_cut(key.stack) { value.samples } else { 0 };
         quality.joined += if resolved.is_joined(key.stack) { value.samples } else { 0 };
-        // What lies behind the root is the chase of a frame pointer that nobody set: it has no name.
+        // Frames beyond the root come from an uninitialized frame pointer and have no name.
         let mut outward = stack().rev().map(|location| code.own(location));
         if outward.find(|call| code.calls()[*call].named).is_some_and(|call| is_root[call]) {
             quality.rooted += value.samples;

@@ -1,14 +1,14 @@
-//! Questions to a profile, as plain data, and the one way from rows to the answer.
+//! Queries on a profile, as plain data, and the code that answers them.
 //!
-//! Receives rows of distinct stacks ([`Input`]), the events they belong to and a [`Query`]; filters the rows,
-//! joins those that the query does not tell apart, and has tables and trees made of them. Whoever shows
-//! profiles asks here: a report once, a screen whenever somebody presses a key, the live view at each
-//! refresh. Where rows come from, and what is known about modules and losses, is left to the asker.
+//! Receives rows of distinct stacks ([`Input`]), their events, and a [`Query`]. Filters the rows, joins those
+//! that the query does not distinguish, and has tables and trees made of them. Everything that shows profiles
+//! asks here: a report once, the screen after each key press, the live view at each refresh. The caller
+//! provides the rows, and the facts about modules and losses.
 //!
 //! ```text
-//!   rows ── filter ──+── join what is not told apart ── tables, trees
-//!                    +── all but the time: sums by slice of time      (the strip to choose a slice from)
-//!                    '── all but threads:  sums by thread             (the list to choose a thread from)
+//!   rows ── filter ──+── join rows with equal keys ── tables, trees
+//!                    +── all filters but time:    sums by slice of time    (the strip to choose a slice)
+//!                    '── all filters but threads: sums by thread           (the list to choose a thread)
 //! ```
 
 use std::borrow::Cow;
@@ -26,41 +26,41 @@ use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, Key};
 use crate::sort;
 
-/// What is asked.
+/// A query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Tables and trees of this event only; `None`: of all.
+    /// The event of the tables and trees; `None` means all events.
     pub event: Option<usize>,
-    /// What rows are told apart by.
+    /// The sort keys that distinguish rows.
     pub keys: Vec<SortKey>,
-    /// What shares are parts of, and rows and branches are ordered by.
+    /// The total that shares refer to, and the order of rows and branches.
     pub share_of: ShareOf,
-    /// Rows have totals besides their own.
+    /// Whether rows have totals besides their own costs.
     pub totals: bool,
-    /// They have their own by the CPU's mode.
+    /// Whether rows split their own costs by CPU mode.
     pub by_mode: bool,
-    /// A row's own are samples whose innermost function it is, inlined or not; else those in its code, that
-    /// of inlined functions with it, as perf has it.
+    /// Whether a sample counts for its innermost function, inlined or not. Otherwise it counts for the
+    /// function that contains the code, as in perf.
     pub innermost: bool,
-    /// What rows are ordered by, the first first; where that says nothing, by their totals.
+    /// Criteria for the order of rows, most important first. Ties are ordered by total.
     pub ranks: Vec<Rank>,
-    /// Which end of the stacks is the tree's top; `None`: no tree.
+    /// Which end of the stacks is the tree's top; `None` means no tree.
     pub tree: Option<Order>,
-    /// Direct recursion is one node.
+    /// Whether direct recursion is collapsed to one node.
     pub collapse: bool,
-    /// Branches with a smaller part of the event's periods (0 to 1) are left out.
+    /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
     pub limit: f64,
-    /// Rows with a smaller part are left out.
+    /// Minimum share (0 to 1) of a row; smaller rows are left out.
     pub row_limit: f64,
-    /// Rows have their call chains.
+    /// Options for the call chains of rows; `None` means no chains.
     pub chains: Option<ChainRequest>,
-    /// The tree begins at this function: its callees in caller order, its callers in callee order.
+    /// The function at the tree's root: shows its callees in caller order, its callers in callee order.
     pub root: Option<String>,
-    /// Events have their [`LanguageFunction`](super::LanguageFunction)s.
+    /// Whether events have [`LanguageFunction`](super::LanguageFunction)s.
     pub language_functions: bool,
-    /// Shares are parts of what the filters left, not of all.
+    /// Whether shares refer to the filtered samples instead of all samples.
     pub relative: bool,
-    /// What is counted.
+    /// Selects the samples that count.
     pub filter: Filter,
 }
 
@@ -87,63 +87,64 @@ impl Default for Query {
     }
 }
 
-/// What is known of an event before its rows are looked at.
+/// Facts about an event that are known before its rows are processed.
 #[derive(Debug, Clone, Default)]
 pub struct EventTotals {
-    /// Its name; foreign text.
+    /// The event's name; untrusted text.
     pub name: String,
-    /// Index of the leader of its group; its own where it is in none.
+    /// Index of the group's leader; the event's own index if it is in no group.
     pub leader: usize,
-    /// All its samples.
+    /// Sum of all samples.
     pub total: Value,
-    /// What was taken out before there were rows.
+    /// Sum of the samples excluded before rows were made.
     pub filtered: Value,
 }
 
 /// Sums by time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Times {
-    /// Where the first slice begins, in nanoseconds of the recording's clock.
+    /// Start of the first slice, in nanoseconds of the recording's clock.
     pub from: u64,
-    /// How long one is, in nanoseconds.
+    /// Length of a slice in nanoseconds.
     pub slice: u64,
-    /// Periods in each.
+    /// Sum of the periods in each slice.
     pub sums: Vec<u64>,
 }
 
-/// What a thread cost.
+/// A thread and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadSum {
-    /// Its process.
+    /// The process id.
     pub pid: i32,
-    /// Its number.
+    /// The thread id.
     pub tid: i32,
-    /// Its name.
+    /// The thread's name.
     pub comm: StringId,
-    /// Its samples.
+    /// Sum of the thread's samples.
     pub value: Value,
 }
 
-/// What a query brings.
+/// The answer to a query.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// What was asked.
+    /// The query.
     pub query: Query,
-    /// Tables and trees. What is known about modules and losses is not filled in.
+    /// Tables and trees. The facts about modules and losses are not filled in.
     pub profile: Profile,
-    /// The query's event (the first where it asks for all) over time, no matter what time it asks for. `None`
-    /// where rows have no time.
+    /// The query's event over time, ignoring the query's time filter. If the query is for all events, this is
+    /// the first event. `None` if rows have no time.
     pub times: Option<Times>,
-    /// The same event by thread, no matter which it asks for, most first. Empty where rows have no threads.
+    /// The same event by thread, ignoring the query's thread filters, largest first. Empty if rows have no
+    /// threads.
     pub threads: Vec<ThreadSum>,
-    /// Their processes' names, by number.
+    /// Names of the threads' processes, by process id.
     pub process_names: FxHashMap<i32, StringId>,
 }
 
-/// Most slices of [`Times`]; a longer recording has longer ones.
+/// Maximum number of slices in [`Times`]; longer recordings have longer slices.
 const SLICES: u64 = 2000;
 
-/// Answers. `texts` are those that the input's code names.
+/// Answers a query. `texts` contains the strings that the input's code refers to.
 pub fn answer(
     input: &Input<'_>,
     events_totals: &[EventTotals],
@@ -218,7 +219,7 @@ pub fn answer(
             limit: query.limit,
             root: root.flatten(),
         };
-        // Nothing can begin at a function that nobody has heard of.
+        // A tree cannot start at an unknown function.
         if root != Some(None) {
             grown = trees(&Input { rows: &kept, ..input }, growth, &totals, &texts);
         }
@@ -255,7 +256,7 @@ pub fn answer(
     }
     let mut process_names = FxHashMap::default();
     let threads = by_thread.into_iter().map(|((pid, tid, comm), value)| {
-        // Those that have ended stand together, whatever their names were.
+        // Ended threads are joined, regardless of their names.
         let is_over = (pid == ENDED, tid == ENDED);
         let (pid, tid) = (pid as i32, tid as i32);
         let process = if is_over.0 { Some(ENDED_NAME.to_owned()) } else { input.words.task_name(pid) };
@@ -281,7 +282,7 @@ pub fn answer(
     Answer { query: query.clone(), profile, times, threads, process_names }
 }
 
-/// A function's periods by slice of time, as many slices as `like` has: what a row's history is drawn from.
+/// Returns a function's periods by time slice, with as many slices as `like` has, for a row's history graph.
 pub fn history(
     input: &Input<'_>,
     query: &Query,
@@ -316,7 +317,7 @@ pub fn history(
     sums
 }
 
-/// Joins rows that differ only in what the keys do not tell apart, as far as they are neighbours: rows come
+/// Joins neighbouring rows that differ only in attributes that the keys do not distinguish. Rows are sorted
 /// by stack.
 fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key, Value)]> {
     let comms = keys.iter().any(|key| key.is_of_name());
@@ -331,7 +332,7 @@ fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key,
     }
     let mut joined: Vec<(Key, Value)> = Vec::new();
     for (key, value) in rows.iter() {
-        // The first row's attributes stand for all: nobody looks at them.
+        // The first row's attributes represent all; no key reads them.
         let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
         match same {
             Some((_, sum)) => *sum += value,
@@ -415,7 +416,7 @@ mod tests {
             let mut resolved = Resolved::default();
             let (mut stacks, mut attributes) = (Interner::default(), Interner::default());
             let mut scratch = Vec::new();
-            // Innermost first; name, tid, slice, samples.
+            // Stack (innermost first), name, tid, slice, samples.
             let rows: [(&[u32], u32, u64, u64, u64); 5] = [
                 (&[2, 1, 0], 0, 10, 5, 40),
                 (&[2, 1, 1, 0], 0, 10, 6, 20),
@@ -456,7 +457,7 @@ mod tests {
         Query { event: Some(0), keys: vec![SortKey::Symbol], totals: true, ..Query::default() }
     }
 
-    /// Symbol, own, total of each row.
+    /// Returns the symbol, own and total cost of each row.
     fn rows(answer: &Answer) -> Vec<(String, u64, u64)> {
         let name = |row: &super::super::Row| {
             let id = super::super::table::symbol_of(row).unwrap();
@@ -495,7 +496,7 @@ mod tests {
     #[test]
     fn a_sample_is_the_innermost_functions_own_where_that_is_asked() {
         let mut world = World::new();
-        // At leaf's place two functions are inlined, one in the other; the code is leaf's.
+        // Two nested inlined functions at leaf's location; the code belongs to leaf.
         let mut code = Code::default();
         for (number, symbols) in
             [&["main"][..], &["work"], &["add", "sum", "leaf"], &["sys"]].iter().enumerate()
@@ -538,7 +539,7 @@ mod tests {
             let rows = world.ask(Query { by_mode, ..by_symbol() }).profile.events.remove(0).rows;
             rows.iter().map(|row| (row.by_mode.is_some(), row.in_mode(0), row.in_mode(1))).collect::<Vec<_>>()
         };
-        // By falling total: main, work (no samples of its own), leaf, sys.
+        // By descending total: main, work (no samples of its own), leaf, sys.
         let own = [(true, 0, 10), (false, 0, 0), (true, 0, 170), (true, 20, 0)];
         assert_eq!(in_mode(true), own);
         assert_eq!(in_mode(false), [(false, 0, 0); 4]);
@@ -573,7 +574,7 @@ mod tests {
         assert_eq!(relative.profile.events[0].total.samples, 10);
     }
 
-    /// Symbols of the tree, each after its parent, and samples.
+    /// Returns the symbols of the tree with their samples, parents first.
     fn nodes(answer: &Answer) -> Vec<(&str, u64)> {
         let tree = answer.profile.events[0].tree.as_ref().unwrap();
         tree.nodes.iter().map(|node| (answer.profile.texts.get(node.symbol), node.total.samples)).collect()

@@ -1,19 +1,19 @@
-//! What percentages are parts of, and how exact they are.
+//! Shares: the totals that they refer to, and their accuracy.
 
 use super::Value;
 
-/// What shares are parts of.
+/// The total that shares refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShareOf {
-    /// The periods: time of CPUs, where the event is a clock.
+    /// The periods: CPU time if the event is a clock.
     #[default]
     Period,
-    /// The periods shared among the threads that ran: time by the clock on the wall.
+    /// The periods divided among the threads that ran: wall-clock time.
     Latency,
 }
 
 impl ShareOf {
-    /// What a value adds to a share.
+    /// Returns a value's contribution to a share.
     pub fn cost(self, value: &Value) -> u64 {
         match self {
             Self::Period => value.period,
@@ -21,7 +21,7 @@ impl ShareOf {
         }
     }
 
-    /// The number of equally costly samples whose sum would be as exact: `(Σw)² ÷ Σw²`.
+    /// Returns the number of equally costly samples whose sum would be equally accurate: `(Σw)² ÷ Σw²`.
     pub fn draws(self, value: &Value) -> f64 {
         let (sum, squares) = match self {
             Self::Period => (value.period as f64, value.squares),
@@ -31,13 +31,13 @@ impl ShareOf {
     }
 }
 
-/// The part (0 to 1) that a cost is of all.
+/// Returns the share (0 to 1) of a cost in the total.
 pub(super) fn share(cost: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { cost as f64 / all as f64 }
 }
 
-/// Half the width of Wilson's 95 % interval of a share that so many draws gave, which stays sensible near 0
-/// and 1; 1 without draws.
+/// Returns half the width of Wilson's 95 % interval for a share obtained from this many draws, or 1 without
+/// draws. The interval remains sensible near 0 and 1.
 pub fn half_width(share: f64, draws: f64) -> f64 {
     if draws <= 0.0 {
         return 1.0;

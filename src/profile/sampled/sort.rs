@@ -1,4 +1,4 @@
-//! Sort keys: what rows are told apart by, under perf's names.
+//! Sort keys, with perf's names. They determine how rows are distinguished.
 
 use super::StringId;
 use crate::session::samples::SampleAttribute;
@@ -62,11 +62,11 @@ pub enum SortKey {
     Parent,
     Parallelism,
     CommNoDigit,
-    /// A field of tracepoints: a number in [`Profile::trace_fields`](super::Profile::trace_fields).
+    /// A tracepoint field: an index into [`Profile::trace_fields`](super::Profile::trace_fields).
     TraceField(u8),
 }
 
-/// Names that are typed, the key, the heading perf gives it.
+/// The name to type, the key, and perf's heading.
 const KEYS: &[(&str, SortKey, &str)] = &[
     ("comm", SortKey::Comm, "Command"),
     ("pid", SortKey::Thread, "Pid:Command"),
@@ -122,7 +122,7 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("parallelism", SortKey::Parallelism, "Parallelism"),
     ("comm_nodigit", SortKey::CommNoDigit, "CommNoDigit"),
     ("tgid", SortKey::Process, "Tgid:Command"),
-    // perf's names of the same place in a sample.
+    // perf's names for the same field of a sample.
     ("retire_lat", SortKey::StageCycles, "Pipeline Stage Cycle"),
     ("local_retire_lat", SortKey::LocalStageCycles, "Local Pipeline Stage Cycle"),
 ];
@@ -133,7 +133,7 @@ const NO_PARTS: &str = "rows are told apart by where data came from: mem, snoop 
 const NO_JOINING: &str =
     "branches are not joined to call chains; with -b cycles and mispredict are sort keys";
 
-/// perf's keys that pmc has not, and why.
+/// perf's sort keys that pmc does not support, and why.
 pub const REFUSED: &[(&str, &str)] = &[
     ("ipc_lbr", "it needs the length of every basic block"),
     ("ipc_null", "it is perf's placeholder"),
@@ -151,27 +151,27 @@ pub const REFUSED: &[(&str, &str)] = &[
 ];
 
 impl SortKey {
-    /// The key of a name.
+    /// Returns the key with this name.
     pub fn of(name: &str) -> Option<Self> {
         KEYS.iter().find(|(typed, ..)| *typed == name).map(|(_, key, _)| *key)
     }
 
-    /// All names, for those who mistyped one.
+    /// Returns all names, for suggestions after a typo.
     pub fn names() -> impl Iterator<Item = &'static str> {
         KEYS.iter().map(|(name, ..)| *name)
     }
 
-    /// The name in documents: the first of its names.
+    /// Returns the name in documents: the first of the key's names.
     pub fn name(self) -> &'static str {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("period", |(name, ..)| name)
     }
 
-    /// The heading.
+    /// Returns the heading.
     pub fn heading(self) -> &'static str {
         KEYS.iter().find(|(_, key, _)| *key == self).map_or("Period", |(.., heading)| heading)
     }
 
-    /// Whether it is a property of the code, so that callers have values of their own.
+    /// Whether the key is a property of the code, so that callers have values of their own.
     pub fn is_of_code(self) -> bool {
         matches!(
             self,
@@ -189,12 +189,12 @@ impl SortKey {
         )
     }
 
-    /// Whether it is made of the thread's name.
+    /// Whether the key is derived from the thread's name.
     pub fn is_of_name(self) -> bool {
         matches!(self, Self::Comm | Self::CommNoDigit)
     }
 
-    /// Whether it is a property of a branch.
+    /// Whether the key is a property of a branch.
     pub fn is_of_branch(self) -> bool {
         matches!(
             self,
@@ -213,12 +213,12 @@ impl SortKey {
         )
     }
 
-    /// Whether it needs lines.
+    /// Whether the key needs line information.
     pub fn needs_lines(self) -> bool {
         matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo)
     }
 
-    /// What pass 2 must keep for it.
+    /// Returns the attribute that pass 2 must keep for this key.
     pub fn attribute(self, slice: u64) -> Option<SampleAttribute> {
         Some(match self {
             key if key.is_of_code() => return None,
@@ -251,7 +251,7 @@ impl SortKey {
     }
 }
 
-/// What pass 2 must keep for these keys, each once.
+/// Returns the attributes that pass 2 must keep for these keys, without duplicates.
 pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
     let mut attributes = Vec::new();
     for attribute in keys.iter().filter_map(|key| key.attribute(slice)) {
@@ -265,17 +265,18 @@ pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
 /// One value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cell {
-    /// Words.
+    /// Text.
     Text(StringId),
-    /// A function, after the letter of where it ran.
+    /// A function, with the letter of its CPU mode.
     Symbol(char, StringId),
-    /// A place in a source file.
+    /// A line in a source file.
     Line(StringId, u32),
-    /// So many bytes from the start of a function, after the letter of where it ran.
+    /// An offset in bytes from the start of a function, with the letter of its CPU mode.
     Offset(char, StringId, u32),
-    /// Code without source lines: bytes from the start of a function, as perf shows them for `srcline`.
+    /// Code without source lines: offset in bytes from the start of a function, as perf shows it for
+    /// `srcline`.
     InFunction(StringId, u32),
-    /// Code without source lines or symbols: an address in a module's own numbering.
+    /// Code without source lines or symbols: an address in the module's own address space.
     InModule(StringId, u64),
     /// A thread or process: its ID and last name.
     Task(i64, StringId),
@@ -283,8 +284,8 @@ pub enum Cell {
     Number(i64),
     /// An address.
     Address(u64),
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     Time(u64),
-    /// Nothing is known.
+    /// An unknown value.
     Unknown,
 }

@@ -1,8 +1,8 @@
-//! Stacks with their weights, thread by thread: the one form that all exports are made of.
+//! Stacks with their weights by thread: the common source of all export formats.
 //!
-//! Receives what tables and trees are made of ([`Input`]) and a [`Query`], of which the filter and the event
-//! count; hands on rows that know their thread and their time, each with a stack: as locations, for formats
-//! that know addresses and inlined calls, and as the end of a path through functions, for all others.
+//! Receives the input of tables and trees ([`Input`]) and a [`Query`], whose filter and event apply. Returns
+//! rows with thread and time, each with a stack. For formats with addresses and inlined calls, a stack is a
+//! list of locations. For all others it is the end of a path through functions.
 //!
 //! ```text
 //!   row       event, thread, time, stack, value
@@ -21,25 +21,25 @@ use crate::session::live::ENDED;
 use crate::session::samples::SampleAttribute;
 use crate::session::{Location, Module};
 
-/// An event, and what of it the filters left.
+/// An event, and the sum that the filters left.
 #[derive(Debug, Clone, Default)]
 pub struct StackEvent {
-    /// Its name; foreign text.
+    /// The event's name; untrusted text.
     pub name: String,
-    /// All its samples, those that filters took out included.
+    /// Sum of all samples, including those excluded by filters.
     pub total: Value,
-    /// What its rows come to.
+    /// Sum of the event's rows.
     pub kept: Value,
 }
 
 impl StackEvent {
-    /// Whether its periods are nanoseconds.
+    /// Whether the event's periods are nanoseconds.
     pub fn is_clock(&self) -> bool {
         is_clock(&self.name)
     }
 }
 
-/// Whether an event's periods are nanoseconds, by its name.
+/// Whether the periods of the event with this name are nanoseconds.
 pub fn is_clock(event: &str) -> bool {
     event.contains("cpu-clock") || event.contains("task-clock")
 }
@@ -47,53 +47,53 @@ pub fn is_clock(event: &str) -> bool {
 /// A thread under one of its names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StackThread {
-    /// Its process, where rows know it.
+    /// The process id, if rows contain it.
     pub pid: Option<i32>,
-    /// Its number, where rows know it.
+    /// The thread id, if rows contain it.
     pub tid: Option<i32>,
-    /// Its name; foreign text.
+    /// The thread's name; untrusted text.
     pub comm: String,
-    /// Its process's name; foreign text.
+    /// The process's name; untrusted text.
     pub process: Option<String>,
 }
 
-/// Samples that have everything in common that rows tell apart.
+/// Samples that agree in everything that rows distinguish.
 #[derive(Debug, Clone)]
 pub struct StackRow {
-    /// Index of its event.
+    /// Index of the event.
     pub event: u32,
-    /// Index of its thread.
+    /// Index of the thread.
     pub thread: u32,
-    /// Number of its stack.
+    /// Number of the stack.
     pub stack: u32,
-    /// When: nanoseconds of the recording's clock, where rows know it; the start of a slice of
+    /// Start of the row's time slice in nanoseconds of the recording's clock, if rows contain times. See
     /// [`StackProfile::slice`].
     pub time: Option<u64>,
     /// A tracepoint's payload: a number for [`StackProfile::payload`].
     pub payload: Option<u64>,
-    /// What they come to.
+    /// Sum of the samples.
     pub value: Value,
 }
 
 /// Stacks with weights.
 pub struct StackProfile<'a> {
     input: Input<'a>,
-    /// The words of calls.
+    /// The strings of calls.
     pub texts: &'a StringTable,
-    /// What was mapped, by the number that locations name.
+    /// The modules, by the number in locations.
     pub modules: &'a [Module],
-    /// The events of the recording, in its order.
+    /// The events of the recording, in order.
     pub events: Vec<StackEvent>,
-    /// The threads that rows name.
+    /// The threads of the rows.
     pub threads: Vec<StackThread>,
     /// The rows.
     pub rows: Vec<StackRow>,
-    /// Length of the slices of time that rows tell apart, in nanoseconds.
+    /// Length of the rows' time slices in nanoseconds.
     pub slice: Option<u64>,
 }
 
 impl<'a> StackProfile<'a> {
-    /// The rows that a query's filter leaves, of its event or of all.
+    /// Selects the rows that pass a query's filter, of the query's event or of all events.
     pub fn new(
         input: &Input<'a>,
         modules: &'a [Module],
@@ -150,36 +150,36 @@ impl<'a> StackProfile<'a> {
         profile
     }
 
-    /// The locations of a stack, innermost first.
+    /// Returns the locations of a stack, innermost first.
     pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
         self.input.resolved.stack(number)
     }
 
-    /// The calls at locations.
+    /// Returns the calls at locations.
     pub fn code(&self) -> &'a Code {
         self.input.code
     }
 
-    /// A location by its number.
+    /// Returns a location by number.
     pub fn location(&self, number: u32) -> &Location {
         &self.input.resolved.locations[number as usize]
     }
 
-    /// The words of a tracepoint's payload.
+    /// Returns a tracepoint's payload as text.
     pub fn payload(&self, number: u64) -> String {
         self.input.words.payload(number)
     }
 
-    /// The event that is meant by default: the first with samples.
+    /// Returns the default event: the first with samples.
     pub fn first_event(&self) -> usize {
         self.events.iter().position(|event| event.kept.samples > 0).unwrap_or(0)
     }
 
-    /// The stacks as paths through functions.
+    /// Returns the stacks as paths through functions.
     pub fn paths(&self) -> Paths {
         let mut paths = Paths::default();
         let mut numbers = Numbers::default();
-        // Neighbours share their outer callers: the last stack with, behind each location, its node.
+        // Neighbouring stacks share outer callers: keeps the last stack, with the node of each location.
         let (mut last, mut now): (Vec<(u32, u32)>, Vec<u32>) = (Vec::new(), Vec::new());
         for row in &self.rows {
             let stack = row.stack as usize;
@@ -207,7 +207,7 @@ impl<'a> StackProfile<'a> {
 }
 
 fn thread(input: &Input<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32) -> StackThread {
-    // Those that have ended stand together, whatever their names were.
+    // Ended threads are joined, regardless of their names.
     let number = |word: Option<u64>| word.filter(|word| *word != ENDED).map(|word| word as i32);
     StackThread {
         pid: number(pid),
@@ -217,16 +217,16 @@ fn thread(input: &Input<'_>, pid: Option<u64>, tid: Option<u64>, comm: u32) -> S
     }
 }
 
-/// Stands for the caller of the outermost functions.
+/// The caller of outermost functions.
 const NONE: u32 = u32::MAX;
 
-/// Functions, and the paths that stacks take through them.
+/// Functions, and the stacks' paths through them.
 #[derive(Debug, Default)]
 pub struct Paths {
-    /// The functions by number: one of the calls that each is. An inlined function is another one than the
-    /// same where it is called.
+    /// For each function, the index of one of its calls. An inlined function differs from the same function
+    /// when it is called.
     pub functions: Vec<usize>,
-    /// By number; callers come before what they call.
+    /// The nodes, by number; callers come before their callees.
     pub nodes: Vec<PathNode>,
     ends: Vec<u32>,
 }
@@ -234,36 +234,36 @@ pub struct Paths {
 /// A function in its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathNode {
-    /// The node of its caller.
+    /// The caller's node.
     pub caller: Option<u32>,
     /// Number of the function.
     pub function: u32,
 }
 
 impl Paths {
-    /// The node where a stack ends; `None` for a stack without frames.
+    /// Returns the node where a stack ends, or `None` for a stack without frames.
     pub fn end(&self, stack: u32) -> Option<u32> {
         self.ends.get(stack as usize).copied().filter(|node| *node != NONE)
     }
 
-    /// The functions from a node out to the root.
+    /// Returns the functions from a node out to the root.
     pub fn outward(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let nodes = std::iter::successors(Some(node), |node| self.nodes[*node as usize].caller);
         nodes.map(|node| self.nodes[node as usize].function)
     }
 
-    /// A call that is the function of this number.
+    /// Returns a call of the function with this number.
     pub fn call<'c>(&self, function: u32, code: &'c Code) -> &'c Call {
         &code.calls()[self.functions[function as usize]]
     }
 }
 
-/// What is known while paths are laid out.
+/// Lookup tables for building paths.
 #[derive(Default)]
 struct Numbers {
-    /// By everything that tells functions apart.
+    /// Function numbers, by everything that distinguishes functions.
     functions: FxHashMap<Call, u32>,
-    /// By call.
+    /// Function numbers, by call.
     of_call: Vec<u32>,
     nodes: FxHashMap<(u32, u32), u32>,
 }

@@ -1,7 +1,7 @@
-//! The string table: names of functions, modules, threads and files, each once, by number.
+//! The string table: names of functions, modules, threads and files, without duplicates, by number.
 //!
-//! All words lie in one string, so that a copy (the live view makes one each second) is a few blocks of
-//! memory.
+//! All strings are stored in one buffer, so a copy takes only a few memory blocks. The live view makes a copy
+//! every second.
 
 use std::hash::BuildHasher;
 
@@ -9,15 +9,15 @@ use hashbrown::HashTable;
 
 use crate::session::intern::Keys;
 
-/// A word's number.
+/// Number of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StringId(pub u32);
 
-/// The words. They are untrusted: views clean them.
+/// The strings. They are untrusted: views clean them.
 ///
 /// ```text
 ///   table  hash -> number
-///   ends   | 4 | 9 |…               number -> where its letters end
+///   ends   | 4 | 9 |…               number -> end of its text
 ///   all    mainmalloc…
 /// ```
 #[derive(Debug, Default, Clone)]
@@ -29,7 +29,7 @@ pub struct StringTable {
 }
 
 impl StringTable {
-    /// The number of a word.
+    /// Returns the number of a string, and adds the string if it is missing.
     pub fn add(&mut self, text: &str) -> StringId {
         if let Some(id) = self.find(text) {
             return id;
@@ -42,16 +42,16 @@ impl StringTable {
         StringId(number)
     }
 
-    /// The number of a word that may be there.
+    /// Returns the number of a string, or `None` if it is missing.
     pub fn find(&self, text: &str) -> Option<StringId> {
         let Self { keys, table, ends, all } = self;
         table.find(keys.hash_one(text), |number| word(all, ends, *number) == text).copied().map(StringId)
     }
 
-    /// The word.
+    /// Returns the string.
     ///
     /// # Panics
-    /// When the number is another table's.
+    /// Panics if the number belongs to another table.
     pub fn get(&self, id: StringId) -> &str {
         word(&self.all, &self.ends, id.0)
     }

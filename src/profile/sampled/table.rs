@@ -1,10 +1,10 @@
-//! The table: one row for each distinct value of the sort keys, with what it cost itself and with all it
-//! called.
+//! The table: one row per distinct value of the sort keys, with its own cost and the total cost including
+//! callees.
 //!
 //! ```text
 //!   stack  leaf <- f <- f <- main      period 7
 //!     own:    leaf 7
-//!     total:  leaf 7, f 7 (once, however deep the recursion), main 7
+//!     total:  leaf 7, f 7 (once, regardless of the recursion depth), main 7
 //! ```
 
 use std::cmp::Ordering;
@@ -25,120 +25,121 @@ use crate::session::samples::{Key, SampleAttribute};
 pub struct Row {
     /// The values of the sort keys.
     pub cells: Vec<Cell>,
-    /// Samples that hit it.
+    /// Samples in the row itself.
     pub own: Value,
-    /// Samples that hit it or what it called; the same as `own` without call chains.
+    /// Samples in the row or its callees; equal to `own` without call chains.
     pub total: Value,
-    /// Its own periods by where the CPU was, in [`MODES`]' order, where that was asked for.
+    /// The row's own periods by CPU mode, in the order of [`MODES`], if requested.
     pub by_mode: Option<Box<[u64; 4]>>,
-    /// Its call chains, where they were asked for and it costs enough.
+    /// The row's call chains, if they were requested and the row costs enough.
     pub chains: Option<Box<ChainTree>>,
 }
 
 impl Row {
-    /// Its own periods in a mode of the CPU, by its index in [`MODES`].
+    /// Returns the row's own periods in a CPU mode, given its index in [`MODES`].
     pub fn in_mode(&self, mode: usize) -> u64 {
         self.by_mode.as_ref().map_or(0, |by_mode| by_mode[mode])
     }
 }
 
-/// Where a CPU can be, as far as rows tell it apart.
+/// The CPU modes that rows distinguish.
 pub const MODES: [CpuMode; 4] = [CpuMode::Kernel, CpuMode::User, CpuMode::GuestKernel, CpuMode::GuestUser];
 
-/// Stands for the number, and for the name, of processes and threads that have ended: see [`ENDED`].
+/// Name (and replacement for the number) of ended processes and threads: see [`ENDED`].
 pub const ENDED_NAME: &str = "(ended)";
 
-/// Where the words for numbers come from.
+/// Provides strings for numbers.
 pub trait Words {
-    /// The name of a thread; the number is that of a row's key.
+    /// Returns the name of a thread, given the number in a row's key.
     fn comm(&self, comm: u32) -> String;
-    /// The last name of a thread, with or without samples. A process has that of its first thread.
+    /// Returns the last name of a thread, with or without samples. A process has that of its first thread.
     fn task_name(&self, tid: i32) -> Option<String>;
-    /// The path of a cgroup.
+    /// Returns the path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
-    /// The socket of a CPU.
+    /// Returns the socket of a CPU.
     fn socket(&self, cpu: u64) -> Option<i64>;
-    /// Bytes of a module that were mapped, as the first process had it.
+    /// Returns the number of bytes of a module that the first process with it mapped.
     fn mapped(&self, module: u32) -> Option<u64>;
-    /// The text of a payload.
+    /// Returns a payload as text.
     fn payload(&self, number: u64) -> String;
-    /// A field of a payload, by its number in [`Profile::trace_fields`](super::Profile::trace_fields).
+    /// Returns a field of a payload, given its index in
+    /// [`Profile::trace_fields`](super::Profile::trace_fields).
     fn payload_field(&self, _number: u64, _field: usize) -> Option<String> {
         None
     }
 }
 
-/// Everything that rows are made of.
+/// The input of tables and trees.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    /// The sums by stack: the rows of `resolved`, or those of them that a filter left. By event and stack.
+    /// The sums by stack, sorted by event and stack: the rows of `resolved`, or those that passed a filter.
     pub rows: &'a [(Key, Value)],
     /// The stacks.
     pub resolved: &'a Resolved,
     /// The attributes.
     pub attributes: &'a Interner,
-    /// Which they are.
+    /// The kinds of the attributes.
     pub attribute_kinds: &'a [SampleAttribute],
-    /// What stands at the locations.
+    /// The calls at each location.
     pub code: &'a Code,
-    /// Words for numbers.
+    /// Strings for numbers.
     pub words: &'a dyn Words,
 }
 
 impl Input<'_> {
-    /// The address of a location in its module's own numbering; `None` where nothing is mapped.
+    /// Returns the address of a location in its module's own address space, or `None` if it is unmapped.
     pub(super) fn offset(&self, location: u32) -> Option<u64> {
         self.code.module(location)?;
         self.resolved.locations.get(location as usize).map(|location| location.offset)
     }
 }
 
-/// What rows are ordered by.
+/// A criterion for the order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {
-    /// Their own periods, most first.
+    /// Own periods, descending.
     Own,
-    /// Their periods with all that was called, most first.
+    /// Total periods, descending.
     Total,
-    /// Their own share of time by the clock on the wall, most first.
+    /// Own share of wall-clock time, descending.
     OwnLatency,
-    /// That share with all that was called, most first.
+    /// Total share of wall-clock time, descending.
     TotalLatency,
-    /// Their own samples, most first.
+    /// Own samples, descending.
     Samples,
-    /// Their own periods in a mode of the CPU, most first: its index in [`MODES`].
+    /// Own periods in a CPU mode (an index in [`MODES`]), descending.
     InMode(usize),
-    /// A sort key, rising.
+    /// A sort key, ascending.
     Key(SortKey),
 }
 
-/// Which rows are kept: modules and functions by name; `None` keeps all.
+/// Selects rows by the names of modules and functions; `None` keeps all rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Only {
-    /// Names of modules.
+    /// Keep these modules.
     pub dsos: Option<Vec<String>>,
-    /// Names of functions.
+    /// Keep these functions.
     pub symbols: Option<Vec<String>>,
-    /// A part of the function's name.
+    /// Keep functions whose name contains this text.
     pub part: Option<String>,
-    /// Functions whose name was found.
+    /// Keep only functions with a known name.
     pub named: bool,
-    /// Rows with more samples than this.
+    /// Keep rows with more samples than this.
     pub more_than: Option<u64>,
 }
 
 impl Only {
-    /// Whether it takes out nothing.
+    /// Whether it excludes nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether samples taken in this call's code may count, as far as modules go.
+    /// Whether the call's module passes, so that samples in its code may count.
     pub(super) fn has_module(&self, call: &Call, texts: &StringTable) -> bool {
         is_listed(&self.dsos, texts.get(call.dso)) && (call.named || !self.named)
     }
 
-    /// Whether the function is one of those that are asked for.
+    /// Whether the function is selected.
     pub(super) fn has_function(&self, call: &Call, texts: &StringTable) -> bool {
         let name = texts.get(call.symbol);
         is_listed(&self.symbols, name) && self.part.as_ref().is_none_or(|part| name.contains(part.as_str()))
@@ -149,11 +150,11 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
     list.as_ref().is_none_or(|list| list.iter().any(|wanted| wanted == name))
 }
 
-/// Stands for calls whose rows are not wanted.
+/// Marks calls whose rows are excluded.
 pub(super) const NOT_WANTED: u32 = u32::MAX;
-/// Stands for calls that no row has had yet.
+/// Marks calls that have not occurred in a row yet.
 const NOT_ASKED: u32 = u32::MAX - 1;
-/// Stands for an offset into a function whose start is not known.
+/// Marks an offset into a function with an unknown start.
 const UNKNOWN_OFFSET: u64 = u64::MAX;
 
 /// Numbers for lists of cells.
@@ -175,10 +176,10 @@ impl Parts {
     }
 }
 
-/// What keys may ask of a call: the function, the line, the place in the function, the module.
+/// The properties of a call that keys depend on: function, line, offset in the function, module, address.
 type Asked = (Call, (Option<StringId>, u32), u64, Option<u32>, Option<u64>);
 
-/// Which part each call and each leaf is, found out when a row first has it.
+/// The part number of each call and each leaf, computed when a row first needs it.
 pub(super) struct OfCode<'a> {
     input: &'a Input<'a>,
     keys: Vec<SortKey>,
@@ -187,8 +188,7 @@ pub(super) struct OfCode<'a> {
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
     cells: Vec<Cell>,
-    /// Parts by what the keys may ask of a call: what most calls have been asked before, without making
-    /// cells.
+    /// Part numbers by the properties that keys depend on. Most calls are found here, without making cells.
     known: FxHashMap<Asked, u32>,
     innermost: bool,
     has_files: bool,
@@ -218,7 +218,7 @@ impl<'a> OfCode<'a> {
         }
     }
 
-    /// The call at a location whose row a sample there belongs to.
+    /// Returns the call at a location whose row a sample there belongs to.
     pub(super) fn own_call(&self, location: u32) -> usize {
         let range = self.input.code.range(location);
         if self.innermost { range.start } else { range.end - 1 }
@@ -231,8 +231,8 @@ impl<'a> OfCode<'a> {
         self.of_call[call]
     }
 
-    /// A sample counts for the function that has the code, or for the innermost, at the line that was
-    /// executed: the innermost, inlined or not.
+    /// Returns the part of a sample at a location. The function is the one that contains the code, or the
+    /// innermost one. The line is always that of the innermost function, inlined or not.
     pub(super) fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);
@@ -245,10 +245,10 @@ impl<'a> OfCode<'a> {
         self.of_leaf[location as usize]
     }
 
-    /// The function of one call at the line of another; both stand at the location.
+    /// Returns the part for the function of one call and the line of another, both at the location.
     fn part(&mut self, call: usize, at: usize, location: u32, texts: &StringTable) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
-        // What is left out of this makes no difference to the part.
+        // The fields cleared here make no difference to the part.
         let plain = Call { file: None, line: 0, start: None, inlined: false, ..*call };
         let place = if self.has_files { (at.file, at.line) } else { (None, 0) };
         let into = call.start.filter(|_| self.has_offsets).map_or(UNKNOWN_OFFSET, |start| {
@@ -289,7 +289,7 @@ impl<'a> OfCode<'a> {
     }
 }
 
-/// What a row costs.
+/// The cost of a row.
 #[derive(Default)]
 struct Sum {
     own: Value,
@@ -297,14 +297,14 @@ struct Sum {
     by_mode: Option<Box<[u64; 4]>>,
 }
 
-/// The sums of one kind of sample, by part. Emptied and used again: most kinds have few parts.
+/// The sums of one kind of sample, by part. Cleared and reused, because most kinds have few parts.
 #[derive(Default)]
 struct Sums {
     of: Vec<Sum>,
-    /// Parts that have any.
+    /// The parts with sums.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
-    /// The last row that counted for a part's total.
+    /// The last row that was added to each part's total.
     counted: Vec<u32>,
 }
 
@@ -323,7 +323,7 @@ impl Sums {
         &mut self.of[at]
     }
 
-    /// A row counts once for a part, however often its stack has it.
+    /// Adds a row to a part's total, once per row even if the stack contains the part several times.
     fn total(&mut self, part: u32, row: u32, value: &Value) {
         if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
             return;
@@ -341,26 +341,27 @@ impl Sums {
     }
 }
 
-/// What is wanted of tables.
+/// Options for tables.
 #[derive(Debug, Clone, Copy)]
 pub struct TableRequest<'a> {
-    /// What rows are told apart by.
+    /// The sort keys that distinguish rows.
     pub keys: &'a [SortKey],
-    /// Rows have totals besides their own.
+    /// Whether rows have totals besides their own costs.
     pub with_totals: bool,
-    /// They have their own by the CPU's mode.
+    /// Whether rows split their own costs by CPU mode.
     pub by_mode: bool,
-    /// A sample is its innermost function's own, inlined or not; else that of the function that has the code.
+    /// Whether a sample counts for its innermost function, inlined or not, or for the function that contains
+    /// the code.
     pub innermost: bool,
-    /// Which rows are kept.
+    /// Selects the rows to keep.
     pub only: &'a Only,
-    /// What rows are ordered by, the first first; where that says nothing, by their totals.
+    /// Criteria for the order of rows, most important first. Ties are ordered by total.
     pub ranks: &'a [Rank],
-    /// What those are totals of.
+    /// The cost used for that total.
     pub share_of: ShareOf,
 }
 
-/// Makes the tables of all events: rows by the request's ranks, and where those say nothing by falling total.
+/// Makes the tables of all events. Sorts rows by the request's ranks, and ties by descending total.
 pub fn tables(
     input: &Input<'_>,
     request: TableRequest<'_>,
@@ -389,7 +390,7 @@ pub fn tables(
                 }
             }
             if with_totals {
-                // The leaf's own function is counted once, at its own line.
+                // The leaf's own function counts once, at its own line.
                 sums.total(own, placed.row, value);
                 let mut others = input.code.range(leaf);
                 match innermost {
@@ -438,7 +439,7 @@ pub fn tables(
     tables
 }
 
-/// The cells of a row: those of a sample and those of code, in the keys' order.
+/// Returns the cells of a row, from a sample's part and a call's part, in the order of the keys.
 pub(super) fn cells(
     keys: &[SortKey],
     of_sample: &Parts,
@@ -452,21 +453,22 @@ pub(super) fn cells(
     keys.iter().filter_map(next).copied().collect()
 }
 
-/// A row of the input, with the number of its cells that are not of code.
+/// A row of the input, with the number of its cells that do not depend on code.
 pub(super) struct Placed {
     pub(super) event: u32,
     pub(super) part: u32,
     pub(super) row: u32,
 }
 
-/// The input's rows by event and by what of their cells is not of code, else as they came.
+/// Sorts the input's rows by event and by the cells that do not depend on code. Keeps the order of equal
+/// rows.
 pub(super) fn by_sample(
     input: &Input<'_>,
     keys: &[SortKey],
     texts: &mut StringTable,
 ) -> (Parts, Vec<Placed>) {
     let mut parts = Parts::default();
-    // What no key tells apart need not be looked at.
+    // Ignores attributes that no key distinguishes.
     let comms = keys.iter().any(|key| key.is_of_name());
     let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -487,7 +489,7 @@ pub(super) fn by_sample(
     (parts, order)
 }
 
-/// Equal costs are ordered by their words, so that equal runs print equal tables.
+/// Orders equal costs by their text, so that equal runs print equal tables.
 pub(in crate::profile) fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> Ordering {
     let word = |cell: &Cell| match cell {
         Cell::Text(id) | Cell::Symbol(_, id) | Cell::Line(id, _) | Cell::Offset(_, id, _) => Some(*id),
@@ -558,7 +560,7 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
             SortKey::TraceField(field) => {
                 let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
                 match input.words.payload_field(payload, usize::from(*field)) {
-                    // A number sorts as one.
+                    // Numbers sort numerically.
                     Some(text) => text.parse().map_or_else(|_| Cell::Text(texts.add(&text)), Cell::Number),
                     None => Cell::Unknown,
                 }
@@ -609,7 +611,7 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
     cells
 }
 
-/// A name with each number in it as perf has it: `kworker/<N>:<N>`.
+/// Replaces each number in a name as perf does: `kworker/<N>:<N>`.
 fn without_digits(name: &str) -> String {
     let mut out = String::new();
     for part in name.split_inclusive(|c: char| !c.is_ascii_digit()) {
@@ -620,7 +622,7 @@ fn without_digits(name: &str) -> String {
     out
 }
 
-/// The function of a row, where functions are a sort key.
+/// Returns the function of a row, if functions are a sort key.
 pub fn symbol_of(row: &Row) -> Option<StringId> {
     row.cells.iter().find_map(|cell| match cell {
         Cell::Symbol(_, id) => Some(*id),

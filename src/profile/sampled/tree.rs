@@ -1,4 +1,4 @@
-//! The call tree: all stacks of an event laid over one another, from the root or from the leaf.
+//! The call tree: all stacks of an event merged, from the root or from the leaf.
 //!
 //! ```text
 //!   stacks                 caller order              callee order
@@ -34,83 +34,84 @@ pub struct Node {
     pub symbol: StringId,
     /// Its module's short name.
     pub dso: StringId,
-    /// Where it ran.
+    /// CPU mode of the function.
     pub level: CpuMode,
-    /// Inlined into the next outer function.
+    /// Whether the function is inlined into the next outer one.
     pub inlined: bool,
-    /// Samples whose stack ends here (in caller order: the function's own cost in this context).
+    /// Samples whose stack ends here. In caller order, this is the function's own cost in this context.
     pub own: Value,
-    /// Samples below.
+    /// Samples whose stack passes through or ends here.
     pub total: Value,
-    /// Numbers of the nodes below, largest first.
+    /// Numbers of the child nodes, largest first.
     pub children: Vec<u32>,
 }
 
 impl Node {
-    /// Whether it ran in a kernel or a hypervisor.
+    /// Whether the function ran in a kernel or a hypervisor.
     pub fn is_kernel(&self) -> bool {
         matches!(self.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor)
     }
 }
 
-/// All nodes.
+/// A call tree.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tree {
-    /// By number.
+    /// The nodes, by number.
     pub nodes: Vec<Node>,
-    /// Numbers of the top ones, largest first.
+    /// Numbers of the root nodes, largest first.
     pub roots: Vec<u32>,
-    /// What they are ordered by.
+    /// The cost that orders the nodes.
     pub share_of: ShareOf,
 }
 
 impl Tree {
-    /// What a node adds to a share, with what lies below it.
+    /// Returns a node's contribution to a share, including its children.
     pub fn cost(&self, node: u32) -> u64 {
         self.share_of.cost(&self.nodes[node as usize].total)
     }
 }
 
-/// What is wanted of a tree.
+/// Options for a tree.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Growth {
-    /// Which end is the top.
+    /// Which end of the stacks is the top.
     pub order: Order,
-    /// What nodes are ordered by, and the limit is a part of.
+    /// The cost that orders the nodes and that the limit refers to.
     pub share_of: ShareOf,
-    /// Direct recursion is one node.
+    /// Whether direct recursion is collapsed to one node.
     pub collapse: bool,
-    /// Branches with a smaller part of the event's periods (0 to 1) are left out.
+    /// Minimum share (0 to 1) of a branch in the event's periods; smaller branches are left out.
     pub limit: f64,
-    /// Only stacks that pass this function, and of them what lies on the far side of it: callees in caller
-    /// order, callers in callee order. Of a function that calls itself the outermost call counts.
+    /// The root function. The tree contains only stacks with this function, and only their part beyond it:
+    /// callees in caller order, callers in callee order. If the function is recursive, its outermost call
+    /// counts.
     pub root: Option<StringId>,
 }
 
-/// A stack's way through the tree, and its weight.
+/// A stack's path through the tree, and its weight.
 struct Way {
-    /// Where its functions lie in the list of all.
+    /// Range of the path's functions in the list of all.
     start: usize,
     end: usize,
     value: Value,
 }
 
-/// What is left of a way behind its first functions.
+/// The rest of a path after its first functions.
 #[derive(Clone, Copy)]
 pub(super) struct Leg {
     pub(super) way: u32,
     pub(super) skipped: u32,
 }
 
-/// What a branch costs at least to be grown.
+/// Minimum cost of a branch.
 #[derive(Clone, Copy)]
 pub(super) enum Least {
     Cost(u64),
-    /// A part (0 to 1) of what all branches at its place cost.
+    /// A share (0 to 1) of the cost of all branches with the same parent.
     Part(f64),
 }
 
-/// Functions of all calls, each once: number by call, and a call by number.
+/// The functions of all calls, without duplicates: a number for each call, and a call for each number.
 struct Functions {
     of_call: Vec<u32>,
     example: Vec<usize>,
@@ -134,7 +135,7 @@ impl Functions {
     }
 }
 
-/// The ways of stacks through functions, by event: what trees are grown from.
+/// The stacks' paths through functions, by event. Trees are built from them.
 pub(super) struct Ways<'a> {
     input: &'a Input<'a>,
     functions: Functions,
@@ -161,11 +162,11 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Adds a row's stack and returns the number of its way. Of a root function only what lies on its far
-    /// side is added.
+    /// Adds a row's stack and returns the number of its path. If there is a root function, adds only the part
+    /// beyond it.
     pub(super) fn add(&mut self, key: &Key, value: &Value, root: Option<StringId>) -> u32 {
         let of_event = &mut self.of_event[key.event as usize];
-        // Rows of one stack that differ in something else share their way.
+        // Rows with the same stack that differ in something else share their path.
         if self.last == Some((key.event, key.stack))
             && let Some(way) = of_event.last_mut()
         {
@@ -200,25 +201,25 @@ impl<'a> Ways<'a> {
         of_event.len() as u32 - 1
     }
 
-    /// The next row is another way, even if it has the same stack.
+    /// Starts a new path for the next row, even if its stack is the same.
     pub(super) fn part(&mut self) {
         self.last = None;
     }
 
-    /// Which end of the stacks comes first.
+    /// Returns which end of the stacks comes first.
     pub(super) fn order(&self) -> Order {
         self.order
     }
 
-    /// The calls of the way that was added last, with their locations, innermost first.
+    /// Returns the calls of the path added last, with their locations, innermost first.
     pub(super) fn calls(&self) -> &[(usize, u32)] {
         &self.calls
     }
 
     /// Merges parts of an event's call chains into a tree.
     ///
-    /// Grows from the root: chains that share a node are split by their next function. Only branches above
-    /// the limit are expanded, so the many small ones only cost counting.
+    /// Starts at the root: chains that share a node are split by their next function. Expands only branches
+    /// above the limit, so the many small ones need no nodes.
     pub(super) fn grow(
         &self,
         event: usize,
@@ -229,17 +230,17 @@ impl<'a> Ways<'a> {
         let ways = &self.of_event[event];
         let mut tree = Tree { share_of: of, ..Tree::default() };
         let call = |function: u32| &self.input.code.calls()[self.functions.example[function as usize]];
-        // Of equal cost: as perf has them, the last function of a file first, so that equal runs print equal
+        // Ties are ordered as in perf, the last function of a file first. Equal runs therefore print equal
         // trees.
         let place = |function: u32| {
             let call = call(function);
             (texts.get(call.dso), Reverse(call.start), texts.get(call.symbol), call.level)
         };
-        // Each entry: the node above, how deep it is, the ways through it.
+        // Each entry is the parent node, its depth, and the paths through it.
         let mut open: Vec<(Option<u32>, usize, Vec<Leg>)> = vec![(None, 0, legs)];
         let mut of_leg: Vec<usize> = Vec::new();
         while let Some((parent, depth, through)) = open.pop() {
-            // What follows: each function once, and the number of it by leg.
+            // The next functions without duplicates, and the index of the next function for each path.
             let mut sums: Vec<(u32, Value)> = Vec::new();
             let mut known: FxHashMap<u32, usize> = FxHashMap::default();
             let mut own = Value::default();
@@ -257,7 +258,7 @@ impl<'a> Ways<'a> {
                     of_leg.push(usize::MAX);
                     continue;
                 };
-                // Neighbours mostly go on alike.
+                // Neighbouring paths usually continue with the same function.
                 if sums.get(last).is_none_or(|(other, _)| *other != function) {
                     last = *known.entry(function).or_insert(sums.len());
                     if last == sums.len() {
@@ -314,7 +315,7 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// Lays the stacks of each event over one another. `totals` are the events' sums.
+/// Merges the stacks of each event into a tree. `totals` are the events' sums.
 pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &StringTable) -> Vec<Tree> {
     let mut ways = Ways::new(input, totals.len(), growth.order, growth.collapse);
     for (key, value) in input.rows {

@@ -1,9 +1,9 @@
-//! What a profile is worth, in words: the statement that `report`, `profile`, `top`, `annotate`, `diff`, the
-//! screen and the HTML page print, each with the same words.
+//! The data quality statement. `report`, `profile`, `top`, `annotate`, `diff`, the screen and the HTML page
+//! all print it with the same wording.
 //!
-//! Receives the counts of [`DataQuality`] and [`ModuleQuality`]; decides which are worth a line, and what
-//! would help. Copied stacks know why the unwinder stopped. Of the kernel's own chains only the module is
-//! known in which the last frame lies, as a rule the one that was built without frame pointers.
+//! Receives the counts of [`DataQuality`] and [`ModuleQuality`]. Decides which are worth a line, and what
+//! would help. For copied stacks, the unwinder's reason for stopping is known. For the kernel's own chains,
+//! only the module of the last frame is known; it was usually built without frame pointers.
 
 use super::code::is_generated_module;
 use super::{DataQuality, ModuleQuality};
@@ -12,32 +12,32 @@ use crate::sort;
 use crate::text::clean;
 use crate::units::{duration, thousands};
 
-/// Fewer broken stacks than this, in percent, need no explanation.
+/// Percentage of broken stacks below which no explanation is needed.
 const WORTH: f64 = 1.0;
-/// Modules that a remark about stacks names.
+/// Maximum number of modules named in a remark about stacks.
 const MOST: usize = 3;
-/// Modules without symbols that get a remark.
+/// Maximum number of modules without symbols that get a remark.
 const MOST_NAMELESS: usize = 5;
-/// Less of what was counted than this, in percent, may be missing from the samples without a remark.
+/// Percentage of the count that may be missing from the samples without a remark.
 const MOST_UNSAMPLED: f64 = 5.0;
-/// Interpreters with less than this, in percent, need no names.
+/// Percentage of samples below which an interpreter needs no remark.
 const INTERPRETED: f64 = 5.0;
 
-/// The statement: clean text without a full stop at its end.
+/// The statement: clean text without a trailing full stop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statement {
-    /// Samples, losses, whole stacks and names, in a line.
+    /// Samples, losses, complete stacks and names, in one line.
     pub summary: String,
-    /// What to know besides, most important first.
+    /// Remarks, most important first.
     pub remarks: Vec<Remark>,
 }
 
-/// A sentence, and what would help.
+/// A remark, and what would help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// The sentence; clean text without a full stop at its end.
+    /// One sentence: clean text without a trailing full stop.
     pub text: String,
-    /// What to try.
+    /// Suggested remedy.
     pub remedy: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Remark {
     }
 }
 
-/// Number of samples or records that were lost, and their share of all. Those of a damaged file
+/// Returns the number of lost samples or records, and their share of the total. Losses in a damaged file
 /// cannot be counted.
 pub fn losses(samples: u64, lost: u64, is_damaged: bool) -> String {
     match lost {
@@ -57,7 +57,7 @@ pub fn losses(samples: u64, lost: u64, is_damaged: bool) -> String {
     }
 }
 
-/// What the data are worth.
+/// Describes the quality of the data.
 pub fn statement(quality: &DataQuality, modules: &[ModuleQuality]) -> Statement {
     let mut remarks: Vec<Remark> = unsampled(quality).into_iter().collect();
     if quality.ends.copied > 0 {
@@ -123,7 +123,7 @@ fn summary(quality: &DataQuality) -> String {
     if quality.stacks > 0 {
         parts.push(format!("{:.1}% of the stacks reach a root", share(quality.rooted, quality.stacks)));
     }
-    // Without callers each sample has one frame.
+    // Without callers, each sample has one frame.
     let frames = match (quality.stacks > 0, are_many_cut_off(quality)) {
         (false, _) => "samples",
         (true, false) => "frames",
@@ -144,7 +144,7 @@ fn unsampled(quality: &DataQuality) -> Option<Remark> {
     let of = quality.unsampled?;
     let missing = of.counted.saturating_sub(of.sampled);
     let each = of.sampled / quality.samples.max(1);
-    // A process may end just before its next sample without any fault.
+    // A process usually ends before its next sample; a small remainder is normal.
     if share(missing, of.counted) < MOST_UNSAMPLED || missing < each.saturating_mul(10) {
         return None;
     }
@@ -232,7 +232,8 @@ fn chains(quality: &DataQuality) -> Option<Remark> {
     Some(Remark::new(text, remedy))
 }
 
-/// Remedy for stack copies that are too small. No flag helps for generated code at the largest size.
+/// Returns a remedy for stack copies that are too small. Generated code at the maximum size has no remedy,
+/// because no compiler flag helps.
 fn larger_copies(how: &str, quality: &DataQuality) -> Option<String> {
     match quality.largest_copies {
         true if end_in_generated_code(quality) => None,
@@ -241,7 +242,7 @@ fn larger_copies(how: &str, quality: &DataQuality) -> Option<String> {
     }
 }
 
-/// Whether most stacks that reach no root end in generated code.
+/// Whether most stacks that do not reach a root end in generated code.
 fn end_in_generated_code(quality: &DataQuality) -> bool {
     let samples = |of: &dyn Fn(&str) -> bool| -> u64 {
         quality.broken.iter().filter(|(module, _)| of(module)).map(|(_, samples)| samples).sum()
@@ -343,7 +344,7 @@ mod tests {
         let some = DataQuality { samples: 200, frames: 200, ..DataQuality::default() };
         assert_eq!(said(DataQuality::default()), "0 samples, none lost");
         assert_eq!(said(some.clone()), "200 samples, none lost, all samples have symbols");
-        // Of stacks that nobody looked at, nothing is claimed.
+        // Makes no claims about stacks that were not read.
         let flat = DataQuality { chains_unread: true, ..some.clone() };
         assert_eq!(said(flat), "200 samples, none lost, all samples have symbols, call chains not read");
         let cut = DataQuality { stacks: 200, rooted: 100, frames: 900, cut_off: 80, ..some };
@@ -364,7 +365,7 @@ mod tests {
                 .starts_with("samples miss 73.0% of the command's CPU time (197 ms of 270 ms)")
         );
         assert!(said(103_000_000, 100_000_000).is_empty() && said(100, 200).is_empty());
-        // A few periods are the usual remainder of a process.
+        // A remainder of a few periods is normal when a process ends.
         assert!(said(109_000_000, 100_000_000).is_empty());
     }
 }

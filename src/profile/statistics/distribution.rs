@@ -1,11 +1,11 @@
-//! Student's t distribution, by way of the regularized incomplete beta function.
+//! Student's t distribution, computed from the regularized incomplete beta function.
 //!
-//! `I_x(a, b)` is computed with the continued fraction of Abramowitz and Stegun 26.5.8 (Lentz's method), ln Γ
-//! with the Lanczos approximation (g = 7, 9 terms). Both are good to about 1e-13 relative; the quantile is
-//! found by bisection on the distribution and agrees with printed tables to all their digits (checked to 1e-6
+//! `I_x(a, b)` uses the continued fraction of Abramowitz and Stegun 26.5.8 (Lentz's method). ln Γ uses the
+//! Lanczos approximation (g = 7, 9 terms). Both have a relative error of about 1e-13. The quantile is found
+//! by bisection on the distribution. It agrees with printed tables in all their digits (checked to 1e-6
 //! below).
 
-/// Natural logarithm of the gamma function for positive arguments.
+/// Returns the natural logarithm of the gamma function of a positive argument.
 fn ln_gamma(x: f64) -> f64 {
     const G: f64 = 7.0;
     const TERMS: [f64; 9] = [
@@ -30,7 +30,7 @@ fn ln_gamma(x: f64) -> f64 {
     0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + series.ln()
 }
 
-/// The regularized incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in 0..=1.
+/// Returns the regularized incomplete beta function `I_x(a, b)`, for `a, b > 0` and `x` in 0..=1.
 pub fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -38,7 +38,7 @@ pub fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x >= 1.0 {
         return 1.0;
     }
-    // The fraction converges fast on the left of the mean; the other side is its mirror image.
+    // The fraction converges quickly below the mean. The other side is its mirror image.
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(1.0 - x, b, a);
     }
@@ -72,13 +72,14 @@ fn continued_fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// Probability that a t variable with `df` degrees of freedom lies further from 0 than `t`, on either side.
+/// Returns the probability that a t variable with `df` degrees of freedom is further from 0 than `t`, on
+/// either side.
 pub fn t_two_sided(t: f64, df: f64) -> f64 {
     incomplete_beta(df / (df + t * t), df / 2.0, 0.5)
 }
 
-/// The value below which a t variable lies with probability `p` (0.5 ≤ p < 1): 12.706 for p = 0.975 and one
-/// degree of freedom.
+/// Returns the value below which a t variable lies with probability `p` (0.5 ≤ p < 1). For example, 12.706
+/// for p = 0.975 and one degree of freedom.
 pub fn t_quantile(p: f64, df: f64) -> f64 {
     let tail = 2.0 * (1.0 - p);
     let (mut low, mut high) = (0.0, 1.0);

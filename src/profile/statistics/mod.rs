@@ -1,40 +1,40 @@
-//! Statistics of repeated runs: what they say together, which of them stand out, and whether two sets differ.
+//! Statistics of repeated runs: summary, outliers, and whether two sets of runs differ.
 //!
-//! Receives plain numbers; hands on [`Summary`] and [`Welch`]. Decides no wording. The distributions behind
-//! the intervals are in [`distribution`].
+//! Receives plain numbers and returns [`Summary`] and [`Welch`]. Does not decide any wording. The
+//! distributions behind the intervals are in [`distribution`].
 
 pub mod distribution;
 pub mod proportions;
 
 use distribution::{t_quantile, t_two_sided};
 
-/// Differences with a greater probability under chance alone are not claimed.
+/// Significance level: a difference is reported only if its probability under chance is below this.
 pub const SIGNIFICANCE: f64 = 0.05;
 
-/// What repeated measurements of one thing say.
+/// Summary of repeated measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// How many there are.
+    /// Number of measurements.
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Middle value; the mean of the two middle ones for an even number.
+    /// Median; the mean of the two middle values for an even number of values.
     pub median: f64,
-    /// Least value.
+    /// Smallest value.
     pub min: f64,
-    /// Greatest value.
+    /// Largest value.
     pub max: f64,
     /// Sample standard deviation (divisor n − 1); 0 for a single value.
     pub stdev: f64,
-    /// The 95 % confidence interval of the mean (Student's t), cut at 0 where no value is negative; `None`
-    /// for a single value.
+    /// The 95 % confidence interval of the mean (Student's t), limited to 0 and above if no value is
+    /// negative; `None` for a single value.
     pub interval: Option<(f64, f64)>,
-    /// Indices of values that lie far from the others, in order.
+    /// Indices of outliers, in ascending order.
     pub outliers: Vec<usize>,
 }
 
 impl Summary {
-    /// Summarizes `values`; `None` when there is none, or one is not finite.
+    /// Summarizes `values`. Returns `None` if `values` is empty or contains a value that is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
             return None;
@@ -50,7 +50,7 @@ impl Summary {
         let stdev = variance.sqrt();
         let interval = (count > 1).then(|| {
             let half = t_quantile(0.975, (count - 1) as f64) * stdev / (count as f64).sqrt();
-            // What never was negative cannot be so on average.
+            // If no value is negative, neither is the mean.
             let least = if sorted[0] < 0.0 { f64::NEG_INFINITY } else { 0.0 };
             ((mean - half).max(least), mean + half)
         });
@@ -66,7 +66,7 @@ impl Summary {
         })
     }
 
-    /// The same of values in another unit, one of which is `factor` of this.
+    /// Converts the summary to another unit; one of this unit is `factor` of the other.
     #[must_use]
     pub fn in_unit(&self, factor: f64) -> Self {
         Self {
@@ -80,12 +80,13 @@ impl Summary {
         }
     }
 
-    /// Standard error: the standard deviation of the mean (perf's `+-`).
+    /// Returns the standard error of the mean (perf's `+-`).
     pub fn error_of_mean(&self) -> f64 {
         self.stdev / (self.count as f64).sqrt()
     }
 
-    /// The standard error in per cent of the mean, as perf prints it (`( +-  1.23% )`); 0 when the mean is 0.
+    /// Returns the standard error in percent of the mean, as perf prints it (`( +-  1.23% )`); 0 if the mean
+    /// is 0.
     pub fn error_percent(&self) -> f64 {
         if self.mean == 0.0 { 0.0 } else { 100.0 * self.error_of_mean() / self.mean.abs() }
     }
@@ -100,8 +101,9 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
     }
 }
 
-/// Values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz and Hoaglin, *How to
-/// Detect and Handle Outliers*, 1993). Fewer than four values, or more than half of them equal, have none.
+/// Returns the indices of values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz
+/// and Hoaglin, *How to Detect and Handle Outliers*, 1993). Returns none for fewer than four values, or if
+/// more than half of them are equal.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < 4 {
         return Vec::new();
@@ -118,19 +120,19 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
     (0..values.len()).filter(|&at| 0.6745 * (values[at] - median).abs() / mad > 3.5).collect()
 }
 
-/// Whether two sets of measurements have the same mean, not assuming the same spread.
+/// Welch's test of whether two sets of measurements have the same mean. It does not assume equal variances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Welch {
     /// The test statistic: `(mean a − mean b) ÷ standard error`.
     pub t: f64,
     /// Degrees of freedom after Welch and Satterthwaite.
     pub df: f64,
-    /// Two-sided probability of so large a difference if there were none.
+    /// Two-sided probability of a difference at least this large if the means are equal.
     pub p: f64,
 }
 
-/// Welch's t-test; `None` when a side has fewer than two values. Two sides without any spread: p is 1 when
-/// equal, else 0.
+/// Performs Welch's t-test. Returns `None` if a side has fewer than two values. If neither side has any
+/// spread, p is 1 for equal means and 0 otherwise.
 pub fn welch(a: &Summary, b: &Summary) -> Option<Welch> {
     if a.count < 2 || b.count < 2 {
         return None;
@@ -184,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_per_cent_behind_plus_minus_is_perf_s() {
-        // perf stat -r 4 --table: these four times gave "0.0212058 +- 0.0000929 ... ( +-  0.44% )".
+        // `perf stat -r 4 --table` printed "0.0212058 +- 0.0000929 ... ( +-  0.44% )" for these four times.
         let s = Summary::of(&[0.021_464_5, 0.021_217_0, 0.021_079_1, 0.021_062_6]).unwrap();
         near(s.error_of_mean(), 0.000_092_9, 1e-7);
         near(s.error_percent(), 0.44, 0.005);
@@ -199,8 +201,8 @@ mod tests {
 
     #[test]
     fn welch_agrees_with_published_examples() {
-        // Data and p-values of the task "Welch's t-test" on Rosetta Code (computed there with several
-        // independent programs).
+        // Data and p-values from the task "Welch's t-test" on Rosetta Code, computed there with several
+        // independent programs.
         let p = |a: &[f64], b: &[f64]| welch(&Summary::of(a).unwrap(), &Summary::of(b).unwrap()).unwrap();
         near(
             p(&[30.02, 29.99, 30.11, 29.97, 30.01, 29.99], &[29.89, 29.93, 29.72, 29.98, 30.02, 29.98]).p,

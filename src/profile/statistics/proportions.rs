@@ -1,16 +1,17 @@
-//! Two shares that sampling gave: how far they differ, how sure that is, and what many such tests together
-//! say.
+//! Compares two shares obtained by sampling: their difference, its confidence interval, and the correction
+//! for many such tests.
 //!
-//! Receives shares with the number of draws behind them; hands on a [`Difference`]. Intervals are Newcombe's
-//! (1998, method 10: made of both Wilson intervals). The test is the pooled score test; where few samples are
-//! expected it is the exact one given their sum. [`adjusted`] is Benjamini and Hochberg's (1995) correction.
+//! Receives shares with the number of draws behind them and returns a [`Difference`]. Intervals are
+//! Newcombe's (1998, method 10), which combines both Wilson intervals. The test is the pooled score test. If
+//! few samples are expected, it is the exact test given their sum. [`adjusted`] is Benjamini and Hochberg's
+//! (1995) correction.
 
 use super::distribution::{incomplete_beta, t_two_sided};
 use crate::sort;
 
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
-/// Below so many expected samples on a side the exact test is taken.
+/// Expected samples on a side below which the exact test is used.
 const FEW: f64 = 10.0;
 
 /// A share (0 to 1) and the number of equally weighted samples behind it.
@@ -18,32 +19,32 @@ const FEW: f64 = 10.0;
 pub struct Part {
     /// The share.
     pub share: f64,
-    /// Samples of the whole; need not be an integer, since unequal periods count for fewer.
+    /// Number of samples in total. Need not be an integer, because samples with unequal periods count less.
     pub draws: f64,
 }
 
-/// What two shares say together.
+/// Difference of two shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// The second share less the first.
+    /// The second share minus the first.
     pub value: f64,
-    /// Lower end of the 95 % interval.
+    /// Lower end of the 95 % confidence interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the 95 % confidence interval.
     pub high: f64,
-    /// Two-sided probability of so large a difference if there were none.
+    /// Two-sided probability of a difference at least this large if the shares are equal.
     pub p: f64,
 }
 
 impl Difference {
-    /// Half the width of the interval.
+    /// Returns half the width of the confidence interval.
     pub fn error(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 }
 
 impl Part {
-    /// Wilson's 95 % interval.
+    /// Returns Wilson's 95 % confidence interval.
     pub fn interval(&self) -> (f64, f64) {
         let Self { share, draws } = *self;
         if draws <= 0.0 {
@@ -82,7 +83,7 @@ fn probability(first: Part, second: Part) -> f64 {
     }
     let fewest = first.draws.min(second.draws);
     if pooled * fewest < FEW || (1.0 - pooled) * fewest < FEW {
-        // What is rare decides: of almost all, the rest.
+        // The rarer outcome decides; if most draws hit, it is the misses.
         let (rare, sum) = if pooled <= 0.5 {
             (second.count(), count)
         } else {
@@ -95,8 +96,8 @@ fn probability(first: Part, second: Part) -> f64 {
     normal_two_sided(z)
 }
 
-/// Two-sided probability of `hits` or what is less likely, out of `all` draws that hit with probability
-/// `chance`: twice the smaller tail.
+/// Returns the two-sided probability of `hits` or a less likely number among `all` draws, where each draw
+/// hits with probability `chance`. The result is twice the smaller tail.
 pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
     let misses = all - hits;
     let above = if hits <= 0.0 { 1.0 } else { incomplete_beta(chance, hits, misses + 1.0) };
@@ -104,15 +105,16 @@ pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
     (2.0 * above.min(below)).min(1.0)
 }
 
-/// Probability that a normal variable lies further from 0 than `z`, on either side.
+/// Returns the probability that a normal variable is further from 0 than `z`, on either side.
 pub fn normal_two_sided(z: f64) -> f64 {
-    // Student's distribution with so many degrees of freedom is the normal one to six digits where it
-    // matters.
+    // With this many degrees of freedom, Student's distribution equals the normal one to six digits in the
+    // relevant range.
     t_two_sided(z, 1e6)
 }
 
-/// Probabilities of many tests, made larger so that of those below a level at most that part is found by
-/// chance; where nothing differs, the level is the chance that anything at all is below it.
+/// Adjusts the probabilities of many tests. Among the tests whose adjusted probability is below a level, at
+/// most that fraction is expected to be due to chance. If nothing differs, the level is the probability of
+/// any test being below it.
 pub fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     sort::by(&mut order, |a, b| all[*b].total_cmp(&all[*a]));
@@ -120,7 +122,7 @@ pub fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut least = 1.0f64;
     for (from_last, at) in order.into_iter().enumerate() {
         let rank = all.len() - from_last;
-        // The quotient is 1 or more, whatever rounding says.
+        // The quotient is mathematically at least 1; `max` guards against rounding.
         least = least.min((all[at] * all.len() as f64 / rank as f64).max(all[at]));
         out[at] = least;
     }
@@ -138,8 +140,8 @@ mod tests {
 
     #[test]
     fn intervals_are_those_of_newcombe() {
-        // Newcombe, Statistics in Medicine 17 (1998) 873-890, table II: 56/70 less 48/80 and 9/10 less 3/10,
-        // method 10.
+        // Newcombe, Statistics in Medicine 17 (1998) 873-890, table II: 56/70 minus 48/80 and 9/10 minus
+        // 3/10, method 10.
         let of = |k: f64, n: f64| Part { share: k / n, draws: n };
         let d = difference(of(48.0, 80.0), of(56.0, 70.0));
         near(d.value, 0.2, 1e-12);
@@ -155,7 +157,7 @@ mod tests {
         let of = |k: f64, n: f64| Part { share: k / n, draws: n };
         // z = 0.2 / sqrt(104/150 · 46/150 · (1/70 + 1/80)) = 2.650; P(|Z| > 2.650) = 0.00805.
         near(difference(of(48.0, 80.0), of(56.0, 70.0)).p, 0.008_05, 5e-5);
-        // 0 of 1000 against 5 of 1000: 2 · (1/2)^5.
+        // 0 of 1000 versus 5 of 1000: 2 · (1/2)^5.
         near(difference(of(0.0, 1000.0), of(5.0, 1000.0)).p, 0.0625, 1e-9);
         near(difference(of(1000.0, 1000.0), of(995.0, 1000.0)).p, 0.0625, 1e-9);
         near(normal_two_sided(1.959_964), 0.05, 1e-6);
@@ -165,7 +167,7 @@ mod tests {
 
     #[test]
     fn many_tests_are_corrected_as_in_the_paper() {
-        // Benjamini and Hochberg (1995), section 3.2: of these 15, the first four pass at 0.05.
+        // Benjamini and Hochberg (1995), section 3.2: the first four of these 15 pass at 0.05.
         let all = [
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
             0.6528, 0.7590, 1.0,
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn chance_alone_is_claimed_as_often_as_said() {
-        // Two samples of 2000 draws from one distribution, by a generator with a fixed start.
+        // Two samples of 2000 draws from one distribution, from a generator with a fixed seed.
         let mut state = 88_172_645_463_325_252u64;
         let mut next = || {
             state ^= state << 13;
