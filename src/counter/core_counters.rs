@@ -5,11 +5,11 @@
 //! sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not fit:
 //!
 //! ```text
-//! leader      pinned  event A   taken
-//! member 1            event A   taken
+//! leader      pinned  event A   accepted
+//! member 1            event A   accepted
 //!  ...
 //! member n            event A   EINVAL  -> n general counters
-//! + cycles, instructions, ref-cycles: each one still taken has a counter of its own (fixed)
+//! + cycles, instructions, ref-cycles: each one still accepted has a fixed counter
 //! ```
 //! Then it enables ever smaller groups for a short time until the kernel can schedule one; the size of that
 //! group is the number of free counters. This is NetBSD's `pmc_get_num_counters` and its busy state,

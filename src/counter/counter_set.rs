@@ -8,7 +8,7 @@
 //!              group 0          group 1
 //!            ┌───────────┐  ┌─────────────┐
 //!   slot A   │ cycles    │  │ page-faults │      a bundle: the descriptors of one group in one slot;
-//!            │ instr.    │  └─────────────┘      the first leads, one read(2) gives all of a kernel group
+//!            │ instr.    │  └─────────────┘      the first leads, and one read(2) reads a kernel group
 //!            └───────────┘
 //!   slot B   │ cycles …  │  │ page-faults │
 //! ```

@@ -143,8 +143,8 @@ impl Known {
         by_text.entry(text.to_ascii_lowercase()).or_insert_with(add).clone()
     }
 
-    /// Adds the slots event to sets with parts of the slots, which cannot be read without it, even if no
-    /// formula names it.
+    /// Adds a set with the slots event for each PMU whose parts of the slots are used, since the parts cannot
+    /// be read without it. Formulas need not name it.
     fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut Parser<'_>) {
         let pmus: Vec<(u32, Option<String>)> = self
             .specs

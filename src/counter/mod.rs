@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! EventSpec --allocate(mode, flags, cpu)--> Request --open(slot)--> event | Refusal
-//!                                             | gives up what the kernel will not have: open::FALLBACKS
+//!                                             | gives up what the kernel refuses: open::FALLBACKS
 //! ```
-//! Every request comes from [`allocate`], like FreeBSD's `pmc_allocate(3)`, and [`Request::open`] makes
-//! every call to the kernel. Its users are counting ([`counter_set`]), sampling ([`rings`]), the trials of
-//! `pmc list` ([`open::OpenCache`]) and of `pmc info` ([`capability`], [`core_counters`]), and the search
-//! for groups that fit on the counters together ([`fit`]). [`target`] determines where to count. An event
-//! that cannot be opened yields a [`refusal::Refusal`], which `facts` help to explain.
+//! Every request comes from [`allocate`], like FreeBSD's `pmc_allocate(3)`, and is opened by
+//! [`Request::open`]. These modules use them:
+//!
+//! - [`counter_set`] counts, and [`rings`] samples.
+//! - [`open::OpenCache`] opens events for trial in `pmc list`.
+//! - [`capability`] and [`core_counters`] open events for trial in `pmc info`.
+//! - [`fit`] finds the groups that fit on the counters together.
+//!
+//! [`target`] determines where to count. An event that cannot be opened yields a [`refusal::Refusal`],
+//! which `facts` help to explain.
 
 pub mod capability;
 pub mod change;

@@ -5,8 +5,8 @@
 //! remembers what it gave up and does not ask for it again on the next target.
 //!
 //! ```text
-//! request ──► EACCES ──► without the kernel's part ──► EINVAL ──► host and guests together ──► taken
-//!                             FALLBACKS[0]                            FALLBACKS[4]
+//! request ──► EACCES ──► without kernel levels ──► EINVAL ──► host and guests together ──► accepted
+//!                            FALLBACKS[0]                         FALLBACKS[4]
 //! ```
 //! [`OpenCache`] opens events for trial, to mark the events in `pmc list` and to find out whether the
 //! kernel counts cycles.

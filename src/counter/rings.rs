@@ -6,9 +6,9 @@
 //!
 //! ```text
 //!                      CPU 0             CPU 1
-//!   thread A  event 0  mapped: ring 0    mapped: ring 1   one ring a CPU: the kernel lets events share it
+//!   thread A  event 0  mapped: ring 0    mapped: ring 1   one ring per CPU: events can share it
 //!             event 1  → ring 0          → ring 1         if they are bound to the same CPU (or, bound to
-//!   thread B  event 0  → ring 0          → ring 1         none, to the same thread)
+//!   thread B  event 0  → ring 0          → ring 1         no CPU, to the same thread)
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 

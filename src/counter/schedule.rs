@@ -4,11 +4,11 @@
 //! fit on the counters. The kernel makes the final decision when the groups are opened.
 //!
 //! ```text
-//! metric A   cycles a b c d      4 general counters, cycles have their own
+//! metric A   cycles a b c d      4 general counters; cycles have a fixed one
 //! metric B   cycles a e
 //!
 //! group 1   {cycles a b c d}     an event that several metrics need is counted once
-//! group 2   {e}                  B's parts are in two groups: if those take turns, it is an estimate
+//! group 2   {e}                  B spans two groups: an estimate, if they are multiplexed
 //! ```
 
 use crate::sort;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! skx        :: MEM_LOAD_RETIRED : L3_MISS : u : c=1      ->  cpu/event=0xd1,umask=0x20,cmask=1/u
-//! PMU, or none  event              unit mask  modifiers        the table's event of that name, and its terms
+//! optional PMU  event              unit mask  modifiers        the table's event of this name, and its terms
 //! ```
 
 use crate::abi::Attr;

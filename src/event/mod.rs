@@ -7,13 +7,13 @@
 //!
 //! ```text
 //! text ──syntax──► words ──resolve──► EventGroup
-//!                            │ asks, in this order, and stops at the first that knows the name:
+//!                            │ tries these in order and stops at the first match:
 //!                            ├ generic     cycles, task-clock, L1-dcache-load-misses, duration_time
-//!                            ├ terms       PMU/TERMS/ through the formats and events of sysfs
-//!                            ├ names       the makers' names, through the tables of vendor
+//!                            ├ terms       PMU/TERMS/, by the formats and events in sysfs
+//!                            ├ names       vendor event names, from vendor's tables
 //!                            ├ probe       mem:, uprobe:, kprobe:, sdt:, tracepoints
 //!                            ├ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
-//!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, told by its two colons
+//!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, recognised by its two colons
 //! ```
 
 mod did_you_mean;

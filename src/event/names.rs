@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! unc_cha_tor_inserts.ia_miss_drd ──vendor──► uncore_cha: event=0x35,umask=0xc817fe01
-//!                                                │ instances            │ held against format/*
-//!                                  uncore_cha_0, uncore_cha_1 …         └► attr, or why not
+//!                                                │ instances            │ checked against format/*
+//!                                  uncore_cha_0, uncore_cha_1 …         └► attr, or error
 //! ```
 
 use std::cell::OnceCell;

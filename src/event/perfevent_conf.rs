@@ -5,12 +5,12 @@
 //! computes the sums.
 //!
 //! ```text
-//! [hsw hsw_ep]               the first section of which a PMU is here is taken, and no other
+//! [hsw hsw_ep]               only the first section that names a PMU of this machine is used
 //! UNHALTED_CORE_CYCLES:u     EVENT [cpu | cpu_rr | node | node_rr | NUMBER]
-//! RAW:NAME rawcode=0x13c     a code of the processor's manual
+//! RAW:NAME rawcode=0x13c     a raw code from the processor's manual
 //! RAPL:PACKAGE_ENERGY node   energy, through the kernel's `power` PMU
-//! [dynamic]                  PMU.EVENT [NUMBER] [PARAMETER:VALUE …], as sysfs has them
-//! [NAME:derived]             a sum: EVENT [where] [SCALE | perf_scale]; `||` before an alternative
+//! [dynamic]                  PMU.EVENT [NUMBER] [PARAMETER:VALUE …], from sysfs
+//! [NAME:derived]             a sum: EVENT [where] [SCALE | perf_scale]; `||` precedes an alternative
 //! ```
 
 use std::fmt;

@@ -7,7 +7,7 @@
 //! ```text
 //! {cycles:u , instructions , period=1000} :S , imc / event=4,umask=3 / , usr , sched : sched_switch : k
 //! └────────────── group ─────────────────┘    └ name └── terms ──┘    │     └───── pair ─────┘  modifiers
-//!                            └ qualifier of the word before it ────────────────┘
+//!                            └ qualifier of the preceding word ────────────────┘
 //! ```
 //!
 //! It scans the text once without recursion, so malicious text costs only linear time.

@@ -7,10 +7,10 @@
 //! gives no reason.
 //!
 //! ```text
-//! Refusal { event, attr, slot, errno } --isolate: tried without one feature after the other--> culprit
+//! Refusal { event, attr, slot, errno } --isolate: retried without each feature--> culprit
 //!        | + Facts
 //!        v
-//! causes (one function an errno) --> Explanation { errno, kind, cause, remedy } --> Error | a row's reason
+//! causes (one function per errno) --> Explanation { errno, kind, cause, remedy } --> Error | a row's reason
 //! ```
 
 mod causes;

@@ -7,7 +7,7 @@
 //! Records that an event writes in addition to samples:
 //!
 //! ```text
-//! the tracker   mmap, comm, fork, exit, ksymbol, … of its tasks or CPU: one event of a recording
+//! the tracker   mmap, comm, fork, exit, ksymbol, … of its tasks or CPU: one event per recording
 //! the others    samples only
 //! ```
 

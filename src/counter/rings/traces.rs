@@ -55,10 +55,10 @@ impl Rings {
     /// records reported a stop. Returns the total number of bytes.
     ///
     /// ```text
-    /// the area was full   the kernel has disabled the event, and ENABLE brings it back; but Linux 6.1 leaves
-    ///                     it on if it was on CPU 0 (perf_aux_output_end marks what is to be disabled by the
-    ///                     number of the CPU), and then it must be told to stop before
-    /// else                it runs, and ENABLE does nothing
+    /// area full   The kernel has disabled the event, and ENABLE restarts it. But Linux 6.1 leaves an event
+    ///             on CPU 0 enabled (perf_aux_output_end marks the event to disable by its CPU number), so
+    ///             it must be disabled first.
+    /// otherwise   The event is running, and ENABLE does nothing.
     /// ```
     ///
     /// # Errors

@@ -7,9 +7,9 @@
 //!
 //! ```text
 //! intel/skylakex.uncore.tsv 249874 143 2\n      name, bytes of the text, bytes of its frame, and the number
-//! …                                             of the one that it is packed against, which stands before
+//! …                                             of its dictionary, an earlier file
 //! \n
-//! frame of the first, of the second, …
+//! frame of the first file, of the second, …
 //! ```
 //!
 //! The text in a frame is the TSV file itself.
