@@ -1,8 +1,8 @@
-//! What works on this machine for this user: every use of pmc is tried with the requests that it makes.
+//! Finds out which uses of pmc work on this machine for this user, by trying the requests of each use.
 //!
-//! Receives [`Facts`], a tracepoint's id, and a [`Kernel`] to try requests on (the real one, or a test's);
-//! hands on a [`Capability`] for each use. Nothing is concluded from settings alone: they only explain what
-//! the kernel refused.
+//! Takes [`Facts`], a tracepoint's ID, and a [`Kernel`] on which to try requests (the real one, or a
+//! test's). Returns a [`Capability`] for each use. It draws no conclusions from settings; they only explain
+//! the kernel's refusals.
 //!
 //! ```text
 //! software event --opens--> ring --mapped--> hardware event --opens--> works
@@ -29,30 +29,30 @@ use crate::sys::perf::EventFd;
 /// Whether a use works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
-    /// All of it.
+    /// Fully.
     Works,
-    /// With something missing.
+    /// Partially.
     Limited,
     /// Not at all.
     Not,
 }
 
-/// What became of one use.
+/// The result for one use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
-    /// What one would type.
+    /// The command to type.
     pub command: &'static str,
-    /// What it is good for.
+    /// Its purpose.
     pub purpose: &'static str,
     /// Whether it works.
     pub ability: Ability,
-    /// What is missing (empty: all of it), and why.
+    /// The missing parts (an empty name means the whole use), and why.
     pub missing: Vec<(&'static str, Explanation)>,
 }
 
-/// Takes requests, as the kernel does.
+/// Accepts or refuses requests, as the kernel does.
 pub trait Kernel {
-    /// Opens an event, maps a ring of so many pages if that is not 0, and lets both go.
+    /// Opens an event, maps a ring of `pages` pages unless that is 0, and closes both.
     ///
     /// # Errors
     /// The refusal of the call that failed.
@@ -64,8 +64,8 @@ pub trait Kernel {
     ) -> Result<(), Box<Refusal>>;
 }
 
-/// The kernel that runs us. Closing a tracepoint takes it some 35 ms, so those stay open as long as this
-/// lives.
+/// The running kernel. It takes about 35 ms to close a tracepoint, so tracepoints stay open until this
+/// value is dropped.
 #[derive(Debug, Default)]
 pub struct ThisKernel {
     held: Vec<EventFd>,
@@ -103,7 +103,7 @@ fn ring_refused(request: &Request, pages: usize, error: &std::io::Error) -> Box<
     Box::new(Refusal::of_ring(request.event(), request.attr().clone(), bytes, error))
 }
 
-/// What a use does with its events.
+/// How a use measures its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Count,
@@ -113,7 +113,7 @@ enum Use {
     Tracepoint,
 }
 
-/// Where a use counts.
+/// Scope of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Own,
@@ -121,7 +121,7 @@ enum Scope {
     Cpus,
 }
 
-/// The uses that are tried.
+/// The uses to try.
 const USES: [(&str, &str, Use, Scope); 9] = [
     ("stat", "count a command", Use::Count, Scope::Own),
     ("stat -p", "count another user's process", Use::Count, Scope::Others),
@@ -134,14 +134,14 @@ const USES: [(&str, &str, Use, Scope); 9] = [
     ("top", "watch all CPUs", Use::Sample, Scope::Cpus),
 ];
 
-/// Pages of the ring that sampling asks for: what `perf_event_mlock_kb` allows by default with 4 KiB pages.
+/// Ring pages for sampling: the default limit of `perf_event_mlock_kb` with 4 KiB pages.
 const RING_PAGES: usize = 128;
 /// Pages of the smallest useful ring.
 const SMALL_RING_PAGES: usize = 8;
-/// Samples a second asked for.
+/// Sample frequency, in Hz.
 const FREQUENCY: u64 = 1000;
 
-/// Tries every use. `tracepoint`: the id of a common one, or why there is none.
+/// Tries every use. `tracepoint` is the ID of a common tracepoint, or the reason why there is none.
 pub fn capabilities(
     kernel: &mut dyn Kernel,
     facts: &Facts,
@@ -175,7 +175,7 @@ struct UseTrial<'a> {
 }
 
 impl UseTrial<'_> {
-    /// The way drawn above; `false` if not even its beginning can be gone.
+    /// Follows the steps drawn above; `false` if the first step fails.
     fn climb(&mut self) -> bool {
         let mut clock = match self.request(kind::SOFTWARE, CPU_CLOCK) {
             Ok(clock) => clock,

@@ -1,7 +1,7 @@
-//! What of an open event can be changed while it runs: how often it samples, and where a breakpoint lies.
+//! Changes to an open event while it runs: its sampling rate, and the address of a breakpoint.
 //!
-//! Receives the instances of events (a thread's, a CPU's) with what they were opened with; hands on whether
-//! the kernel made the change, or why it is not made. Which events are meant is the caller's to say.
+//! Takes the instances of events (one per thread or CPU) with the attributes they were opened with. Returns
+//! whether the kernel made the change, or the reason why not. The caller chooses the events.
 //!
 //! Source: `_perf_event_period` and `perf_event_modify_attr` in `kernel/events/core.c`.
 
@@ -11,35 +11,35 @@ use crate::abi::{Attr, sample_type};
 use crate::error::kernel_words;
 use crate::sys::perf::EventFd;
 
-/// The kernel's timers that sample clocks fire no more often (`perf_swevent_start_hrtimer`), in nanoseconds.
+/// Minimum period of the kernel's clock events, in nanoseconds (`perf_swevent_start_hrtimer`).
 pub const SHORTEST_CLOCK_NS: u64 = 10_000;
 
-/// Whether it is one of the kernel's clocks. Their timers have periods: a frequency becomes one when it
-/// is opened, and stands in each sample (`perf_swevent_init_hrtimer`).
+/// Whether the event is one of the kernel's clocks. Their timers have periods: the kernel converts a
+/// frequency to a period on open and stores it in each sample (`perf_swevent_init_hrtimer`).
 pub fn is_clock(attr: &Attr) -> bool {
     attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config())
 }
 
-/// A change.
+/// A change to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A sample every so many occurrences.
+    /// Sample every N occurrences.
     Period(u64),
-    /// So many samples a second.
+    /// Sample N times per second.
     Frequency(u64),
-    /// A sample of a clock every so many nanoseconds: its samples go on saying the period that it was opened
-    /// with, which whoever orders this puts right.
+    /// Sample a clock every N nanoseconds. Its samples keep reporting the period from the open; the caller
+    /// must correct them.
     ClockPeriod(u64),
-    /// The breakpoint lies there, with the length and kind of access that it has.
+    /// Move the breakpoint to this address; its length and access type stay the same.
     Address(u64),
 }
 
 impl Change {
-    /// Changes these instances. `is_on`: whether they count at the moment.
+    /// Changes these instances. `is_on` says whether they count at the moment.
     ///
     /// # Errors
-    /// Why not, in words. Nothing is changed unless all can be; where the kernel refuses one, those before
-    /// it are changed.
+    /// The reason, as text. Nothing is changed unless every instance can be changed. If the kernel refuses
+    /// one instance, those before it are already changed.
     pub fn make<'e>(
         self,
         instances: impl Iterator<Item = (&'e Attr, &'e EventFd)> + Clone,
@@ -61,13 +61,14 @@ impl Change {
         Ok(())
     }
 
-    /// Whether the kernel makes it for the task alone that the event is open on: not for those who have
-    /// inherited it, and for nobody once it was exchanged with a child's that has ended.
+    /// Whether the kernel applies the change only to the task on which the event was opened. Such a change
+    /// does not reach tasks that inherited the event. It reaches no task at all once the kernel has swapped
+    /// the event with that of a child that has ended.
     pub(super) fn is_of_one_task(self) -> bool {
         !matches!(self, Self::Address(_))
     }
 
-    /// As an order: `period EVENT 1000`.
+    /// The control command for this change, for example `period EVENT 1000`.
     pub fn as_order(self, event: Option<&str>) -> String {
         let (word, number) = match self {
             Self::Period(number) | Self::ClockPeriod(number) => ("period", number.to_string()),
@@ -77,7 +78,7 @@ impl Change {
         [Some(word), event, Some(&number)].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether the change is one that what is sampled afterwards tells the truth of.
+    /// Checks that later samples will be correct after the change.
     fn check(self, attr: &Attr) -> Result<(), String> {
         let has = |field| attr.sample_type() & field != 0;
         let why = match self {
@@ -112,7 +113,8 @@ impl Change {
     }
 }
 
-/// What a breakpoint was opened with, moved; as the kernel has it by now: an exec that was to start it has.
+/// The breakpoint's attributes with a new address and its current state: an exec that was to start it has
+/// already done so.
 fn moved(attr: &Attr, address: u64, is_on: bool) -> Attr {
     let mut attr = attr.clone();
     attr.set_breakpoint(attr.bp_type(), address, attr.config2());

@@ -1,19 +1,19 @@
-//! How many counters a core has, how wide they are, and how many are free: asked of the CPU, and found out by
+//! Finds the number of counters per core, their width, and how many are free, by asking the CPU and by
 //! opening events.
 //!
-//! Receives [`Facts`] (which core PMUs there are); hands on a [`CoreUnit`] for each kind of core. Two
-//! witnesses are heard and both are shown: the CPU's own word (CPUID, x86 only), and the kernel's, which
-//! refuses a group that does not fit:
+//! Takes [`Facts`] (the list of core PMUs); returns a [`CoreUnit`] for each kind of core. It reports both
+//! sources: the CPU (CPUID, x86 only) and the kernel, which refuses a group that does not fit:
 //!
 //! ```text
-//! leader      pinned  event A   taken
-//! member 1            event A   taken
+//! leader      pinned  event A   accepted
+//! member 1            event A   accepted
 //!  ...
 //! member n            event A   EINVAL  -> n general counters
-//! + cycles, instructions, ref-cycles: each one still taken has a counter of its own (fixed)
+//! + cycles, instructions, ref-cycles: each one still accepted has a fixed counter
 //! ```
-//! Then the same group is enabled for a moment, smaller and smaller until the kernel can put it on: that many
-//! are free. This is NetBSD's `pmc_get_num_counters`, and its busy state, without a table of CPUs.
+//! Then it enables ever smaller groups for a short time until the kernel can schedule one; the size of that
+//! group is the number of free counters. This is NetBSD's `pmc_get_num_counters` and its busy state,
+//! without a table of CPUs.
 
 use std::time::{Duration, Instant};
 
@@ -35,56 +35,58 @@ use crate::units::Count;
 pub struct CoreUnit {
     /// The PMU's name in sysfs.
     pub pmu: String,
-    /// The CPUs that have it; `None`: all.
+    /// The CPUs that have this PMU; `None` for all.
     pub cpus: Option<CpuList>,
-    /// What the CPU says.
+    /// The numbers reported by the CPU.
     pub claimed: Option<CoreCounters>,
-    /// What the kernel takes; `None` where it takes no event that could tell.
+    /// The numbers found by opening events; `None` if the kernel accepts no suitable event.
     pub probed: Option<Probed>,
-    /// Bits of a counter, as the kernel's shared page has it; `None` where it does not say.
+    /// Counter width in bits, from the kernel's shared page; `None` if not available.
     pub width: Option<u16>,
 }
 
-/// What the kernel took.
+/// Counters found by opening events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probed {
-    /// Counters that take the event.
+    /// Number of general counters.
     pub general: u32,
-    /// Counters that took cycles, instructions or ref-cycles while those were full.
+    /// Number of further counters that accepted cycles, instructions or ref-cycles while the general ones
+    /// were full.
     pub fixed: u32,
-    /// General counters that the kernel could give us at once; `None` if that could not be tried.
+    /// Number of general counters free at the moment; `None` if unknown.
     pub free: Option<u32>,
-    /// The event that was used.
+    /// The event used.
     pub event: &'static str,
 }
 
-/// Events that no CPU has wired to a counter of their own come first; instructions usually are.
+/// Events that have no fixed counter on any CPU come first. Instructions come last, since they usually have
+/// one.
 const GENERAL_EVENTS: [u64; 7] = [5, 4, 2, 3, 7, 8, 1];
 
-/// Events that have a counter of their own on many CPUs.
+/// Events that have a fixed counter on many CPUs.
 const FIXED_EVENTS: [u64; 3] = [0, 1, 9];
 
-/// More counters than any core has.
+/// Upper bound on the counters of a core.
 const MOST_COUNTERS: usize = 64;
 
-/// How long an event is left running to see whether it runs.
+/// How long an event runs for trial.
 const MOMENT: Duration = Duration::from_micros(300);
 
-/// What an event does, as its times say (NetBSD: `pmc_counter_isconfigured`, `pmc_counter_isrunning`).
+/// State of an event, from its times (NetBSD: `pmc_counter_isconfigured`, `pmc_counter_isrunning`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CounterState {
-    /// It is not enabled, or its task did not run.
+    /// Not enabled, or its task did not run.
     Idle,
     /// On a counter all the time.
     Running,
-    /// On a counter for this part of the time, 0 to 1: others want it, too.
+    /// On a counter for this fraction of the time, 0 to 1, because other events compete for it.
     Shared(f64),
-    /// Enabled, and never on a counter: busy.
+    /// Enabled, but never on a counter: the counters are busy.
     Waiting,
 }
 
 impl CounterState {
-    /// From two readings of the same event.
+    /// Computes the state from two readings of the same event.
     pub fn between(earlier: Count, later: Count) -> Self {
         let passed = later.since(earlier);
         match (passed.enabled_ns, passed.running_ns) {
@@ -96,14 +98,14 @@ impl CounterState {
     }
 }
 
-/// The counters of every kind of core of this machine. Takes some milliseconds for each; empty where no core
-/// PMU is registered.
+/// Finds the counters of every kind of core of this machine. Takes a few milliseconds per kind. Empty if no
+/// core PMU is registered.
 pub fn core_units(facts: &Facts) -> Vec<CoreUnit> {
     facts.core_pmus().map(|pmu| on_a_core_of(pmu, || core_unit(pmu, facts))).collect()
 }
 
-/// Runs `ask` on a thread that stays on the CPUs of this PMU, since a hybrid machine answers for the core
-/// that asks.
+/// Runs `ask` on a thread pinned to the CPUs of this PMU. On a hybrid machine, the results are those of the
+/// core that runs it.
 fn on_a_core_of<T: Send>(pmu: &KnownPmu, ask: impl Fn() -> T + Send + Sync) -> T {
     let Some(cpus) = pmu.cpus.as_ref().filter(|cpus| !cpus.is_empty()) else { return ask() };
     let moved = || {
@@ -111,7 +113,7 @@ fn on_a_core_of<T: Send>(pmu: &KnownPmu, ask: impl Fn() -> T + Send + Sync) -> T
         for cpu in cpus.iter().filter(|&cpu| (cpu as usize) < rustix::thread::CpuSet::MAX_CPU) {
             set.set(cpu as usize);
         }
-        // Where we may not go there, the kernel's answers about groups still hold.
+        // If pinning fails, the kernel's answers about groups are still valid.
         let _ = rustix::thread::sched_setaffinity(None, &set);
         ask()
     };
@@ -136,7 +138,7 @@ fn core_unit(pmu: &KnownPmu, facts: &Facts) -> CoreUnit {
     }
 }
 
-/// A hardware event of our own process in user mode, which is what most users may have.
+/// A hardware event on pmc's own process in user mode, which most users may open.
 fn request(config: u64) -> Result<Request, Box<Refusal>> {
     let spec = EventSpec::generic(kind::HARDWARE, config);
     let mut request = allocate(&spec, Mode::TaskCounting, Flags::default(), None)?;
@@ -144,10 +146,10 @@ fn request(config: u64) -> Result<Request, Box<Refusal>> {
     Ok(request)
 }
 
-/// The event that fills the most counters tells how many there are.
+/// Finds the event that fills the most counters; its group size is the number of counters.
 fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
-    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be
-    // counted with the rest.
+    // Instructions come last, and only if nothing else opens: a fixed counter of theirs would be counted
+    // with the general ones.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
     for &number in others.iter().chain(std::iter::once(instructions)) {
@@ -177,11 +179,11 @@ fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
     })
 }
 
-/// Opens copies of an event in one pinned group until the kernel refuses; at most `most`.
+/// Opens copies of an event in one pinned group until the kernel refuses, at most `most`.
 ///
-/// Pinned: on the hardware at once, or in error for good. Disabled, yet to be enabled by an exec that never
-/// comes: the Arm driver leaves out of its reckoning events that are disabled otherwise, and would take one
-/// more than it has.
+/// A pinned group is either scheduled immediately or permanently in error. The leader is disabled until an
+/// exec that never happens: the Arm driver does not count events that are disabled in another way, and
+/// would accept one too many.
 fn fill(request: &Request, most: usize) -> Vec<EventFd> {
     let mut leader = request.clone();
     leader.pinned(true);
@@ -198,14 +200,14 @@ fn fill(request: &Request, most: usize) -> Vec<EventFd> {
     group
 }
 
-/// One more member, which follows its leader.
+/// Opens one more member, which starts with its leader.
 fn member(request: &Request, leader: &EventFd) -> Option<EventFd> {
     let mut member = request.clone();
     member.start(Start::AtOnce);
     member.open(TargetSlot::OURSELVES, None, Some(leader)).ok()
 }
 
-/// Whether the kernel can put this pinned group on the hardware now: if not, its leader reads nothing.
+/// Whether the kernel can schedule this pinned group now; if not, its leader reads nothing.
 fn takes(group: &[EventFd]) -> bool {
     let Some(leader) = group.first() else { return false };
     if leader.enable(true).is_err() {
@@ -216,7 +218,7 @@ fn takes(group: &[EventFd]) -> bool {
     matches!(leader.read(&mut words), Ok(3) if words[2] > 0)
 }
 
-/// The width that the shared page tells while the event is on a counter.
+/// The counter width, from the shared page, while the event is on a counter.
 fn width(mut request: Request) -> Option<u16> {
     let event = request.open(TargetSlot::OURSELVES, None, None).ok()?;
     let page = HeaderPage::map(&event).ok()?;
@@ -225,11 +227,11 @@ fn width(mut request: Request) -> Option<u16> {
     Some(page.read().width).filter(|&bits| bits > 0)
 }
 
-/// Opens a generic hardware event of our own process in user mode, lets it run for a moment and says what it
-/// did.
+/// Opens a generic hardware event on pmc's own process in user mode, runs it briefly, and returns its
+/// state.
 ///
 /// # Errors
-/// The refusal, if it cannot be opened.
+/// The refusal, if the event cannot be opened.
 pub fn trial(number: u64) -> Result<CounterState, Box<Refusal>> {
     let mut request = request(number)?;
     let event = request.open(TargetSlot::OURSELVES, None, None)?;
@@ -246,7 +248,7 @@ fn reading(event: &EventFd) -> std::io::Result<Count> {
     Ok(Count { value: words[0], enabled_ns: words[1], running_ns: words[2] })
 }
 
-/// Works in user mode, since that is where the events count.
+/// Runs in user mode, where the events count.
 fn spin(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
@@ -267,7 +269,8 @@ mod tests {
         assert_eq!(CounterState::between(at(0, 0), at(10, 4)), CounterState::Shared(0.4));
     }
 
-    /// On a machine with a core PMU that counts, both witnesses must agree on the general counters.
+    /// On a machine with a working core PMU, the CPU and the kernel must agree on the number of general
+    /// counters.
     #[test]
     fn this_machine_agrees_with_itself() {
         let facts = Facts::own(&crate::host::Host::live());
@@ -281,8 +284,8 @@ mod tests {
         }
     }
 
-    /// The same search on events that always open: the kernel has no limit on software events, so the group
-    /// is as large as asked.
+    /// The same search with events that always open. The kernel does not limit software events, so the
+    /// group is as large as requested.
     #[test]
     fn groups_grow_until_the_kernel_refuses() {
         let request = |config| {

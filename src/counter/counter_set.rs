@@ -1,14 +1,14 @@
-//! A list of event groups, opened in many places, read as one.
+//! A list of event groups, opened in many slots and read together.
 //!
-//! Receives groups and, one after another, the slots (threads, CPUs) where they shall count. Remembers for
-//! each event whether the kernel took it; an event that is refused once is not tried again. Hands on counts
-//! by event and slot. Adds nothing up: `profile` does.
+//! Takes groups and then, one by one, the slots (threads or CPUs) in which to count. Records for each event
+//! whether the kernel accepted it; a refused event is not tried again. Returns counts by event and slot.
+//! `profile` adds them up.
 //!
 //! ```text
 //!              group 0          group 1
 //!            ┌───────────┐  ┌─────────────┐
 //!   slot A   │ cycles    │  │ page-faults │      a bundle: the descriptors of one group in one slot;
-//!            │ instr.    │  └─────────────┘      the first leads, one read(2) gives all of a kernel group
+//!            │ instr.    │  └─────────────┘      the first leads, and one read(2) reads a kernel group
 //!            └───────────┘
 //!   slot B   │ cycles …  │  │ page-faults │
 //! ```
@@ -31,43 +31,41 @@ use crate::sys::errno;
 use crate::sys::perf::EventFd;
 use crate::units::Count;
 
-/// How the set is opened.
+/// Options for opening the set.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CountOptions {
-    /// Children are counted too.
+    /// Count child processes too.
     pub inherit: bool,
-    /// Counting starts when the (held) task executes its command.
+    /// Start counting when the (held) task executes its command.
     pub enable_on_exec: bool,
-    /// Levels for all events.
+    /// Privilege levels for all events.
     pub levels: Levels,
 }
 
-/// Events opened together in one slot.
+/// The counters of one group in one slot.
 #[derive(Debug)]
 struct Bundle {
     group: usize,
     slot: TargetSlot,
-    /// The first leads.
+    /// The first member leads the group.
     members: Vec<Member>,
-    /// One read gives all members.
+    /// Whether one read returns all members.
     grouped: bool,
-    /// The kernel starts it at exec.
+    /// Whether the kernel starts the group at exec.
     on_exec: bool,
 }
 
-/// One event's counter in one slot.
 #[derive(Debug)]
 struct Member {
-    /// Index into the events.
+    /// Index of the event in [`CounterSet::new`]'s order.
     event: usize,
     fd: EventFd,
-    /// The kernel's id, by which its value is found in a read of the group; 0 outside one.
+    /// The kernel's id, which identifies the value in a group read; 0 outside a group.
     id: u64,
 }
 
 #[derive(Debug)]
 struct CountedGroup {
-    /// Indices into `events`.
     members: Vec<usize>,
     weak: bool,
 }
@@ -76,11 +74,11 @@ struct CountedGroup {
 struct CountedEvent {
     spec: EventSpec,
     cgroup: Option<Rc<Cgroup>>,
-    /// Made when it is first opened, and kept with what it gave up.
+    /// Created on the first open; records what it gave up.
     request: Option<Request>,
-    /// Why the kernel would not have it. Such an event has no counters.
+    /// Why the kernel refused the event. A refused event has no counters.
     refusal: Option<Box<Refusal>>,
-    /// Where it should have counted, if it was refused.
+    /// Slots in which a refused event should have counted.
     refused_in: Vec<TargetSlot>,
 }
 
@@ -97,30 +95,30 @@ pub struct CounterSet {
     probes: Vec<ProbeDefinition>,
 }
 
-/// One event's counter in one slot, read.
+/// A reading of one event's counter in one slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
-    /// Index into the events, in the order of [`CounterSet::new`].
+    /// Index of the event, in the order of [`CounterSet::new`].
     pub event: usize,
-    /// Where.
+    /// The slot.
     pub slot: TargetSlot,
-    /// The totals since the counter was opened; `None` when a pinned event could not be put on a counter, or
-    /// the event was refused.
+    /// Totals since the counter was opened. `None` if the event was refused, or if a pinned event got no
+    /// counter.
     pub count: Option<Count>,
 }
 
-/// What came of opening in a slot.
+/// Result of opening the set in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened {
-    /// The slot is there; events may have been refused.
+    /// The slot exists; the kernel may have refused some events.
     Yes,
-    /// The thread or CPU is gone.
+    /// The thread or CPU no longer exists.
     Gone,
 }
 
 impl CounterSet {
-    /// A set of nothing opened yet. Events are numbered through the groups in order; each may be bound to a
-    /// cgroup.
+    /// Creates a set with nothing open. Events are numbered across the groups in order. Each group may be
+    /// bound to a cgroup.
     pub fn new(groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>, options: CountOptions) -> Self {
         let mut set = Self {
             options,
@@ -151,7 +149,7 @@ impl CounterSet {
         set
     }
 
-    /// Keeps what the events were defined by for as long as their counters are open.
+    /// Keeps the probe definitions of these events until the counters are closed.
     pub fn keep(&mut self, probes: Vec<ProbeDefinition>) {
         self.probes = probes;
     }
@@ -161,32 +159,33 @@ impl CounterSet {
         self.events.iter().map(|event| &event.spec)
     }
 
-    /// Why the kernel would not have each event, in order; `None`: it counts.
+    /// The refusal of each event, in order; `None` if the event counts.
     pub fn refusals(&self) -> impl ExactSizeIterator<Item = Option<&Refusal>> {
         self.events.iter().map(|event| event.refusal.as_deref())
     }
 
-    /// For each event, in order: whether only user mode is counted, since this user may not see the kernel.
+    /// For each event, in order: whether it counts only user mode because this user may not observe the
+    /// kernel.
     pub fn user_only(&self) -> impl ExactSizeIterator<Item = bool> {
         let given_up =
             |event: &CountedEvent| event.request.as_ref().map(Request::given_up).unwrap_or_default();
         self.events.iter().map(move |event| given_up(event).has(Fallback::UserOnly))
     }
 
-    /// For each event, in order: whether what happens in the kernel is counted. `true` for what was never
-    /// asked for.
+    /// For each event, in order: whether it counts in kernel mode. `true` for events that were never
+    /// opened.
     pub fn sees_kernel(&self) -> impl ExactSizeIterator<Item = bool> {
         let sees = |request: &Request| !request.attr().get(Flag::ExcludeKernel);
         self.events.iter().map(move |event| event.request.as_ref().is_none_or(sees))
     }
 
-    /// What the kernel was asked for, in order; `None` for what needs no counter.
+    /// The attributes passed to the kernel, in order; `None` for events that need no counter.
     pub fn attrs(&self) -> impl ExactSizeIterator<Item = Option<&Attr>> {
         self.events.iter().map(|event| event.request.as_ref().map(Request::attr).or(event.spec.attr()))
     }
 
-    /// The number of the kernel group that each event is in, in order: events with the same number are
-    /// counted over exactly the same time.
+    /// The number of each event's kernel group, in order. Events with the same number are counted over
+    /// exactly the same time.
     pub fn group_of_events(&self) -> Vec<usize> {
         let mut numbers = vec![0; self.events.len()];
         for (number, group) in self.groups.iter().enumerate() {
@@ -197,40 +196,40 @@ impl CounterSet {
         numbers
     }
 
-    /// What is open: the index of each event, where, and its descriptor.
+    /// The open counters: event index, slot and descriptor.
     pub fn counters(&self) -> impl Iterator<Item = (usize, TargetSlot, &EventFd)> {
         self.bundles
             .iter()
             .flat_map(|bundle| bundle.members.iter().map(|member| (member.event, bundle.slot, &member.fd)))
     }
 
-    /// How many weak groups had to be broken up.
+    /// Number of weak groups that were broken up.
     pub fn broken_groups(&self) -> usize {
         self.broken_groups
     }
 
-    /// Descriptors that opening in this many slots takes.
+    /// Number of descriptors needed to open the set in this many slots.
     pub fn descriptors(&self, slots: usize) -> u64 {
         let per_slot = self.events.iter().filter(|event| event.spec.attr().is_some()).count();
         (per_slot * slots) as u64
     }
 
-    /// Whether any counter is open.
+    /// Whether no counter is open.
     pub fn is_empty(&self) -> bool {
         self.bundles.is_empty()
     }
 
-    /// Opens every group in this slot, disabled. Groups that count whole devices are left to
-    /// [`CounterSet::open_devices`] in a thread's slot.
+    /// Opens every group in this slot, disabled. In a thread's slot it skips groups that count whole
+    /// devices; see [`CounterSet::open_devices`].
     pub fn open(&mut self, slot: TargetSlot) -> Opened {
         let mut group = 0;
         while group < self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
             let bound = leader.cpus.as_ref();
             let opened = match (slot.tid, slot.cpu) {
-                // What counts a device is opened once, on the CPUs that stand for it.
+                // A device event is opened once, on the CPUs designated for it.
                 (Some(_), _) if leader.system_wide => Opened::Yes,
-                // `cpu=LIST` on a task: a counter for each of these CPUs.
+                // `cpu=LIST` on a task: one counter per listed CPU.
                 (Some(_), _) if bound.is_some() => {
                     let cpus = bound.cloned().unwrap_or_default();
                     self.open_on_each(group, slot.tid, &cpus)
@@ -253,7 +252,7 @@ impl CounterSet {
         Opened::Yes
     }
 
-    /// Opens the groups that count a whole device, whatever the target, on the CPUs that stand for it.
+    /// Opens the groups that count a whole device on the CPUs designated for it, whatever the target.
     pub fn open_devices(&mut self, online: &CpuList) {
         for group in 0..self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
@@ -289,7 +288,8 @@ impl CounterSet {
         }
     }
 
-    /// A weak group that the kernel refuses becomes single events, where it was already opened too.
+    /// Splits a weak group that the kernel refused into single events, also in the slots where it was
+    /// already open.
     fn break_up(&mut self, group: usize) {
         self.broken_groups += 1;
         let slots: Vec<TargetSlot> =
@@ -325,7 +325,7 @@ impl CounterSet {
             }
             let leader = &self.events[members[0]];
             if position > 0 && leader.refusal.is_some() {
-                // Without its leader the kernel's group cannot be.
+                // A kernel group cannot exist without its leader.
                 let cause = format!("the leader of its group, {}, cannot be counted", leader.spec.name);
                 let known = (RefusalKind::BadRequest, cause.as_str(), "count it without the braces");
                 let refusal = Refusal::before_the_kernel(&counted.spec.name, attr.clone(), None, known);
@@ -344,8 +344,8 @@ impl CounterSet {
                 Err(refusal) if refusal.errno == Some(errno::EINVAL) && weak && !leads => {
                     return Attempt::DoesNotFit;
                 }
-                // Nobody wrote the group as such, or he said that it may be broken: each event is refused by
-                // itself.
+                // The group is implicit, or the user allowed breaking it up: each event gets its own
+                // refusal.
                 Err(_) if weak && leads && grouped => return Attempt::DoesNotFit,
                 Err(refusal) => self.refuse(event, slot, Box::new(refusal.after(opened.len()))),
             }
@@ -354,7 +354,8 @@ impl CounterSet {
         Attempt::Opened((!bundle.members.is_empty()).then_some(bundle))
     }
 
-    /// An event that is refused in one slot has no counters in any: a sum with holes would be wrong.
+    /// Refuses an event. An event refused in one slot loses its counters in all slots, since a partial sum
+    /// would be wrong.
     fn refuse(&mut self, event: usize, slot: TargetSlot, refusal: Box<Refusal>) {
         let counted = &mut self.events[event];
         for bundle in &mut self.bundles {
@@ -367,8 +368,8 @@ impl CounterSet {
         counted.refusal = Some(refusal);
     }
 
-    /// Refuses the groups that would be opened in none of these slots, for want of the CPUs that they are
-    /// bound to: nobody else would say why they count nothing.
+    /// Refuses the groups that would be opened in none of these slots because they are bound to other CPUs.
+    /// Otherwise nothing would explain why they count nothing.
     pub fn refuse_unplaced(&mut self, slots: &[TargetSlot], online: &CpuList) {
         let counted: Option<CpuList> = slots.iter().map(|slot| slot.cpu).collect();
         for group in &self.groups {
@@ -415,24 +416,23 @@ impl CounterSet {
         Ok(Member { event, fd, id })
     }
 
-    /// Starts what the kernel does not start by itself at exec.
+    /// Starts the counters that the kernel does not start at exec.
     ///
     /// # Errors
-    /// What the kernel says of the first counter that it refuses to start.
+    /// The kernel's error for the first counter that it refuses to start.
     pub fn enable(&self) -> io::Result<()> {
         self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].fd.switch(true))
     }
 
-    /// Starts or stops the groups with an event that `which` chooses, whatever started them before; they keep
-    /// their counts.
+    /// Starts or stops the groups that contain an event chosen by `which`. Their counts are kept.
     ///
     /// # Errors
-    /// What the kernel says of the first counter that it refuses to start or to stop.
+    /// The kernel's error for the first counter that it refuses to start or stop.
     pub fn switch_where(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.switch(on))
     }
 
-    /// The same of single events: members of groups by themselves.
+    /// Starts or stops single events, including individual members of groups.
     ///
     /// # Errors
     /// As [`CounterSet::switch_where`].
@@ -442,7 +442,7 @@ impl CounterSet {
         chosen.try_for_each(|member| member.fd.switch(on))
     }
 
-    /// Changes the event of this name; without one, all. `is_on`: whether they count.
+    /// Changes the event of this name, or all events if there is no name. `is_on` says whether they count.
     ///
     /// # Errors
     /// As [`Change::make`].
@@ -455,15 +455,15 @@ impl CounterSet {
         change.make(members, is_on)
     }
 
-    /// The events with what was asked of the kernel for them, in their order.
+    /// The events' names and the attributes requested for them, in order.
     pub fn requests(&self) -> impl Iterator<Item = (&str, &Attr)> {
         self.events.iter().filter_map(|event| Some((event.spec.name.as_str(), event.spec.attr()?)))
     }
 
-    /// Has tracepoints count only what their filters hold for.
+    /// Sets the filters of the tracepoints.
     ///
     /// # Errors
-    /// What the kernel says of the first filter that it does not take, with its event and text.
+    /// The kernel's error for the first filter that it refuses, with the event and the filter text.
     pub fn set_filters(&self) -> Result<(), filters::Refused<'_>> {
         let members = self.bundles.iter().flat_map(|bundle| &bundle.members);
         filters::set(members.map(|member| (&self.events[member.event].spec, &member.fd)))
@@ -476,10 +476,11 @@ impl CounterSet {
             .map(|b| &b.members[0].fd)
     }
 
-    /// Reads every counter once, then tells where refused events should have counted.
+    /// Reads every counter once, then reports the slots in which refused events should have counted.
     ///
     /// # Errors
-    /// The kernel's; a group whose inherited copies are just changing (`ECHILD`) is tried again a few times.
+    /// The kernel's error. A read that fails with `ECHILD`, because inherited counters are changing, is
+    /// retried a few times.
     pub fn read(&mut self, mut receive: impl FnMut(Reading)) -> io::Result<()> {
         for bundle in &self.bundles {
             let Bundle { slot, members, grouped, .. } = bundle;
@@ -487,7 +488,7 @@ impl CounterSet {
                 // nr, enabled, running, then value and id for each member
                 self.words.resize(3 + 2 * members.len(), 0);
                 let got = read_again(&members[0].fd, &mut self.words)?.min(self.words.len());
-                // A leader that is in error (pinned, without a counter) reads nothing.
+                // A leader in the error state (pinned, without a counter) reads nothing.
                 let (times, values) = self.words[..got].split_at(got.min(3));
                 for member in members {
                     let value = values.chunks_exact(2).find(|pair| pair[1] == member.id);
@@ -516,8 +517,9 @@ impl CounterSet {
         Ok(())
     }
 
-    /// How many open counters the kernel takes some 35 ms each to close, so that a child may be left to do
-    /// it: tracepoints. Probes of our own can only be removed once they are closed, and so by us.
+    /// Number of open tracepoint counters. The kernel takes about 35 ms to close each one, so a child
+    /// process may be left to close them. Returns 0 if pmc defined probes: they can only be removed after
+    /// their counters are closed, so pmc must close them.
     pub fn slow_to_close(&self) -> usize {
         if !self.probes.is_empty() {
             return 0;

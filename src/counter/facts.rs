@@ -1,8 +1,8 @@
-//! What explains a refusal: a snapshot of the machine and of ourselves, taken when the first event is
-//! refused.
+//! Facts that explain a refusal: a snapshot of the machine and of this process, taken when the first event
+//! is refused.
 //!
-//! Receives a [`Host`] (any root) and our [`Credentials`]; hands on plain values to [`super::refusal`], which
-//! is pure and is tested with snapshots of saved machines. Decides nothing.
+//! Takes a [`Host`] (any root) and [`Credentials`]; returns plain values to [`super::refusal`], which is
+//! pure and is tested with snapshots of saved machines.
 
 use crate::abi::Attr;
 use crate::abi::attr::kind;
@@ -11,55 +11,55 @@ use crate::host::settings::Settings;
 use crate::host::{CpuList, Host};
 use crate::sys::credentials::{Credentials, Limits};
 
-/// A PMU as far as explanations need it.
+/// A PMU's properties, as needed for explanations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownPmu {
-    /// Its name in `/sys/bus/event_source/devices`.
+    /// Name in `/sys/bus/event_source/devices`.
     pub name: String,
     /// `attr.type` of its events.
     pub kind: u32,
     /// `cpus`: the CPUs that have this core PMU (hybrid and Arm machines).
     pub cpus: Option<CpuList>,
-    /// `cpumask`: the CPUs through which a package-wide PMU is opened; such a PMU cannot follow a task.
+    /// `cpumask`: the CPUs on which a package-wide PMU is opened. Such a PMU cannot follow a task.
     pub cpumask: Option<CpuList>,
 }
 
 impl KnownPmu {
-    /// Whether it counts what a core does, by perf's rule: it is `cpu`, or says which CPUs have it.
+    /// Whether this is a core PMU, by perf's rule: its name is `cpu`, or it lists its CPUs.
     pub fn is_core(&self) -> bool {
         self.name == "cpu" || self.cpus.is_some()
     }
 }
 
-/// The snapshot.
+/// A snapshot of the machine and this process.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Kernel settings.
     pub settings: Settings,
     /// PMUs in sysfs, by name.
     pub pmus: Vec<KnownPmu>,
-    /// CPUs on line.
+    /// Online CPUs.
     pub online: CpuList,
-    /// CPUs that could be there; empty if not known.
+    /// CPUs that may exist; empty if unknown.
     pub possible: CpuList,
-    /// A hypervisor runs this machine.
+    /// Whether this is a virtual machine.
     pub virtual_machine: bool,
-    /// Whose it is, if known.
+    /// The hypervisor's name, if known.
     pub hypervisor: Option<String>,
-    /// Ourselves.
+    /// Credentials of this process.
     pub credentials: Credentials,
-    /// Descriptors that we may have open.
+    /// Limit on open descriptors.
     pub open_files: Option<u64>,
-    /// `/sys/kernel/security/lockdown`: the mode in force, if it is not `none`.
+    /// `/sys/kernel/security/lockdown`: the active mode, unless it is `none`.
     pub lockdown: Option<String>,
-    /// SELinux enforces its policy.
+    /// Whether SELinux is enforcing.
     pub selinux: bool,
-    /// Who holds the reservation of the hardware counters, in words; filled in by who has asked.
+    /// The holders of the hardware counter reservation, as text. Set by callers that looked it up.
     pub reservation: Option<String>,
 }
 
 impl Facts {
-    /// Of this machine, for this process.
+    /// Reads the facts of this machine and this process.
     pub fn own(host: &Host) -> Self {
         let mut facts = Self::read(host, Credentials::own());
         facts.open_files = Limits::own().open_files;
@@ -69,7 +69,7 @@ impl Facts {
         facts
     }
 
-    /// Of a machine described by files, for a process with these credentials.
+    /// Reads the facts of a machine described by files, for a process with these credentials.
     pub fn read(host: &Host, credentials: Credentials) -> Self {
         let list = |path: &str| host.text(path).and_then(|t| t.parse().ok());
         let processor = Processor::read(host);
@@ -91,7 +91,7 @@ impl Facts {
         }
     }
 
-    /// The PMU that takes requests of this `attr.type`, where sysfs has one.
+    /// The PMU that takes requests of this `attr.type`, if sysfs lists one.
     pub fn pmu(&self, kind: u32) -> Option<&KnownPmu> {
         self.pmus.iter().find(|pmu| pmu.kind == kind)
     }
@@ -101,13 +101,13 @@ impl Facts {
         self.pmus.iter().filter(|pmu| pmu.is_core())
     }
 
-    /// The core PMU that generic and raw requests go to: the one of type 4, else the first.
+    /// The core PMU that receives generic and raw requests: the one of type 4, otherwise the first.
     fn first_core_pmu(&self) -> Option<&KnownPmu> {
         self.pmu(kind::RAW).or_else(|| self.core_pmus().next())
     }
 
-    /// The PMU that this request goes to: that of its type, or for the generic types the one named by the
-    /// upper half of config (hybrid machines), or else the first core PMU.
+    /// The PMU that receives this request. Generic types go to the PMU in the upper half of config (hybrid
+    /// machines), or else to the first core PMU; all others go to the PMU of their type.
     pub fn pmu_of(&self, attr: &Attr) -> Option<&KnownPmu> {
         match attr.kind() {
             kind::HARDWARE | kind::HW_CACHE => match (attr.config() >> 32) as u32 {
@@ -119,7 +119,7 @@ impl Facts {
         }
     }
 
-    /// Whether it asks for a counter of the cores, and sysfs, which has PMUs, has none of them.
+    /// Whether the request needs a core counter and sysfs lists PMUs, but no core PMU.
     pub fn lacks_hardware(&self, attr: &Attr) -> bool {
         let of_cores = matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW);
         of_cores && !self.pmus.is_empty() && self.pmu_of(attr).is_none()
@@ -158,7 +158,7 @@ mod tests {
         assert!(facts.pmu_of(&Attr::new(kind::RAW, 0x1c2)).is_none());
         assert!(facts.lacks_hardware(&Attr::new(kind::RAW, 0x1c2)));
         assert!(!facts.lacks_hardware(&Attr::new(kind::SOFTWARE, 0)));
-        // Without sysfs nobody knows.
+        // Without sysfs, the PMUs are unknown.
         assert!(!Facts::default().lacks_hardware(&Attr::new(kind::HARDWARE, 0)));
     }
 }

@@ -1,4 +1,4 @@
-//! Filters of tracepoints: the kernel drops what they do not hold for before it counts or samples.
+//! Filters of tracepoints. The kernel drops non-matching events before it counts or samples them.
 
 use std::ffi::CString;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::event::EventSpec;
 use crate::sys::perf::EventFd;
 
-/// A filter that the kernel does not take: whose, its text, what the kernel says.
+/// A filter that the kernel refused: the event, the filter text, and the kernel's error.
 pub type Refused<'a> = (&'a EventSpec, &'a str, io::Error);
 
 /// Sets the filters of open events.

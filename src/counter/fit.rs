@@ -1,8 +1,8 @@
-//! What fits on the counters at once.
+//! Finds the groups that fit on the counters together.
 //!
-//! Receives event groups; finds out by asking the kernel, which refuses (`EINVAL`) to open a group that could
-//! not be scheduled even on an empty PMU. Hands on the groups in passes, each of which fits. Counters that
-//! somebody else holds for good (a watchdog, a pinned event) are not seen by that check.
+//! Takes event groups and asks the kernel, which refuses (`EINVAL`) a group that could not be scheduled
+//! even on an empty PMU. Returns the groups in passes, each of which fits. The check ignores counters that
+//! another user holds permanently (a watchdog, a pinned event).
 
 use super::facts::Facts;
 use super::request::{Flags, Mode, Start, allocate};
@@ -11,9 +11,9 @@ use crate::event::EventGroup;
 use crate::sys::errno;
 use crate::sys::perf::EventFd;
 
-/// The groups' indices in passes: those of a pass are on the counters together, all the time. Events that
-/// take no counter, or cannot be opened, go with the first pass. A group too large for the machine is a pass
-/// of its own.
+/// Returns the groups' indices in passes; the groups of a pass are on the counters together all the time.
+/// Events that need no counter, or cannot be opened, go into the first pass. A group too large for the
+/// machine gets its own pass.
 pub fn passes(groups: &[&EventGroup], facts: &Facts) -> Vec<Vec<usize>> {
     let mut passes: Vec<Pass> = Vec::new();
     let mut free = Vec::new();
@@ -27,7 +27,7 @@ pub fn passes(groups: &[&EventGroup], facts: &Facts) -> Vec<Vec<usize>> {
             None => {
                 let mut pass = Pass::default();
                 if pass.takes(group, facts) && pass.open.is_empty() {
-                    // Refused by itself: it has no counters to be shared.
+                    // The event itself was refused and needs no counter.
                     free.push(index);
                 } else {
                     pass.groups.push(index);
@@ -48,8 +48,9 @@ pub fn passes(groups: &[&EventGroup], facts: &Facts) -> Vec<Vec<usize>> {
     result
 }
 
-/// Kernel groups of our own, disabled, that grow as long as the kernel lets them. There is one for each PMU:
-/// PMUs share no counters, and a kernel group of two is refused however much is free.
+/// Disabled kernel groups on pmc's own process, which grow until the kernel refuses. There is one per PMU:
+/// PMUs do not share counters, and the kernel refuses a group across two PMUs however many counters are
+/// free.
 ///
 /// ```text
 /// pass ─┬─ cpu_core      cycles, instructions, …     ourselves
@@ -59,12 +60,12 @@ pub fn passes(groups: &[&EventGroup], facts: &Facts) -> Vec<Vec<usize>> {
 #[derive(Default)]
 struct Pass {
     groups: Vec<usize>,
-    /// By the `attr.type` of the PMU, where it is known; never empty.
+    /// Keyed by the PMU's `attr.type`, if known; never empty.
     open: Vec<(Option<u32>, Vec<EventFd>)>,
 }
 
 impl Pass {
-    /// Adds a group if all of it fits beside what is there.
+    /// Adds a group if all of it fits in this pass.
     fn takes(&mut self, group: &EventGroup, facts: &Facts) -> bool {
         let before: Vec<usize> = self.open.iter().map(|(_, events)| events.len()).collect();
         for event in &group.events {
@@ -77,10 +78,10 @@ impl Pass {
             let Ok(mut request) = allocate(event, mode, Flags::default(), cpu) else { continue };
             let pmu = pmu.map(|pmu| pmu.kind);
             let beside = self.open.iter().position(|(kind, _)| *kind == pmu);
-            // Nothing is to count, but the kernel's check for Arm leaves out whatever nobody will enable: so
-            // the leader waits for an exec that never comes, and the members for their leader.
+            // Nothing needs to count, but the kernel's check for Arm ignores events that cannot be enabled.
+            // So the leader waits for an exec that never happens, and the members start with their leader.
             request.start(if beside.is_none() { Start::Exec } else { Start::AtOnce });
-            // The whole pass is to be one group, whatever the text says of each.
+            // The whole pass is one group, so no event may be pinned by its text.
             request.pinned(false);
             let leader = beside.and_then(|at| self.open[at].1.first());
             match (request.open(slot, None, leader), beside) {
@@ -91,7 +92,7 @@ impl Pass {
                     self.open.iter_mut().zip(before).for_each(|((_, events), len)| events.truncate(len));
                     return false;
                 }
-                // Refused by itself, or for another reason: it will have no counter in any pass.
+                // Refused for another reason: it will have no counter in any pass.
                 (Err(_), _) => {}
             }
         }

@@ -1,8 +1,9 @@
 //! Probes that children inherit.
 //!
-//! An event of the uprobe or kprobe PMU holds a pointer to its path or function. With `inherit` the kernel
-//! follows it again in whoever forks, where it points to nothing of ours: the measured program's fork fails
-//! (EFAULT). A probe that is defined in tracefs has a number instead, and is inherited as any tracepoint is:
+//! An event of the uprobe or kprobe PMU holds a pointer to its path or function name. With `inherit`, the
+//! kernel follows that pointer again in the forking process, where it points to unrelated memory: the
+//! measured program's fork fails (EFAULT). A probe defined in tracefs has a number instead and is inherited
+//! like any tracepoint:
 //!
 //! ```text
 //! uprobe PMU: config1 -> "/lib/libc.so.6", config2 = 0x98930
@@ -10,8 +11,9 @@
 //! kprobe PMU: config1 -> "vfs_read", config2 = 0
 //!   └─► kprobe_events: p:pmc_4711/e1 vfs_read+0x0
 //! ```
-//! Receives the events of a measurement; changes those that would do harm, and hands on what must outlive
-//! their counters. The kernel's own tracepoint of a function is nobody else's: no other tool's probes change.
+//! Takes the events of a measurement and changes those that would break a fork. Returns definitions that
+//! must outlive the counters. The kernel gives each definition a separate tracepoint, so other tools'
+//! probes do not change.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -24,19 +26,18 @@ use crate::event::{EventSpec, Source};
 use crate::host::Host;
 use crate::sys::errno;
 
-/// Bit of either PMU's `config` that asks for the return; the offset of a uprobe's semaphore stands in the
-/// upper half (`include/linux/trace_events.h`).
+/// Bit of either PMU's `config` that requests a return probe. The upper half holds the offset of a uprobe's
+/// semaphore (`include/linux/trace_events.h`).
 const RETURNS: u64 = 1;
 
-/// The files of tracefs that take definitions.
+/// The tracefs files for probe definitions.
 const UPROBES: &str = "uprobe_events";
 const KPROBES: &str = "kprobe_events";
 
-/// Definitions of one process are told apart by their number.
+/// Number of the next definition of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A probe in tracefs. It is removed when this is dropped, which the kernel allows once no event of it is
-/// open.
+/// A probe in tracefs, removed on drop. The kernel allows that once no event of it is open.
 #[derive(Debug)]
 pub struct ProbeDefinition {
     list: PathBuf,
@@ -45,13 +46,13 @@ pub struct ProbeDefinition {
 
 impl Drop for ProbeDefinition {
     fn drop(&mut self) {
-        // One that is left behind counts nothing, and is removed by the next pmc that defines a probe.
+        // A leftover probe counts nothing; the next pmc that defines a probe removes it.
         let _ = order(&self.list, &format!("-:{}", self.name));
     }
 }
 
-/// Lets children inherit the probes among these events without harm. An event that cannot be had so is not
-/// inherited: those are handed on by name, with what the kernel said.
+/// Lets children inherit the probes among these events safely. An event that cannot be converted is not
+/// inherited; its name is returned with the kernel's error.
 pub fn make_inheritable<'a>(
     events: impl Iterator<Item = &'a mut EventSpec>,
     inherit: bool,
@@ -76,7 +77,7 @@ pub fn make_inheritable<'a>(
             Err(error) => {
                 spec.qualifiers.inherit = Some(false);
                 attr.inherit_nothing();
-                // A place that the kernel takes no probe at, which its PMU will refuse and explain.
+                // On EINVAL, the kernel cannot place a probe there; the PMU will refuse and explain it.
                 if error.raw_os_error() != Some(errno::EINVAL) {
                     left_out.push((spec.name.clone(), error));
                 }
@@ -86,15 +87,15 @@ pub fn make_inheritable<'a>(
     (definitions, left_out)
 }
 
-/// A file of tracefs that takes definitions.
+/// A tracefs file for probe definitions.
 fn list(name: &str, host: &Host) -> io::Result<PathBuf> {
     host.tracefs().map(|events| events.with_file_name(name)).map_err(io::Error::other)
 }
 
-/// Defines the probe that the PMU was asked for, in the kernel or in a program; its number.
+/// Defines the kernel or user probe that was requested from the PMU. Returns it with its tracepoint ID.
 fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
     let what = attr.config1_text().map(|text| text.to_string_lossy()).unwrap_or_default();
-    // The kernel takes the line apart at blanks, and everything after a # for a comment.
+    // The kernel splits the line at whitespace and treats everything after a # as a comment.
     if what.contains(|c: char| c.is_whitespace() || matches!(c, '#' | char::REPLACEMENT_CHARACTER)) {
         return Err(io::Error::other("a blank or # in the name"));
     }
@@ -110,7 +111,7 @@ fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinit
         let name = format!("{group}/{event}");
         let place = format!("{what}{between}{:#x}{semaphore}", attr.config2());
         match order(&list, &format!("{letter}:{name} {place}")) {
-            // Of a process that had our number before, and whose events are still open somewhere.
+            // Left by an earlier process with the same pid whose events are still open somewhere.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(()) => {
@@ -122,7 +123,7 @@ fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinit
     }
 }
 
-/// The same request for a tracepoint.
+/// The same request as a tracepoint.
 fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
     let mut tracepoint = Attr::new(kind::TRACEPOINT, id);
     for word in (2..WORDS).filter(|word| !matches!(word, 7 | 8)) {
@@ -131,7 +132,7 @@ fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
     tracepoint
 }
 
-/// Removes what processes left behind that were killed.
+/// Removes the definitions of killed processes.
 fn remove_abandoned(host: &Host) {
     for list in [UPROBES, KPROBES].iter().filter_map(|name| list(name, host).ok()) {
         let text = std::fs::read_to_string(&list).unwrap_or_default();
@@ -144,7 +145,7 @@ fn remove_abandoned(host: &Host) {
     }
 }
 
-/// One line for the kernel. The file must not be truncated: that would remove everybody's probes.
+/// Writes one line to the kernel. The file must not be truncated, which would remove every tool's probes.
 fn order(list: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).open(list)?.write_all(format!("{line}\n").as_bytes())
 }

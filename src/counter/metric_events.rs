@@ -1,8 +1,8 @@
-//! What counts the events of metrics: groups that fit on this machine's counters.
+//! Groups the events of metrics so that they fit on this machine's counters.
 //!
-//! Receives the event texts that each metric needs; finds them out with the [`Parser`], asks each event what
-//! it needs of its PMU, has [`schedule`] put them together, and hands on groups to open, with what this
-//! machine lacks.
+//! Takes the event texts of each metric, resolves them with the [`Parser`], determines which counters each
+//! event needs, and lets [`schedule`] group them. Returns groups to open, and the events that this machine
+//! lacks.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -15,39 +15,39 @@ use crate::abi::generic;
 use crate::event::{Counters, EventGroup, EventSpec, ParseError, Parser, Source};
 use crate::host::Host;
 
-/// The events of a metric, as `-e` takes them.
+/// The events of a metric, as texts for `-e`.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted<'a> {
-    /// For its value: all of them, or there is none.
+    /// Events for the metric's value, all of which are required.
     pub value: Vec<&'a str>,
-    /// For its threshold: those that are there.
+    /// Events for its threshold; missing ones are left out.
     pub threshold: Vec<&'a str>,
-    /// Those of them that fit beside others: they are not worth a turn on the counters.
+    /// Events to count only if they fit into an existing group; they do not justify a group of their own.
     pub optional: Vec<&'a str>,
 }
 
-/// How events are put together.
+/// How to group events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grouping {
-    /// A metric's events go on the counters together, where they can.
+    /// Schedule a metric's events together if possible.
     pub grouped: bool,
-    /// What several metrics need is counted once.
+    /// Count events shared by several metrics once.
     pub merged: bool,
 }
 
-/// What is counted for metrics.
+/// The events counted for metrics.
 #[derive(Debug, Default)]
 pub struct MetricEvents {
-    /// The groups, weak where there are several events in them.
+    /// The groups; those of several events are weak.
     pub groups: Vec<EventGroup>,
-    /// For each metric, in order: why it cannot be computed, by its first event that cannot be counted.
+    /// For each metric, in order: the first event that cannot be counted, and why.
     pub lacking: Vec<Option<(String, Box<ParseError>)>>,
 }
 
-/// Finds the events of metrics and groups them. `is_counted` tells those that are counted anyway.
+/// Finds the events of metrics and groups them. `is_counted` identifies events that are counted anyway.
 ///
 /// # Errors
-/// None of single events: what this machine lacks is in the result.
+/// None for single events: the result lists the events that this machine lacks.
 pub fn find(
     metrics: &[Wanted<'_>],
     grouping: Grouping,
@@ -56,7 +56,7 @@ pub fn find(
     host: &Host,
 ) -> MetricEvents {
     if metrics.is_empty() {
-        // No file is read for nothing.
+        // Avoids reading files needlessly.
         return MetricEvents::default();
     }
     let mut known = Known { texts: Vec::new(), specs: Vec::new(), by_text: HashMap::new() };
@@ -68,7 +68,7 @@ pub fn find(
             let mut set = Vec::new();
             for text in texts.iter().filter(|text| !is_counted(text)) {
                 match known.index(text, parser) {
-                    // An event may be asked for twice: for its count, and for its counters.
+                    // An event may be requested twice: for its count, and for its counters.
                     Ok(event) if set.contains(&event) => {}
                     Ok(event) => set.push(event),
                     Err(error) => *lacks = lacks.take().or(Some(((*text).to_owned(), error))),
@@ -85,11 +85,11 @@ pub fn find(
             sets[2].push(indices(&metric.optional, &mut known, &mut None));
         }
         if !grouping.merged {
-            // The next metric's are others, though they be called the same.
+            // The next metric gets separate events, even if they have the same names.
             known.by_text.clear();
         }
     }
-    // What only thresholds need comes last.
+    // Events needed only for thresholds come last.
     let [value, threshold, optional] = sets;
     let mut sets = [value, threshold].concat();
     let slots = Slots::of(host);
@@ -102,7 +102,7 @@ pub fn find(
     let mut groups = schedule::groups(&sets, &needs);
     schedule::fill(&mut groups, &optional, &needs);
     if !grouping.grouped {
-        // The parts of the slots are the exception: they cannot be without.
+        // Slots and their parts are the exception: the parts cannot be read without the slots.
         let of_slots = |&event: &usize| matches!(needs[event], Need::Slots(_) | Need::PartOfSlots(_));
         let parts = |group: Vec<usize>| match group.iter().any(of_slots) {
             true => vec![group],
@@ -123,11 +123,11 @@ pub fn find(
     found
 }
 
-/// The events that metrics name: their texts and one spec of each.
+/// The events named by metrics: their texts, and one spec of each.
 struct Known {
     texts: Vec<String>,
     specs: Vec<EventSpec>,
-    /// In lower case.
+    /// Keyed by the text in lower case.
     by_text: HashMap<String, Result<usize, Box<ParseError>>>,
 }
 
@@ -143,7 +143,8 @@ impl Known {
         by_text.entry(text.to_ascii_lowercase()).or_insert_with(add).clone()
     }
 
-    /// Parts of the slots are read behind the slots, whether a formula names these or not.
+    /// Adds a set with the slots event for each PMU whose parts of the slots are used, since the parts cannot
+    /// be read without it. Formulas need not name it.
     fn add_slots(&mut self, sets: &mut Vec<Vec<usize>>, slots: &Slots, parser: &mut Parser<'_>) {
         let pmus: Vec<(u32, Option<String>)> = self
             .specs
@@ -163,12 +164,12 @@ impl Known {
     }
 }
 
-/// Whether it is known which counters its events can use.
+/// Whether it is known which counters the events can use.
 fn is_limited(group: &EventGroup) -> bool {
     group.events.len() < 2 || group.events.iter().all(|spec| !spec.takes_counter() || spec.counters.is_some())
 }
 
-/// A weak group in parts that the kernel takes.
+/// Splits a weak group into parts that the kernel accepts.
 fn ask_the_kernel(group: EventGroup, facts: &Facts) -> Vec<EventGroup> {
     let singles: Vec<EventGroup> =
         group.events.iter().map(|spec| EventGroup { events: vec![spec.clone()], ..group }).collect();
@@ -181,25 +182,25 @@ fn ask_the_kernel(group: EventGroup, facts: &Facts) -> Vec<EventGroup> {
     passes.iter().map(part).collect()
 }
 
-/// The counters that its maker's table has for an event: bits as of [`Need::OneOf`].
+/// The counters that the vendor's table lists for an event, as bits of [`Need::OneOf`].
 fn counters(spec: &EventSpec) -> Option<u64> {
     let Counters { general, fixed } = spec.counters?;
     Some(general & !FIXED | fixed.map_or(0, |number| 1 << (FIRST_FIXED + u32::from(number))))
 }
 
-/// Generic events of the kernel that have fixed counters with Intel, besides cycles.
+/// Generic events, besides cycles, that have fixed counters on Intel CPUs.
 const INSTRUCTIONS: u64 = 1;
 const REF_CYCLES: u64 = 9;
 
 /// The bits of all fixed counters.
 const FIXED: u64 = !0 << FIRST_FIXED;
 
-/// What each event needs.
+/// The need of each event.
 fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
-    // The kernel's watchdog keeps the counter of the cycles.
+    // The kernel's watchdog occupies the cycles counter.
     let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);
     let free = if is_watched { !(1 << (FIRST_FIXED + 1)) } else { !0 };
-    // What nothing is known of may use what the others of its PMU can.
+    // An event without known counters may use the counters of its PMU's other events.
     let mut all: HashMap<u32, u64> = HashMap::new();
     for spec in specs {
         *all.entry(kind_of(spec)).or_default() |= counters(spec).unwrap_or(0);
@@ -213,12 +214,12 @@ fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
             Source::Kernel(attr) if spec.takes_counter() => {
                 let all = all[&pmu];
                 let general = if all & !FIXED == 0 { !FIXED } else { all & !FIXED };
-                // Its counter counts a core's other thread, too.
+                // With this bit the event also counts the core's other hardware thread.
                 const ANY: u64 = 1 << 21;
                 let is_plain = attr.config() & 0xffff_ffff & !ANY == attr.config() & 0xffff;
                 let fixed = |number: u32| all & 1 << (FIRST_FIXED + number);
                 let usable = match (counters(spec), attr.kind(), attr.config() & 0xffff) {
-                    // Cycles and instructions of the architecture go on general counters too.
+                    // Architectural cycles and instructions can use general counters too.
                     (Some(own), _, 0x3c | 0xc0) if own & FIXED != 0 => {
                         general | if is_plain { own } else { 0 }
                     }
@@ -237,7 +238,7 @@ fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
     specs.iter().map(need).collect()
 }
 
-/// The `attr.type` of the PMU that counts it: generic events are the core PMU's.
+/// The `attr.type` of the PMU that counts the event; generic events go to the core PMU.
 fn kind_of(spec: &EventSpec) -> u32 {
     match spec.attr().map(|attr| (attr.kind(), attr.config() >> 32)) {
         Some((kind::HARDWARE | kind::HW_CACHE, 0)) => kind::RAW,
@@ -247,8 +248,8 @@ fn kind_of(spec: &EventSpec) -> u32 {
     }
 }
 
-/// `slots`, and `topdown-retiring` and its sisters, as the core PMUs of newer Intel CPUs have them: a fixed
-/// counter, and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
+/// `slots` and `topdown-retiring` with its siblings, on the core PMUs of newer Intel CPUs: a fixed counter,
+/// and bytes of the register `PERF_METRICS` (Intel SDM 3B, 20.3.9.3).
 #[derive(Debug)]
 struct Slots {
     /// The `attr.type` of PMUs that have them.
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn tables_say_which_counters_there_are() {
-        // Five for four counters; cycles have a counter of their own.
+        // Five events for four counters; cycles have a fixed counter.
         let metric = &[
             "CPU_CLK_UNHALTED.THREAD",
             "UOPS_ISSUED.ANY",

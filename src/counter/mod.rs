@@ -1,14 +1,19 @@
-//! Requests to running counters.
+//! Counters, from requests to readings.
 //!
 //! ```text
 //! EventSpec --allocate(mode, flags, cpu)--> Request --open(slot)--> event | Refusal
-//!                                             | gives up what the kernel will not have: open::FALLBACKS
+//!                                             | gives up what the kernel refuses: open::FALLBACKS
 //! ```
-//! [`allocate`] is the one way to a request, as FreeBSD's `pmc_allocate(3)` is, and [`Request::open`] the one
-//! door to the kernel. Through it go counting ([`counter_set`]), sampling ([`rings`]), the trials of `pmc
-//! list` ([`open::OpenCache`]) and of `pmc info` ([`capability`], [`core_counters`]), and the search for what
-//! fits on the counters at once ([`fit`]). [`target`] says where to count; what is refused is a
-//! [`refusal::Refusal`], which `facts` put into words.
+//! Every request comes from [`allocate`], like FreeBSD's `pmc_allocate(3)`, and is opened by
+//! [`Request::open`]. These modules use them:
+//!
+//! - [`counter_set`] counts, and [`rings`] samples.
+//! - [`open::OpenCache`] opens events for trial in `pmc list`.
+//! - [`capability`] and [`core_counters`] open events for trial in `pmc info`.
+//! - [`fit`] finds the groups that fit on the counters together.
+//!
+//! [`target`] determines where to count. An event that cannot be opened yields a [`refusal::Refusal`],
+//! which `facts` help to explain.
 
 pub mod capability;
 pub mod change;

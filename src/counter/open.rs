@@ -1,15 +1,15 @@
-//! The one door: a checked [`Request`] is opened on a target, and loses on the way only what the kernel will
-//! not have.
+//! Opens a checked [`Request`] on a target. Gives up only those parts that the kernel refuses.
 //!
-//! Receives a [`Request`] and a [`TargetSlot`]; hands on an open event, or the [`Refusal`]. What may be given
-//! up, after which answer, in which order, is one table, [`FALLBACKS`]. A request remembers what it gave up,
-//! so that it asks for no more on the next target.
+//! Takes a [`Request`] and a [`TargetSlot`]; returns an open event or a [`Refusal`]. One table,
+//! [`FALLBACKS`], lists what a request may give up, after which errno, and in which order. A request
+//! remembers what it gave up and does not ask for it again on the next target.
 //!
 //! ```text
-//! request ──► EACCES ──► without the kernel's part ──► EINVAL ──► host and guests together ──► taken
-//!                             FALLBACKS[0]                            FALLBACKS[4]
+//! request ──► EACCES ──► without kernel levels ──► EINVAL ──► host and guests together ──► accepted
+//!                            FALLBACKS[0]                         FALLBACKS[4]
 //! ```
-//! [`OpenCache`] opens for trial: what `pmc list` shows, and whether there are cycles at all.
+//! [`OpenCache`] opens events for trial, to mark the events in `pmc list` and to find out whether the
+//! kernel counts cycles.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +26,7 @@ use crate::host::CpuList;
 use crate::sys::errno;
 use crate::sys::perf::EventFd;
 
-/// One row of the table: what is given up, after which answers of the kernel, from which requests, and how.
+/// A row of [`FALLBACKS`]: what to give up, after which errnos, for which requests, and how.
 struct FallbackRow {
     what: Fallback,
     after: &'static [i32],
@@ -38,8 +38,8 @@ const fn newer(what: Fallback, give_up: fn(&mut Attr)) -> FallbackRow {
     FallbackRow { what, after: &[errno::EINVAL, errno::E2BIG], applies: |_, _| true, give_up }
 }
 
-/// What may be given up, in this order; a row that changes nothing is skipped. What pmc asks for of its own
-/// accord comes last, the newest features first.
+/// The parts that a request may give up, in this order. A row that changes nothing is skipped. Features
+/// that pmc requests on its own initiative come last, the newest first.
 const FALLBACKS: [FallbackRow; 9] = [
     FallbackRow {
         what: Fallback::UserOnly,
@@ -92,17 +92,17 @@ const FALLBACKS: [FallbackRow; 9] = [
 ];
 
 impl Request {
-    /// What the kernel would not have.
+    /// The parts that the kernel refused.
     pub fn given_up(&self) -> GivenUp {
         self.given_up
     }
 
-    /// Opens the event in a slot, for the tasks of a cgroup only if there is one, in the group of `leader` if
-    /// there is one.
+    /// Opens the event in a slot. With a cgroup, it counts only that cgroup's tasks; with a `leader`, it
+    /// joins that group.
     ///
     /// # Errors
-    /// What the kernel said when nothing more could be given up; `EINVAL` for a slot that is neither
-    /// a task nor a CPU.
+    /// The kernel's last error, once nothing more can be given up. `EINVAL` for a slot that names neither a
+    /// task nor a CPU.
     pub fn open(
         &mut self,
         slot: TargetSlot,
@@ -116,7 +116,7 @@ impl Request {
         self.negotiate(slot, leader.is_some(), |attr| EventFd::open(attr, target, leader))
     }
 
-    /// Asks until an answer is yes, or nothing is left to be given up.
+    /// Calls `open` until it succeeds or nothing is left to give up.
     pub(super) fn negotiate<T>(
         &mut self,
         slot: TargetSlot,
@@ -137,21 +137,22 @@ impl Request {
                 given_up.add(FALLBACKS[row].what);
                 continue;
             }
-            // A PMU that cannot leave out the kernel does not know what `user mode only` means: privilege is
-            // what is missing.
+            // A PMU that cannot exclude the kernel does not support user mode only. The actual cause is
+            // missing privilege.
             let for_want_of_privilege = given_up.has(Fallback::UserOnly)
                 && !self.given_up.has(Fallback::UserOnly)
                 && !has_leader
                 && error.raw_os_error() == Some(errno::EINVAL);
             return Err(Box::new(match for_want_of_privilege {
                 true => self.refusal(&denied(), self.whole.clone(), slot),
-                // What was given up explains nothing: it is refused without that, too.
+                // The kernel refuses the event without the parts given up as well, so they do not explain
+                // the error.
                 false => self.refusal(&error, attr, slot),
             }));
         }
     }
 
-    /// The first row that may follow this answer to `attr`.
+    /// The first row that may follow this errno for `attr`.
     fn next(&self, errno: i32, attr: &Attr) -> Option<usize> {
         FALLBACKS.iter().position(|row| {
             let changes = || {
@@ -167,27 +168,27 @@ impl Request {
         Refusal::new(&self.event, attr, slot, error)
     }
 
-    /// Where the kernel's levels were given up: the refusal that led to it.
+    /// Returns the refusal that led to user mode only, if the request gave up the kernel's levels.
     pub fn kernel_refusal(&self, slot: TargetSlot) -> Option<Refusal> {
         self.given_up.has(Fallback::UserOnly).then(|| self.refusal(&denied(), self.whole.clone(), slot))
     }
 }
 
-/// The answer after which the kernel's levels are given up.
+/// The error after which a request gives up the kernel's levels.
 fn denied() -> io::Error {
     io::Error::from_raw_os_error(errno::EACCES)
 }
 
-/// Whether the kernel counts (or samples) cycles at all here.
+/// Checks whether the kernel counts (or samples) cycles on this machine.
 ///
 /// # Errors
-/// The refusal, if it is not for lack of privilege: that says nothing about counters.
+/// The refusal, unless its cause is missing privilege, which says nothing about counters.
 pub fn cycles(mode: Mode) -> Result<(), Box<Refusal>> {
     let cycles = in_user_mode(kind::HARDWARE, CPU_CYCLES, mode, TargetSlot::OURSELVES);
     cycles.or_else(|refusal| if is_privilege(&refusal) { Ok(()) } else { Err(refusal) })
 }
 
-/// Whether this user may sample all that runs on a CPU.
+/// Whether this user may sample everything that runs on a CPU.
 pub fn may_sample(cpu: u32) -> bool {
     let slot = TargetSlot { tid: None, cpu: Some(cpu) };
     let clock = in_user_mode(kind::SOFTWARE, CPU_CLOCK, Mode::SystemSampling, slot);
@@ -198,9 +199,10 @@ fn is_privilege(refusal: &Refusal) -> bool {
     matches!(refusal.errno, Some(errno::EACCES | errno::EPERM))
 }
 
-/// Opens an event for trial in user mode, which needs the least privilege: the kernel looks at that first.
+/// Opens an event for trial in user mode, which needs the least privilege. The kernel checks privilege
+/// first.
 fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<(), Box<Refusal>> {
-    /// Few samples, so that no limit of their rate is the reason.
+    /// A long period, so that the sample rate limit cannot be the cause of a refusal.
     const PERIOD: u64 = 1 << 20;
     let mut request = allocate(&EventSpec::generic(kind, config), mode, Flags::default(), slot.cpu)?;
     request.levels(Levels::User);
@@ -210,23 +212,23 @@ fn in_user_mode(kind: u32, config: u64, mode: Mode, slot: TargetSlot) -> Result<
     request.open(slot, None, None).map(drop)
 }
 
-/// Whether an event opens.
+/// Result of opening an event for trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrialOpen {
-    /// As it is.
+    /// The event opens unchanged.
     Opens,
-    /// Only in user mode: why not in the kernel.
+    /// The event opens in user mode only; holds the refusal for kernel mode.
     UserOnly(Refusal),
-    /// Not: why.
+    /// The event does not open.
     Refused(Refusal),
 }
 
-/// Opens events for trial, for our own process or on a CPU where the PMU counts a whole device: each distinct
-/// request once.
+/// Opens events for trial, each distinct request once. It opens them on pmc's own process, or on a CPU if
+/// the PMU counts a whole device.
 ///
-/// Tracepoints are not tried one by one, since the kernel takes some 35 ms to close each: the first one that
-/// is asked about stands for all, and its descriptor stays open until the whole is dropped, so that the
-/// answer is not kept waiting.
+/// Closing a tracepoint takes the kernel about 35 ms, so only the first one is opened; its result is used
+/// for all others. Its descriptor stays open until the cache is dropped, so that closing it delays no
+/// answer.
 #[derive(Debug, Default)]
 pub struct OpenCache {
     online: CpuList,
@@ -236,17 +238,17 @@ pub struct OpenCache {
 }
 
 impl OpenCache {
-    /// Nothing is tried yet. `online`: the CPUs on which devices may be counted.
+    /// Creates an empty cache. `online` lists the CPUs on which device events may be opened.
     pub fn new(online: &CpuList) -> Self {
         Self { online: online.clone(), ..Self::default() }
     }
 
-    /// Whether a tracepoint is held open, whose closing the kernel takes its time for.
+    /// Whether the cache holds a tracepoint open, which the kernel is slow to close.
     pub fn is_slow_to_close(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Whether this event opens.
+    /// Opens this event for trial.
     pub fn trial(&mut self, spec: &EventSpec) -> TrialOpen {
         let Source::Kernel(attr) = &spec.source else { return TrialOpen::Opens };
         let tracepoint = attr.kind() == kind::TRACEPOINT;
@@ -287,7 +289,7 @@ impl OpenCache {
         }
         match request.kernel_refusal(slot) {
             None => TrialOpen::Opens,
-            // A tracepoint fires in the kernel: in user mode it opens and never counts.
+            // A tracepoint fires in the kernel: in user mode it opens but never counts.
             Some(refusal) if tracepoint => TrialOpen::Refused(refusal),
             Some(refusal) => TrialOpen::UserOnly(refusal),
         }
@@ -311,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Answers by a rule, and what was given up until it said yes, or the errno of the refusal.
+    /// Answers requests by `rule`. Returns the parts given up before it succeeded, or the refusal's errno.
     fn given_up(text: &str, rule: impl Fn(&Attr) -> Option<i32>) -> Result<Vec<Fallback>, Option<i32>> {
         let spec = parse(text, &Host::live()).unwrap()[0].events[0].clone();
         let role = SampleRole { tracks: true, leads: true, ..SampleRole::default() };
@@ -367,7 +369,7 @@ mod tests {
         let paranoid = |attr: &Attr| (!attr.get(Flag::ExcludeKernel)).then_some(errno::EACCES);
         assert_eq!(given_up("cpu-clock", paranoid), Ok(vec![Fallback::UserOnly]));
         assert_eq!(given_up("cpu-clock:k", paranoid), Err(Some(errno::EACCES)));
-        // The PMU of a device knows no levels: what is missing is the privilege.
+        // A device PMU has no levels, so the cause is missing privilege.
         let device =
             |attr: &Attr| Some(if attr.get(Flag::ExcludeKernel) { errno::EINVAL } else { errno::EACCES });
         assert_eq!(given_up("cpu-clock", device), Err(Some(errno::EACCES)));

@@ -1,14 +1,14 @@
-//! Sampling events, opened in many places, whose records come out of few rings.
+//! Sampling events, opened in many slots, whose records go to a few rings.
 //!
-//! Receives groups of events, [`SampleOptions`], and the slots (threads, CPUs) where they shall sample; hands
-//! on the records as they lie in the rings, and at the end what was lost. An event that the kernel refuses
-//! everywhere refuses the recording: a profile with a hole in it would be believed.
+//! Takes groups of events, [`SampleOptions`], and the slots (threads or CPUs) in which to sample. Returns
+//! the records as they lie in the rings and, at the end, the number of lost records. If the kernel refuses
+//! an event in every slot, it refuses the recording, since users would trust an incomplete profile.
 //!
 //! ```text
 //!                      CPU 0             CPU 1
-//!   thread A  event 0  mapped: ring 0    mapped: ring 1   one ring a CPU: the kernel lets events share it
+//!   thread A  event 0  mapped: ring 0    mapped: ring 1   one ring per CPU: events can share it
 //!             event 1  → ring 0          → ring 1         if they are bound to the same CPU (or, bound to
-//!   thread B  event 0  → ring 0          → ring 1         none, to the same thread)
+//!   thread B  event 0  → ring 0          → ring 1         no CPU, to the same thread)
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 
@@ -45,7 +45,7 @@ use crate::sys::perf::{EventFd, OpenTarget};
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
 
-/// What is opened once for all slots.
+/// An event and its request, the same for all slots.
 #[derive(Debug)]
 struct SampledEvent {
     spec: EventSpec,
@@ -63,40 +63,41 @@ struct SampledSlot {
     id: u64,
     /// Index of its ring.
     ring: usize,
-    /// It is not to run: nobody has started it yet, or it was told to stop.
+    /// Whether the event must not run: it has not been started, or was stopped.
     is_off: Cell<bool>,
 }
 
-/// The size of each ring in pages, and why it is smaller than asked for.
+/// The size of each ring in pages, and the limit that kept it below the requested size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappedPages {
     /// Pages of data, a power of two.
     pub pages: usize,
-    /// What stopped the next larger size; `None` where that was not tried.
+    /// The limit that prevented the next larger size; `None` if that size was not tried.
     pub limit: Option<RingLimit>,
 }
 
-/// A ring, and who it is mapped on.
+/// A ring and the event on which it is mapped.
 #[derive(Debug)]
 struct MappedRing {
     open: usize,
     slot: TargetSlot,
     direction: Direction,
     ring: Option<Ring>,
-    /// Who is waited for: any event that writes into the ring will do, as long as its thread lives.
+    /// The event whose descriptor is polled. Any event that writes into the ring will do while its thread
+    /// lives.
     watched: usize,
 }
 
-/// Where an id counts.
+/// The event, ring and slot of an ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instance {
     /// Index of the event.
     pub event: usize,
-    /// The kernel's id.
+    /// The kernel's ID.
     pub id: u64,
     /// Index of the ring.
     pub ring: usize,
-    /// Where.
+    /// The slot.
     pub slot: TargetSlot,
 }
 
@@ -104,7 +105,7 @@ pub struct Instance {
 #[derive(Debug, Default)]
 pub struct Rings {
     events: Vec<SampledEvent>,
-    /// Indices into `events`; the first of each leads.
+    /// Indices into `events`; the first of each group leads.
     groups: Vec<Vec<usize>>,
     open: Vec<SampledSlot>,
     rings: Vec<MappedRing>,
@@ -114,7 +115,7 @@ pub struct Rings {
     keeps_contexts: bool,
     per_thread: bool,
     aux: Option<AuxOptions>,
-    /// Some are of whole CPUs, others of tasks.
+    /// Whether some events sample whole CPUs and others sample tasks.
     is_mixed: bool,
     /// See [`RingOptions::keeps_contexts`].
     guards: Vec<(u32, EventFd)>,
@@ -122,36 +123,37 @@ pub struct Rings {
     probes: Vec<ProbeDefinition>,
 }
 
-/// How the events go together.
+/// Options of a recording's rings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RingOptions {
-    /// Whole CPUs are sampled, not tasks.
+    /// Sample whole CPUs, not tasks.
     pub system: bool,
-    /// The (held) task starts them when it executes its command.
+    /// The (held) task starts the events when it executes its command.
     pub on_exec: bool,
-    /// Samples begin with their event's id, even where there is one event only.
+    /// Start samples with their event's ID, even if there is only one event.
     pub with_id: bool,
-    /// Slots are threads on any CPU; only events that are bound to a CPU have slots on it.
+    /// Slots are threads on any CPU. Only events bound to a CPU have slots on that CPU.
     pub per_thread: bool,
-    /// An event of its own tells of mappings, names and tasks, from the moment that it is open.
+    /// Open a separate event that records mappings, names and tasks from the start.
     pub tracker: bool,
-    /// What that one tells of goes into rings of its own, which keep the newest: however many tasks come and
-    /// go, they take no room from samples.
+    /// Write the tracker's records to separate rings that keep the newest, so that many short-lived tasks
+    /// take no room from samples.
     pub tracks_apart: bool,
-    /// Threads keep their events. Where all events of a thread are inherited, the kernel swaps them with a
-    /// child's at a context switch instead of taking both off the counters, so that any of them may end with
-    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents
-    /// it; before Linux 6.2, where events of hardware have a context of their own, one of each sort.
+    /// Keep events on their threads. If a thread inherits all its events, a context switch to a child swaps
+    /// the events of both instead of removing them from the counters. An event opened here may then end on
+    /// another thread, and the kernel writes no `READ` record for it. One event that is not inherited
+    /// prevents the swap. Before Linux 6.2, hardware events have a separate context, so it takes one event
+    /// of each sort.
     pub keeps_contexts: bool,
-    /// Where hardware traces.
+    /// AUX areas for hardware traces.
     pub aux: Option<AuxOptions>,
 }
 
 impl Rings {
-    /// Makes the requests. Nothing is opened yet.
+    /// Builds the requests. Opens nothing.
     ///
     /// # Errors
-    /// The event that cannot be sampled: one that the kernel does not count.
+    /// The refusal of an event that cannot be sampled because the kernel does not count it.
     pub fn new(
         groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
         options: &SampleOptions,
@@ -188,7 +190,7 @@ impl Rings {
                     leads: !grouped || place == 0,
                     read_by_leader: group.leader_sampling,
                     grouped,
-                    // No exec starts what is open on a CPU.
+                    // Events on a CPU are not started by exec.
                     on_exec: setting.on_exec && !is_beside,
                     ..base
                 };
@@ -212,24 +214,24 @@ impl Rings {
         Ok(rings)
     }
 
-    /// Whether events of whole CPUs (`system`) are beside those of tasks.
+    /// Whether the recording has both events of whole CPUs (`system`) and events of tasks.
     pub fn is_mixed(&self) -> bool {
         self.is_mixed
     }
 
-    /// The CPUs that any event's text names.
+    /// The CPUs named in the events' texts.
     pub fn named_cpus(&self) -> CpuList {
         let named = self.events.iter().filter_map(|event| event.spec.cpus.as_ref());
         named.flat_map(CpuList::iter).collect()
     }
 
-    /// Keeps what the events were defined by for as long as they are open.
+    /// Keeps the probe definitions of these events until the events are closed.
     pub fn keep(&mut self, probes: Vec<ProbeDefinition>) {
         self.probes = probes;
     }
 
-    /// Whether every event can be opened on the CPUs that it is bound to, and on one at least of those
-    /// `sampled` (`None`: tasks are, wherever they run).
+    /// Checks that every event can be opened on the CPUs it is bound to, and that at least one of them is
+    /// in `sampled`. `None` means that tasks are sampled on any CPU.
     ///
     /// # Errors
     /// As [`check_cpus`].
@@ -241,15 +243,15 @@ impl Rings {
         self.events.push(SampledEvent { spec, cgroup, request, leads });
     }
 
-    /// Descriptors that opening in this many slots takes.
+    /// Number of descriptors needed to open the events in this many slots.
     pub fn descriptors(&self, slots: usize) -> u64 {
         ((self.events.len() + 2 * usize::from(self.keeps_contexts)) * slots) as u64
     }
 
-    /// Opens every event in this slot; `false` when the thread or CPU has gone.
+    /// Opens every event in this slot. Returns `false` if the thread or CPU no longer exists.
     ///
     /// # Errors
-    /// The event that the kernel refuses.
+    /// The refusal of the first event that the kernel refuses.
     pub fn open(&mut self, slot: TargetSlot) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
         self.guard(slot);
@@ -265,7 +267,7 @@ impl Rings {
                     Ok((fd, id)) => {
                         leader = leader.or(Some(self.open.len()));
                         let attr = self.events[event].request.attr();
-                        // At its exec, a task starts its own.
+                        // A task starts its own events at exec.
                         let starts = attr.get(Flag::EnableOnExec) || !attr.get(Flag::Disabled);
                         let is_off = Cell::new(!starts);
                         self.open.push(SampledSlot { event, slot, fd, id, ring: usize::MAX, is_off });
@@ -281,20 +283,22 @@ impl Rings {
         Ok(true)
     }
 
-    /// Whether the event is of this slot's kind, where events of whole CPUs are beside those of tasks. What
-    /// tracks is of both: who is sampled on a CPU must be known, and who begins below a task.
+    /// Whether the event belongs in this kind of slot, for recordings with both CPU and task events. The
+    /// tracker belongs in both: it must record the tasks sampled on a CPU and the children of sampled
+    /// tasks.
     fn is_of(&self, event: usize, slot: TargetSlot) -> bool {
         let is_system = self.events[event].spec.qualifiers.system;
         !self.is_mixed || event >= self.sampled_events() || is_system == slot.tid.is_none()
     }
 
-    /// Keeps a thread's events with it, if that is asked for. A thread that has gone is met by its events.
+    /// Opens the guard events that keep a thread's events on it, if requested. If the thread has gone,
+    /// opening its events detects that.
     fn guard(&mut self, slot: TargetSlot) {
         let Some(tid) = slot.tid.filter(|_| self.keeps_contexts) else { return };
         if self.guards.last().is_some_and(|(last, _)| *last == tid) {
             return;
         }
-        // Never enabled, it takes no counter of the hardware.
+        // It is never enabled, so it takes no hardware counter.
         let hardware = self.events.iter().find(|event| event.spec.takes_counter());
         let hardware = hardware.map(|event| event.request.attr()).map(|attr| (attr.kind(), attr.config()));
         for (kind, config) in [(kind::SOFTWARE, DUMMY)].into_iter().chain(hardware) {
@@ -307,11 +311,11 @@ impl Rings {
         }
     }
 
-    /// Maps the rings, of `pages` each or as many as the kernel lets us lock, and leads every event into its
-    /// ring. The pages.
+    /// Maps rings of `pages` each, or smaller ones if the kernel limits locked memory, and redirects every
+    /// event into its ring. Returns the size used.
     ///
     /// # Errors
-    /// The kernel's, when not even the smallest rings can be had.
+    /// The kernel's error, if even the smallest rings cannot be mapped.
     pub fn map(&mut self, pages: usize) -> Result<MappedPages, Box<Refusal>> {
         self.map_or_less(pages).map_err(|error| {
             let bytes = (pages as u64 + 1) * page_size() as u64;
@@ -337,13 +341,14 @@ impl Rings {
         Ok(mapped)
     }
 
-    /// Chooses the ring of each event from `first` on.
+    /// Assigns a ring to each event from `first` on.
     fn assign(&mut self, first: usize) {
         for at in first..self.open.len() {
             let direction = self.events[self.open[at].event].direction();
             let slot = self.open[at].slot;
             let is_apart = |at: usize| self.tracks_apart && self.open[at].event + 1 == self.events.len();
-            // The newest rings are the likeliest: slots come thread by thread, CPU by CPU.
+            // Searches the newest rings first: slots come thread by thread, CPU by CPU, so these match most
+            // often.
             let same = |mapped: &MappedRing| {
                 mapped.direction == direction
                     && is_apart(mapped.open) == is_apart(at)
@@ -378,11 +383,11 @@ impl Rings {
         Ok(())
     }
 
-    /// Opens every event in one more slot, when the others have their rings already; `false` when the thread
-    /// has gone.
+    /// Opens every event in one more slot after the rings are mapped. Returns `false` if the thread has
+    /// gone.
     ///
     /// # Errors
-    /// As [`Rings::open`]; and the kernel's answer to leading the events into a ring, with the first
+    /// As [`Rings::open`]. Also the kernel's error when redirecting events into a ring, with the first
     /// event's name.
     pub fn open_late(&mut self, slot: TargetSlot, pages: usize) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
@@ -395,14 +400,14 @@ impl Rings {
         })
     }
 
-    /// Leads the events from `first` on into the rings that there are, or into new ones.
+    /// Redirects the events from `first` on into existing or new rings.
     fn join(&mut self, first: usize, pages: usize) -> io::Result<()> {
         self.assign(first);
         self.map_missing(pages)?;
         self.lead(first)
     }
 
-    /// Bytes of a ring.
+    /// Size of a ring in bytes.
     pub fn ring_bytes(&self) -> u64 {
         self.rings.iter().find_map(|mapped| mapped.ring.as_ref()).map_or(0, Ring::size)
     }
@@ -425,16 +430,16 @@ impl Rings {
         let MappedRing { open, direction, .. } = &self.rings[ring];
         let mut ring = Ring::map(&self.open[*open].fd, pages, *direction)?;
         self.map_aux(&mut ring, *open)?;
-        // What the kernel does not publish shall be found, too.
+        // Also find records that the kernel does not publish.
         Ok(if self.keeps_contexts { ring.keeping() } else { ring })
     }
 
-    /// How many rings are assigned.
+    /// Number of assigned rings.
     pub fn rings(&self) -> usize {
         self.rings.len()
     }
 
-    /// How many rings the events opened so far need.
+    /// Number of rings that the events opened so far need.
     pub fn count(&self) -> usize {
         let mut keys: Vec<_> = self
             .open
@@ -446,18 +451,18 @@ impl Rings {
         keys.len()
     }
 
-    /// Has tracepoints sample only what their filters hold for.
+    /// Sets the filters of the tracepoints.
     ///
     /// # Errors
-    /// What the kernel says of the first filter that it does not take, with its event and text.
+    /// The kernel's error for the first filter that it refuses, with the event and the filter text.
     pub fn set_filters(&self) -> Result<(), filters::Refused<'_>> {
         filters::set(self.open.iter().map(|open| (&self.events[open.event].spec, &open.fd)))
     }
 
-    /// Starts what the kernel does not start by itself at exec.
+    /// Starts the events that the kernel does not start at exec.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn start(&self) -> io::Result<()> {
         if !self.on_exec {
             return self.switch_where(true, |_| true);
@@ -466,19 +471,19 @@ impl Rings {
         let of_task = self.leaders().filter(|open| open.slot.tid.is_some());
         let limited = of_task.filter_map(|open| Some((open, self.most_samples(open)?)));
         for (SampledSlot { fd, .. }, most) in limited {
-            // The task is held meanwhile; the kernel keeps the limit for when it starts the event.
+            // The task is held meanwhile. The kernel keeps the limit until it starts the event.
             fd.refresh(most)?;
             fd.switch(false)?;
         }
         Ok(())
     }
 
-    /// Whether any event stops after so many samples.
+    /// Whether any event has a sample limit.
     pub fn has_limits(&self) -> bool {
         self.events.iter().any(|event| event.spec.qualifiers.most_samples.is_some())
     }
 
-    /// After how many samples an event stops on each of its slots.
+    /// The event's sample limit per slot.
     fn most_samples(&self, open: &SampledSlot) -> Option<u32> {
         self.events[open.event].spec.qualifiers.most_samples
     }
@@ -491,26 +496,26 @@ impl Rings {
         }
     }
 
-    /// Starts or stops the groups whose leader `which` chooses, whatever started them before. What tells of
-    /// mappings and tasks goes on.
+    /// Starts or stops the groups whose leader `which` chooses. The tracker keeps running.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn switch_where(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let mut chosen = self.leaders().filter(|open| which(&self.events[open.event].spec));
         chosen.try_for_each(|open| self.switch_one(open, on))
     }
 
-    /// The same of single events: members of groups by themselves.
+    /// Starts or stops single events, including individual members of groups.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn switch_each(&self, on: bool, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         let mut chosen = self.open.iter().filter(|open| which(&self.events[open.event].spec));
         chosen.try_for_each(|open| self.switch_one(open, on))
     }
 
-    /// Changes the event of this name; without one, all that sample. `is_on`: whether they count.
+    /// Changes the event of this name, or all sampling events if there is no name. `is_on` says whether
+    /// they count.
     ///
     /// # Errors
     /// As [`Change::make`].
@@ -531,7 +536,7 @@ impl Rings {
         change.make(instances.map(|open| (attr(open), &open.fd)), is_on)
     }
 
-    /// The events with what was asked of the kernel for them, in their order.
+    /// The events' names and the attributes requested for them, in order.
     pub fn requests(&self) -> impl Iterator<Item = (&str, &Attr)> {
         self.events.iter().map(|event| (event.spec.name.as_str(), event.request.attr()))
     }
@@ -539,13 +544,13 @@ impl Rings {
     fn leaders(&self) -> impl Iterator<Item = &SampledSlot> {
         self.open.iter().filter(|open| {
             let event = &self.events[open.event];
-            // The tracker began with its opening and has no end.
+            // The tracker starts on open and is never stopped.
             event.leads && event.request.attr().get(Flag::Disabled)
         })
     }
 
-    /// The descriptors to wait for, with the number of the ring: each becomes readable when its ring is as
-    /// full as was agreed, and hangs up when its thread and all who inherited from it have ended.
+    /// The descriptors to poll, with their ring's index. Each becomes readable when its ring reaches the
+    /// wake-up threshold, and hangs up when its thread and all tasks that inherited from it have ended.
     pub fn descriptors_to_watch(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
         let rings = self.rings.iter().enumerate();
         rings
@@ -553,8 +558,8 @@ impl Rings {
             .map(|(ring, mapped)| (ring, self.open[mapped.watched].fd.as_fd()))
     }
 
-    /// Instead of the descriptor of a ring that has hung up: that of the next event that writes into it;
-    /// `None` when there is no more.
+    /// Returns the next event descriptor to poll for a ring whose current one has hung up; `None` if no
+    /// event is left.
     pub fn watch_next(&mut self, ring: usize) -> Option<BorrowedFd<'_>> {
         let mapped = self.rings.get_mut(ring)?;
         let next = (mapped.watched + 1..self.open.len()).find(|&at| self.open[at].ring == ring)?;
@@ -562,13 +567,13 @@ impl Rings {
         Some(self.open[next].fd.as_fd())
     }
 
-    /// Whether a thread that events are open on has ended, and with it all who have inherited them.
+    /// Whether this thread, on which events are open, and all tasks that inherited its events have ended.
     pub fn is_over(&self, tid: u32) -> bool {
         let mut own = self.open.iter().filter(|open| open.slot.tid == Some(tid)).peekable();
         own.peek().is_some() && own.all(|open| open.fd.has_hung_up())
     }
 
-    /// The events' names and requests as the kernel took them, with the ids of their instances.
+    /// The events' specs and attributes as the kernel accepted them, with the IDs of their instances.
     pub fn events(&self) -> impl Iterator<Item = (&EventSpec, &Attr, Vec<u64>)> {
         self.events.iter().enumerate().map(|(index, event)| {
             let ids = self.open.iter().filter(|open| open.event == index).map(|open| open.id);
@@ -576,7 +581,7 @@ impl Rings {
         })
     }
 
-    /// What each event had to do without.
+    /// The parts that each event's request gave up.
     pub fn given_up(&self) -> impl Iterator<Item = (&EventSpec, GivenUp)> {
         self.events.iter().map(|event| (&event.spec, event.request.given_up()))
     }
@@ -586,12 +591,12 @@ impl Rings {
         &self.groups
     }
 
-    /// How many events are sampled: the first ones. What only tracks comes last.
+    /// Number of sampled events. They come first, the tracker last.
     pub fn sampled_events(&self) -> usize {
         self.events.len() - usize::from(self.has_tracker)
     }
 
-    /// Every id with its place.
+    /// Every ID with its event, ring and slot.
     pub fn instances(&self) -> impl Iterator<Item = Instance> {
         self.open.iter().map(|open| Instance {
             event: open.event,
@@ -601,11 +606,11 @@ impl Rings {
         })
     }
 
-    /// For each ring the id of the one event in it whose samples the kernel hands from listener to listener:
-    /// software events other than its clocks. `None` where there is no such event, or several.
+    /// For each ring, the ID of its only event if the kernel delivers that event's samples to one listener
+    /// after the other: software events other than clocks. `None` if there is no such event, or several.
     pub fn passed_on(&self) -> Vec<Option<u64>> {
-        /// Which software events have no listeners but a timer, or never sample: cpu-clock, task-clock,
-        /// dummy, bpf-output.
+        /// Software events that are driven by a timer or never sample: cpu-clock, task-clock, dummy,
+        /// bpf-output.
         const OTHERWISE: [u64; 4] = [0, 1, 9, 10];
         let passed_on = |open: &&SampledSlot| {
             let attr = self.events[open.event].request.attr();
@@ -614,26 +619,27 @@ impl Rings {
         let only = |ring: usize| {
             let mut all = self.open.iter().filter(|open| open.ring == ring).filter(passed_on);
             let first = all.next()?;
-            // Other threads' instances are the same event's: readers tell events apart, not instances.
+            // Instances on other threads belong to the same event, and readers only distinguish events.
             all.all(|open| open.event == first.event).then_some(first.id)
         };
         (0..self.rings.len()).map(only).collect()
     }
 
-    /// Closes everything, on a thread of its own where that takes the kernel long.
+    /// Closes everything, on a separate thread if the kernel is slow to close it.
     pub fn close_aside(mut self) {
         if self.slow_to_close() == 0 {
             return;
         }
-        // A mapping keeps its event open, too.
+        // A mapping keeps its event open too.
         self.rings.clear();
         let open: Vec<EventFd> = self.open.drain(..).map(|open| open.fd).collect();
-        // Where there is no thread to be had, they are closed here.
+        // If no thread can be started, they are closed here.
         let _ = std::thread::Builder::new().name("closing".into()).spawn(move || drop(open));
     }
 
-    /// How many open events the kernel takes some 35 ms each to close, so that a child may be left to do it:
-    /// tracepoints. Probes of our own can only be removed once they are closed, and so by us.
+    /// Number of open tracepoint events. The kernel takes about 35 ms to close each one, so a child process
+    /// may be left to close them. Returns 0 if pmc defined probes: they can only be removed after their
+    /// events are closed, so pmc must close them.
     pub fn slow_to_close(&self) -> usize {
         if !self.probes.is_empty() {
             return 0;
@@ -646,8 +652,8 @@ impl Rings {
 }
 
 impl SampledEvent {
-    /// Whether the event can be in this slot at all. Where threads have slots on any CPU (`per_thread`),
-    /// those on single CPUs are for the events that are bound to one.
+    /// Whether the event can be opened in this slot. With `per_thread`, threads have slots on any CPU, and
+    /// slots on single CPUs are for events bound to that CPU.
     fn takes(&self, slot: TargetSlot, per_thread: bool) -> bool {
         let has = |cpus: &Option<CpuList>, cpu| cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
         match slot.cpu {
@@ -672,7 +678,7 @@ impl SampledEvent {
     }
 }
 
-/// The pages of a ring of about so many bytes: a power of two, at least one.
+/// Pages of a ring of about this many bytes: a power of two, at least one.
 pub fn pages_of(bytes: u64) -> usize {
     let pages = bytes.div_ceil(page_size() as u64).max(1);
     usize::try_from(pages).unwrap_or(usize::MAX / 2).next_power_of_two()

@@ -1,34 +1,35 @@
-//! Which events of metrics go on the counters together, so that the metrics are exact where they can be.
+//! Groups the events of metrics so that metrics are exact if possible.
 //!
-//! Receives sets of events (a metric's each) and what each event needs of its PMU; hands on groups, each of
-//! which fits on the counters. Opens nothing: the kernel has the last word when the groups are opened.
+//! Takes the event sets of the metrics and the counters that each event can use. Returns groups that each
+//! fit on the counters. The kernel makes the final decision when the groups are opened.
 //!
 //! ```text
-//! metric A   cycles a b c d      4 general counters, cycles have their own
+//! metric A   cycles a b c d      4 general counters; cycles have a fixed one
 //! metric B   cycles a e
 //!
 //! group 1   {cycles a b c d}     an event that several metrics need is counted once
-//! group 2   {e}                  B's parts are in two groups: if those take turns, it is an estimate
+//! group 2   {e}                  B spans two groups: an estimate, if they are multiplexed
 //! ```
 
 use crate::sort;
 
-/// The bit of the fixed counter 0: those of general counters are below.
+/// The bit of fixed counter 0; lower bits are general counters.
 pub const FIRST_FIXED: u32 = 32;
 
-/// What an event needs of the counters of a PMU.
+/// The counters that an event needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing that is scarce, and nothing stands in its way beside others: a software event.
+    /// No hardware counter; can join any group: a software event.
     Nothing,
-    /// It is counted by itself: by pmc, by a device without counters to share out.
+    /// No group: counted by pmc itself, or by a device whose counters need no scheduling.
     Alone,
-    /// One of these counters of the PMU of this `attr.type`: bit n is the general counter n, bit
-    /// [`FIRST_FIXED`] + n the fixed counter n.
+    /// One of these counters of the PMU with this `attr.type`: bit n is general counter n, bit
+    /// [`FIRST_FIXED`] + n is fixed counter n.
     OneOf(u32, u64),
-    /// The counter of the slots, which must lead its group.
+    /// The slots counter, which must lead its group.
     Slots(u32),
-    /// A part of the slots (`topdown-retiring`): on no counter of its own, but only behind the slots.
+    /// A part of the slots (`topdown-retiring`): needs no counter, but must follow the slots event in its
+    /// group.
     PartOfSlots(u32),
 }
 
@@ -41,18 +42,18 @@ impl Need {
     }
 }
 
-/// The groups. `sets` holds the events of each metric, as indices into `needs`, those that must be exact
-/// before others; each event is in one group, its leader first.
+/// Returns the groups. `sets` holds the events of each metric as indices into `needs`; sets that must be
+/// exact come first. Each event is in exactly one group, its leader first.
 ///
-/// A set of one PMU's events takes what is new in it to the group that has most of the rest, if that fits,
-/// else to a group of its own; what is too large for any is spread over several.
+/// For each set and PMU, the events that are in no group yet join the group that shares most events with
+/// the set, if they fit. Otherwise they form a new group, or several if they are too many for one.
 pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for pmu in sets.iter().flatten().filter_map(|&event| match needs[event] {
         Need::Slots(pmu) | Need::PartOfSlots(pmu) => Some(pmu),
         _ => None,
     }) {
-        // Parts and slots are of one read, whichever metrics want them.
+        // Slots and their parts must be read together, whichever metrics need them.
         let of_slots =
             |event: &usize| matches!(needs[*event], Need::Slots(p) | Need::PartOfSlots(p) if p == pmu);
         let mut group: Vec<usize> = sets.iter().flatten().copied().filter(of_slots).collect();
@@ -69,7 +70,8 @@ pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
         pmus.sort_unstable();
         pmus.dedup();
         for &pmu in &pmus {
-            // What needs no counter goes with the hardware of its metric, so that both are of the same time.
+            // Events that need no counter join the hardware events of their metric, so that both cover the
+            // same time.
             let beside = |need| need == Need::Nothing && pmus.len() == 1;
             let part = |event: &usize| needs[*event].pmu() == Some(pmu) || beside(needs[*event]);
             let part: Vec<usize> = set.iter().copied().filter(part).collect();
@@ -85,7 +87,7 @@ pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
             }
         }
     }
-    // Software beside several PMUs.
+    // Software events of metrics that use several PMUs.
     groups.extend(
         sets.iter()
             .flatten()
@@ -95,7 +97,7 @@ pub fn groups(sets: &[Vec<usize>], needs: &[Need]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Adds to each group the sets that it has room for, all of what is new in them.
+/// Adds each set to a group that has room for all of its new events.
 pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[Need]) {
     for set in sets {
         let is_new = |event: &&usize| !groups.iter().any(|group| group.contains(event));
@@ -112,7 +114,7 @@ pub fn fill(groups: &mut [Vec<usize>], sets: &[Vec<usize>], needs: &[Need]) {
     }
 }
 
-/// Places a set's events that are in no group yet.
+/// Places those events of a set that are in no group yet.
 fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, needs: &[Need]) {
     let shared = |group: &Vec<usize>| group.iter().filter(|event| part.contains(event)).count();
     while !missing.is_empty() {
@@ -135,7 +137,7 @@ fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], mut missing: Vec<usize>, 
     }
 }
 
-/// Whether events with these needs, all of one PMU, can be on its counters at once.
+/// Whether events with these needs, all of one PMU, fit on its counters together.
 fn fits(needs: impl Iterator<Item = Need>) -> bool {
     let wanted: Vec<u64> = needs
         .filter_map(|need| match need {
@@ -144,12 +146,12 @@ fn fits(needs: impl Iterator<Item = Need>) -> bool {
             Need::Nothing | Need::PartOfSlots(_) | Need::Alone => None,
         })
         .collect();
-    // A matching of events and counters, by augmenting paths.
+    // Matches events to counters by augmenting paths.
     let mut holders = [None; u64::BITS as usize];
     (0..wanted.len()).all(|event| settle(event, &wanted, &mut holders, &mut 0))
 }
 
-/// Finds a counter for an event; who holds it already may have to take another.
+/// Finds a counter for an event; the event that holds it may have to move to another one.
 fn settle(event: usize, wanted: &[u64], holders: &mut [Option<usize>; 64], tried: &mut u64) -> bool {
     for counter in 0..holders.len() {
         if (wanted[event] & !*tried) >> counter & 1 == 0 {
@@ -175,9 +177,9 @@ mod tests {
     fn a_metric_that_fits_is_one_group_and_its_events_are_counted_once() {
         let needs = [CYCLES, ANY, ANY, ANY, ANY, Need::Nothing];
         assert_eq!(groups(&[vec![0, 1, 2, 3, 4, 5], vec![0, 2]], &needs), [vec![0, 1, 2, 3, 4, 5]]);
-        // Another one that has an event in common, and room.
+        // Another set that shares an event, with room for it.
         assert_eq!(groups(&[vec![0, 1], vec![0, 2]], &needs), [vec![0, 1, 2]]);
-        // Nothing in common: each by itself is easier to put on.
+        // No shared event: separate groups are easier to schedule.
         assert_eq!(groups(&[vec![1], vec![2]], &needs), [vec![1], vec![2]]);
     }
 
@@ -190,10 +192,10 @@ mod tests {
 
     #[test]
     fn restrictions_are_kept() {
-        // Two that go on counter 2 only.
+        // Two events that need counter 2.
         let needs = [Need::OneOf(4, 0b100), Need::OneOf(4, 0b100), ANY];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 2], vec![1]]);
-        // They are put off by nobody who has a choice.
+        // An event with a choice does not block them.
         let needs = [Need::OneOf(4, 0b11), Need::OneOf(4, 0b11), Need::OneOf(4, 0b111), Need::OneOf(4, 0b1)];
         assert_eq!(groups(&[vec![0, 1, 2]], &needs), [vec![0, 1, 2]]);
         assert_eq!(groups(&[vec![0, 1, 2, 3]], &needs), [vec![0, 1, 2], vec![3]]);

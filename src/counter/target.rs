@@ -1,6 +1,6 @@
-//! Where to count: a command, threads, CPUs or cgroups, found out once from what was asked.
+//! Targets to count: a command, threads, CPUs or cgroups, resolved once from the user's arguments.
 //!
-//! Receives pids, users and names; hands on threads, the [`TargetSlot`]s of counters, and open cgroup
+//! Takes pids, users and names; returns threads, the [`TargetSlot`]s of counters, and open cgroup
 //! directories.
 
 use std::fs::File;
@@ -15,10 +15,10 @@ use crate::host::{CpuList, Host};
 use crate::sort;
 use crate::sys::perf::{EventFd, OpenTarget};
 
-/// Where counters are opened.
+/// A target for counters.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// The command with this pid, held at its gate; its descendants by inheritance.
+    /// The command with this pid, held before its exec; its descendants inherit the counters.
     Command(u32),
     /// These threads.
     Threads(Vec<Thread>),
@@ -27,27 +27,27 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether whole CPUs are counted, not tasks.
+    /// Whether the target is whole CPUs, not tasks.
     pub fn is_system(&self) -> bool {
         matches!(self, Self::System(_))
     }
 }
 
-/// Where one counter counts: a thread, a CPU, or a thread while it is on a CPU.
+/// The slot of one counter: a thread, a CPU, or a thread while it runs on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TargetSlot {
-    /// The thread, 0 being the one that opens the counter; `None`: everything on the CPU.
+    /// The thread; 0 is the thread that opens the counter. `None` means everything on the CPU.
     pub tid: Option<u32>,
-    /// The CPU; `None`: wherever the thread runs.
+    /// The CPU; `None` means any CPU on which the thread runs.
     pub cpu: Option<u32>,
 }
 
 impl TargetSlot {
-    /// The thread that asks, wherever it runs: the slot of trials.
+    /// The calling thread on any CPU, used for trials.
     pub const OURSELVES: Self = Self { tid: Some(0), cpu: None };
 
-    /// The arguments of `perf_event_open(2)`; a cgroup's tasks are counted on a CPU only. `None` if the slot
-    /// is nothing.
+    /// The arguments for `perf_event_open(2)`. A cgroup's tasks can only be counted on a CPU. `None` if the
+    /// slot is empty.
     pub(super) fn target(self, cgroup: Option<&Cgroup>) -> Option<OpenTarget<'_>> {
         Some(match (self.tid, self.cpu, cgroup) {
             (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
@@ -58,10 +58,10 @@ impl TargetSlot {
         })
     }
 
-    /// Whether the kernel would open this here, disabled and for nobody's use.
+    /// Checks that the kernel would open this request here, by opening it disabled and closing it again.
     ///
     /// # Errors
-    /// What the kernel said instead.
+    /// The kernel's error.
     pub(super) fn opens(self, attr: &Attr) -> io::Result<()> {
         let mut attr = attr.clone();
         attr.set(Flag::Disabled, true);
@@ -71,51 +71,51 @@ impl TargetSlot {
     }
 }
 
-/// Why there is nothing to count.
+/// Reasons why there is nothing to count.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// No process has this id.
+    /// No process has this ID.
     #[error("no process {0}")]
     NoProcess(u32),
-    /// No thread has this id.
+    /// No thread has this ID.
     #[error("no thread {0}")]
     NoThread(u32),
-    /// The user exists but runs nothing.
+    /// The user exists but has no process.
     #[error("user {0} has no process")]
     IdleUser(String),
-    /// No such user.
+    /// The user does not exist.
     #[error("no user `{0}`")]
     NoUser(String),
     /// A cgroup's directory cannot be opened.
     #[error("opening cgroup `{name}` at {}", path.display())]
     Cgroup {
-        /// As it was given.
+        /// The cgroup's name, as typed.
         name: String,
-        /// Where it was looked for.
+        /// The path that pmc tried.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// No hierarchy that perf events can be bound to is mounted.
+    /// No cgroup hierarchy that supports perf events is mounted.
     #[error("no cgroup hierarchy for perf events is mounted")]
     NoHierarchy,
-    /// Nothing tells which CPUs are online.
+    /// The online CPUs cannot be determined.
     #[error("cannot list the online CPUs: neither /sys/devices/system/cpu/online nor /proc/stat is readable")]
     UnknownCpus,
-    /// A CPU that is not online.
+    /// A CPU is not online.
     #[error("CPU {missing} is not online; the online CPUs are {online}")]
     NoCpu {
-        /// Those that were asked for and are missing.
+        /// The requested CPUs that are not online.
         missing: CpuList,
-        /// Those that are there.
+        /// The online CPUs.
         online: CpuList,
     },
 }
 
-/// The threads of these processes. A process that is gone is an error only if it was never there.
+/// The threads of these processes. A process that has just exited is not an error.
 ///
 /// # Errors
-/// Which process never was there, or may not be looked at.
+/// The process that never existed or cannot be examined.
 pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, TargetError> {
     let mut all = Vec::new();
     for &pid in pids {
@@ -124,10 +124,10 @@ pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, Ta
     Ok(sorted(all))
 }
 
-/// All threads of these processes and of those that they have begun, directly or not, by now.
+/// All threads of these processes and of their current direct and indirect children.
 ///
 /// # Errors
-/// Which process is not there.
+/// The process that does not exist.
 pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, TargetError> {
     let mut all = threads_of_processes(host, pids)?;
     let parents: Vec<(u32, u32)> =
@@ -139,7 +139,7 @@ pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, Tar
         for (pid, _) in parents.iter().filter(|(_, own)| *own == parent) {
             if !family.contains(pid) {
                 family.push(*pid);
-                // One that has gone meanwhile is not missed.
+                // A child that has exited meanwhile is ignored.
                 all.extend(host.threads(*pid).unwrap_or_default());
             }
         }
@@ -147,10 +147,10 @@ pub fn threads_of_families(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, Tar
     Ok(sorted(all))
 }
 
-/// The threads with these ids.
+/// The threads with these IDs.
 ///
 /// # Errors
-/// Which thread is not there.
+/// The thread that does not exist.
 pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<Thread>, TargetError> {
     let found: Result<Vec<_>, _> =
         tids.iter().map(|&tid| host.thread(tid).ok_or(TargetError::NoThread(tid))).collect();
@@ -160,7 +160,7 @@ pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<Thread>, TargetError> {
 /// The threads of all processes of a user, given by name or number.
 ///
 /// # Errors
-/// When there is no such user, or the user has no process.
+/// The user does not exist or has no process.
 pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<Thread>, TargetError> {
     let uid = host.user(user).ok_or_else(|| TargetError::NoUser(user.to_owned()))?;
     let all: Vec<Thread> = host
@@ -173,7 +173,7 @@ pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<Thread>, TargetErr
     if all.is_empty() { Err(TargetError::IdleUser(user.to_owned())) } else { Ok(sorted(all)) }
 }
 
-/// The threads of every process but pmc itself.
+/// The threads of every process except pmc.
 pub fn all_threads(host: &Host) -> Vec<Thread> {
     let pids = host.processes().into_iter().filter(|&pid| pid != std::process::id());
     sorted(pids.filter_map(|pid| host.threads(pid)).flatten().collect())
@@ -185,8 +185,7 @@ fn sorted(mut threads: Vec<Thread>) -> Vec<Thread> {
     threads
 }
 
-/// Whether any of these threads lives. The last that was seen alive is asked first; those found dead are
-/// forgotten.
+/// Whether any of these threads is alive. Checks from the end of the list and removes dead threads.
 pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
     while let Some(thread) = threads.last() {
         if host.lives(thread.tid) {
@@ -197,10 +196,10 @@ pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
     false
 }
 
-/// The CPUs asked for, all of which must be online; without a list all online CPUs.
+/// Returns the requested CPUs, or all online CPUs without a list. Every requested CPU must be online.
 ///
 /// # Errors
-/// Which of them are not online; or that the online CPUs are unknown.
+/// The requested CPUs that are not online, or that the online CPUs are unknown.
 pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
     let online = host.online_cpus();
     if online.is_empty() {
@@ -211,7 +210,7 @@ pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetErro
     if missing.is_empty() { Ok(wanted.clone()) } else { Err(TargetError::NoCpu { missing, online }) }
 }
 
-/// A cgroup whose tasks are counted: its open directory.
+/// A cgroup whose tasks are counted, with its open directory.
 #[derive(Debug)]
 pub struct Cgroup {
     name: String,
@@ -219,10 +218,10 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Opens the directory of a cgroup given by its path below the hierarchy's mount.
+    /// Opens the directory of a cgroup, given by its path below the hierarchy's mount point.
     ///
     /// # Errors
-    /// When there is no such cgroup, or its directory cannot be opened.
+    /// The cgroup does not exist, or its directory cannot be opened.
     pub fn open(host: &Host, name: &str) -> Result<Self, TargetError> {
         let path = host.cgroup(name).ok_or(TargetError::NoHierarchy)?;
         match File::open(&path) {
@@ -231,7 +230,7 @@ impl Cgroup {
         }
     }
 
-    /// The name as it was given.
+    /// The name, as typed.
     pub fn name(&self) -> &str {
         &self.name
     }

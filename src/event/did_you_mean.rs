@@ -1,7 +1,7 @@
-//! What may have been meant by a word that nothing knows.
+//! Suggestions for an unknown word.
 //!
-//! Receives the word and the [`Host`]; hands on a fault with the nearest of all names that the machine has.
-//! Reads much, since it runs only when the text is wrong.
+//! Takes the word and the [`Host`]; returns an error with the most similar of all names on the machine. It
+//! reads many files, but runs only after an error.
 
 use super::error::Fault;
 use super::names::Names;
@@ -10,7 +10,7 @@ use super::{Tool, freebsd_aliases, glob};
 use crate::abi::generic;
 use crate::host::Host;
 
-/// Every name this machine knows, for a guess.
+/// Every event name on this machine, for suggestions.
 pub(super) fn event_names(host: &Host, makers: &Names<'_>) -> Vec<String> {
     let mut names: Vec<String> = fixed_names().into_iter().map(str::to_owned).collect();
     names.extend(cache_names());
@@ -58,7 +58,7 @@ pub(super) fn unknown_pmu(host: &Host, word: Word<'_>) -> Fault {
         .meant(word.text, pmus.iter().map(String::as_str).chain(fixed_names()))
 }
 
-/// The names that are the same on every machine, but for those of the cache events.
+/// The names common to all machines, except cache events.
 fn fixed_names() -> Vec<&'static str> {
     let tools = Tool::ALL.iter().map(|(_, name, _)| *name);
     generic::GENERIC.iter().flat_map(|generic| generic.names.iter().copied()).chain(tools).collect()
@@ -69,7 +69,7 @@ pub(super) fn cache_names() -> Vec<String> {
     generic::cache_events().map(|(name, _, _)| name).collect()
 }
 
-/// The name that stands for all instances of a PMU: `uncore_imc` for `uncore_imc_3`.
+/// The name of all instances of a PMU: `uncore_imc` for `uncore_imc_3`.
 fn stem(pmu: &str) -> &str {
     match pmu.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_') {
         Some(stem) if stem.len() < pmu.len() - 1 => stem,

@@ -1,6 +1,6 @@
-//! What was wrong with event text: where, what was expected there, and what may have been meant.
+//! Errors in event text: the position, what was expected, and suggestions.
 //!
-//! Receives spans from `syntax` and `resolve`; hands on an [`Error`] whose detail shows the text with carets.
+//! Takes spans from `syntax` and `resolve`; returns an [`Error`] whose detail shows the text with carets.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,36 +8,36 @@ use std::ops::Range;
 use crate::error::Error;
 use crate::text;
 
-/// Bytes of the event text, `start..end`.
+/// A byte range of the event text, `start..end`.
 pub type Span = Range<usize>;
 
-/// Columns of the text that are shown around the word.
+/// Columns of the text to show around the word.
 const SHOWN: usize = 90;
 
-/// Why event text could not be turned into requests.
+/// An error in event text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// The whole text.
     pub text: String,
-    /// The word at fault; may be empty where something is missing.
+    /// The invalid word; may be empty if something is missing.
     pub span: Span,
-    /// What is wrong with it, one clause without a full stop.
+    /// The error, as one clause without a full stop.
     pub message: String,
-    /// What could stand there.
+    /// The expected text.
     pub expected: Option<String>,
-    /// Names that may have been meant, the nearest first.
+    /// Similar names, the nearest first.
     pub suggestions: Vec<String>,
-    /// Why this usually is.
+    /// The usual cause.
     pub cause: Option<String>,
-    /// Another thing to do about it.
+    /// A remedy.
     pub remedy: Option<String>,
 }
 
-/// A fault that does not know yet which text it belongs to.
+/// A parse error not yet attached to its text.
 #[derive(Debug, Clone)]
 pub(super) struct Fault(Box<ParseError>);
 
-/// Shorthand of this folder.
+/// Shorthand for this folder.
 pub(super) type Result<T, E = Fault> = std::result::Result<T, E>;
 
 impl Fault {
@@ -68,7 +68,8 @@ impl Fault {
         self
     }
 
-    /// The same fault of a word that stands for another text: what is wrong there is why, and helps, here.
+    /// Converts an error in an alias's text to an error of the alias `word`, with the same cause and
+    /// remedy.
     pub(super) fn of_alias(self, word: &str, span: &Span, means: &str) -> Self {
         let ParseError { message, cause, remedy, .. } = *self.within(means);
         let own = format!("`{word}` stands for `{means}`: {message}");
@@ -79,7 +80,7 @@ impl Fault {
 
     /// Adds the names nearest to the word.
     pub(super) fn meant<'a>(mut self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
-        // A word longer than any name is no slip of the finger, and comparing costs its length each time.
+        // A word longer than any name is not a typo, and comparing it would be slow.
         if word.len() <= 100 {
             self.0.suggestions = text::nearest(word, candidates, 3).into_iter().map(str::to_owned).collect();
         }
@@ -95,7 +96,7 @@ impl Fault {
     }
 }
 
-/// Cuts the middle out of a sentence that quotes a word of the text as long as the text.
+/// Cuts the middle out of a message that quotes a very long word.
 fn shorten(sentence: &mut String) {
     const LONGEST: usize = 1000;
     if sentence.len() > LONGEST {
@@ -106,7 +107,7 @@ fn shorten(sentence: &mut String) {
 }
 
 impl ParseError {
-    /// The text, and below it carets under the word; nothing where there is no text to be shown.
+    /// The text, with carets below the word; empty if there is no text to show.
     pub fn drawing(&self) -> String {
         if self.text.trim().is_empty() {
             return String::new();
@@ -116,7 +117,7 @@ impl ParseError {
             (0..=at.min(self.text.len())).rev().find(|&i| self.text.is_char_boundary(i)).unwrap_or(0)
         };
         let (start, end) = (cut(self.span.start), cut(self.span.end.max(self.span.start)));
-        // A long text is shown around the word.
+        // Only the part around the word is shown of a long text.
         let from = if end <= SHOWN { 0 } else { cut(start.saturating_sub(SHOWN / 3)) };
         let to = if self.text.len() <= from + SHOWN {
             self.text.len()

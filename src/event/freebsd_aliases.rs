@@ -1,21 +1,21 @@
-//! The names FreeBSD's `pmc_allocate(3)` takes, as what Linux counts in their place.
+//! Names of FreeBSD's `pmc_allocate(3)` and their Linux equivalents.
 //!
-//! Receives a word that nothing else knew; hands on event text, which `resolve` reads again. Case is ignored,
-//! and `.`, `_`, `-` and space are the same character. Where Linux has no equal the nearest is taken and
-//! `docs/event-syntax.md` says so.
+//! Takes a word that no other source knows; returns event text, which `resolve` parses again. Case is
+//! ignored, and `.`, `_`, `-` and space are equivalent. If Linux has no exact equivalent, the nearest event
+//! is used, and `docs/event-syntax.md` says so.
 
 use crate::host::Host;
 
-/// A name of FreeBSD and what is opened for it.
+/// A FreeBSD name and its Linux equivalent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Alias {
-    /// As FreeBSD's manual writes it.
+    /// The name as in FreeBSD's manual.
     pub(super) name: &'static str,
     /// Event text.
     pub(super) means: &'static str,
-    /// Only the records that fit are counted.
+    /// Filter expression; only matching records are counted.
     pub(super) filter: Option<&'static str>,
-    /// Nanoseconds of a tick of FreeBSD's clock: what is counted is shown in ticks.
+    /// Nanoseconds per tick of a FreeBSD clock; its counts are shown in ticks.
     pub(super) tick_ns: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ const fn filtered(name: &'static str, means: &'static str, filter: &'static str)
     Alias { name, means, filter: Some(filter), tick_ns: None }
 }
 
-/// A clock that FreeBSD counts the ticks of.
+/// A FreeBSD clock, counted in ticks.
 const fn ticks(name: &'static str, tick_ns: u64) -> Alias {
     Alias { name, means: "cpu-clock", filter: None, tick_ns: Some(tick_ns) }
 }
@@ -78,7 +78,7 @@ pub(super) const ALIASES: &[Alias] = &[
     filtered("soft-page_fault.write", "exceptions:page_fault_user", "error_code & 2"),
 ];
 
-/// Every name with what it stands for on this machine.
+/// Every name with its equivalent on this machine.
 pub(super) fn names(host: &Host) -> impl Iterator<Item = (&'static str, &'static str)> {
     ALIASES
         .iter()
@@ -86,10 +86,10 @@ pub(super) fn names(host: &Host) -> impl Iterator<Item = (&'static str, &'static
         .chain(std::iter::once(("interrupts", interrupts(host))))
 }
 
-/// What the name stands for on this machine.
+/// The equivalent of this name on this machine.
 pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
     let wanted = normal(name);
-    // The class may be left out: `CLOCK.HARD` is `SOFT-CLOCK.HARD`.
+    // The class is optional: `CLOCK.HARD` is `SOFT-CLOCK.HARD`.
     let found = |wanted: &str| ALIASES.iter().find(|alias| normal(alias.name) == wanted);
     if let Some(alias) = found(&wanted).or_else(|| found(&format!("soft-{wanted}"))) {
         return Some(*alias);
@@ -102,7 +102,7 @@ pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
     })
 }
 
-/// The classes of its counters that prefixes of names stand for.
+/// FreeBSD's counter classes, by the prefix of a name.
 const CLASSES: [(&str, &str); 10] = [
     ("iap", "Intel's programmable counters"),
     ("iaf", "Intel's fixed counters"),
@@ -116,20 +116,20 @@ const CLASSES: [(&str, &str); 10] = [
     ("soft", "FreeBSD's kernel"),
 ];
 
-/// The class that a name begins with, in words, and the rest of the name.
+/// Splits a name into the description of its class and the rest.
 pub(super) fn class(name: &str) -> Option<(&'static str, &str)> {
     let (prefix, rest) = name.split_once('-')?;
     let class = CLASSES.iter().find(|(class, _)| class.eq_ignore_ascii_case(prefix))?;
     Some((class.1, rest)).filter(|(_, rest)| !rest.is_empty())
 }
 
-/// Whether this is one of FreeBSD's names, written in capitals as its tables have them.
+/// Whether this is a FreeBSD name in capitals, as in FreeBSD's tables.
 pub(super) fn in_capitals(name: &str) -> bool {
     !name.contains(|c: char| c.is_ascii_lowercase())
         && ALIASES.iter().any(|alias| normal(alias.name) == normal(name))
 }
 
-/// Interrupts taken: the processors count them under a code of their own; without counters, those of devices.
+/// The event for interrupts: a processor-specific code, or device interrupts if there are no counters.
 fn interrupts(host: &Host) -> &'static str {
     if host.pmu("cpu").is_none() {
         return "irq:irq_handler_entry";
@@ -141,8 +141,7 @@ fn interrupts(host: &Host) -> &'static str {
     }
 }
 
-/// The processor's maker, from the first lines of `/proc/cpuinfo` (the whole of it is long on large
-/// machines).
+/// The processor's vendor, from the first lines of `/proc/cpuinfo` (the file is long on large machines).
 fn vendor(host: &Host) -> Option<String> {
     use std::io::{BufRead, BufReader};
     let file = std::fs::File::open(host.path("/proc/cpuinfo")).ok()?;

@@ -1,17 +1,17 @@
-//! FreeBSD's qualifiers that name bits of a processor's counters: `cachestate=m+e`, `core=this`, `mask=…`.
+//! FreeBSD qualifiers that name bits of a processor's counters: `cachestate=m+e`, `core=this`, `mask=…`.
 //!
-//! Receives such a qualifier; hands on the field of the PMU and the number that it stands for. The bits of
-//! Intel's Core and Core2 (`core`, `agent`, `prefetch`, `cachestate`) and of AMD's K7 (`unitmask`) are the
-//! same for all their events. Those of `mask`, `rsp` and the others are another event's or model's each time:
-//! numbers are taken, names are refused with the reason.
+//! Takes such a qualifier; returns the PMU field and the number. The bits of Intel Core and Core2 (`core`,
+//! `agent`, `prefetch`, `cachestate`) and of AMD K7 (`unitmask`) are the same for all their events. Those
+//! of `mask`, `rsp` and the others differ by event or model: numbers are accepted, names are refused with
+//! the reason.
 
 use super::error::{Fault, Result};
 use super::syntax::{MASKS as NAMES, Term, number};
 
-/// What words stand for.
+/// Words and their bits.
 type Bits = &'static [(&'static str, u64)];
 
-/// Each with the field that it sets and the bits that words stand for.
+/// Each qualifier with the field that it sets and the bits of its words.
 const MASKS: [(&str, &str, Bits); NAMES.len()] = [
     ("core", "umask", &[("this", 0x40), ("all", 0xc0)]),
     ("agent", "umask", &[("this", 0), ("any", 0x20)]),
@@ -25,7 +25,7 @@ const MASKS: [(&str, &str, Bits); NAMES.len()] = [
     ("trans", "umask", &[]),
 ];
 
-/// The field and its number. Words are joined by `+`; `unitmask` has letters in a row.
+/// Returns the field and its number. Words are joined by `+`; `unitmask` has a sequence of letters.
 pub(super) fn read(qualifier: &Term<'_>) -> Result<(&'static str, String)> {
     let name = qualifier.name.text;
     let Some((_, field, words)) = MASKS.iter().find(|(own, ..)| *own == name) else {

@@ -1,18 +1,19 @@
-//! Shell patterns over names: `sys_enter_*`, `uncore_imc_?`, `[ab]*`.
+//! Shell patterns for names: `sys_enter_*`, `uncore_imc_?`, `[ab]*`.
 //!
-//! Decides only whether a name fits. Time grows with pattern × name, never worse, whatever the pattern is.
+//! Matching takes at most time proportional to pattern × name, for any pattern.
 
-/// Whether the word is a pattern at all.
+/// Whether the word contains pattern characters.
 pub fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }
 
-/// Whether `name` fits `pattern`: `*` any text, `?` one character, `[a-c]` and `[!a-c]` one of a set.
+/// Whether `name` matches `pattern`: `*` any text, `?` one character, `[a-c]` and `[!a-c]` one of a set.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);
-    // After the last star: where the pattern goes on, and how much of the name the star has taken.
+    // Backtracking point of the last star: position in the pattern, and how far the star extends in the
+    // name.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         let step = match pattern.get(p) {
@@ -38,7 +39,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// Where the pattern goes on if `c` is in the set that opens at `open`. An unclosed `[` stands for itself.
+/// The position after the set that starts at `open`, if `c` is in the set. An unclosed `[` is literal.
 fn set(pattern: &[char], open: usize, c: char) -> Option<usize> {
     let negated = matches!(pattern.get(open + 1), Some('!' | '^'));
     let first = open + 1 + usize::from(negated);
@@ -59,8 +60,8 @@ fn set(pattern: &[char], open: usize, c: char) -> Option<usize> {
     (found != negated).then_some(close + 1)
 }
 
-/// Whether `wanted` names this PMU: by pattern, or as the common stem of numbered instances. A leading
-/// `uncore_` may be left out: `imc` and `*imc*` are `uncore_imc_0`, `uncore_imc_1` …
+/// Whether `wanted` matches this PMU, as a pattern or as the common stem of numbered instances. A leading
+/// `uncore_` is optional: `imc` and `*imc*` match `uncore_imc_0`, `uncore_imc_1` …
 pub(super) fn fits_pmu(wanted: &str, pmu: &str) -> bool {
     let short = pmu.strip_prefix("uncore_").unwrap_or(pmu);
     if is_pattern(wanted) {

@@ -1,12 +1,12 @@
-//! libpfm4's names of events, `skx::MEM_LOAD_RETIRED:L3_MISS:u`: in the library's own words where this system
-//! has it, else in pmc's where they say the same.
+//! libpfm4's event names, such as `skx::MEM_LOAD_RETIRED:L3_MISS:u`. The library resolves them if it is
+//! installed; otherwise pmc translates them if it has an equivalent.
 //!
-//! Receives a name and a [`Host`]; hands on a request, or event text that means the same. The library looks
-//! at the machine that it runs on, so it is not asked about a saved one.
+//! Takes a name and a [`Host`]; returns a request or equivalent event text. The library examines the
+//! running machine, so it is not used for saved machines.
 //!
 //! ```text
 //! skx        :: MEM_LOAD_RETIRED : L3_MISS : u : c=1      ->  cpu/event=0xd1,umask=0x20,cmask=1/u
-//! PMU, or none  event              unit mask  modifiers        the table's event of that name, and its terms
+//! optional PMU  event              unit mask  modifiers        the table's event of this name, and its terms
 //! ```
 
 use crate::abi::Attr;
@@ -14,16 +14,17 @@ use crate::host::Host;
 
 use super::vendor::Vendor;
 
-/// What a name comes to.
+/// The meaning of a name.
 #[derive(Debug)]
 pub(super) enum Meaning {
-    /// A request that the library made.
+    /// A request made by the library.
     Request(Box<Attr>),
-    /// The same in pmc's words.
+    /// Equivalent pmc event text.
     Text(String),
 }
 
-/// Event text of a list in libpfm4's words (`--pfm-events`): `{a,skx::b:u},c` becomes `{::a,skx::b:u},::c`.
+/// Converts a list of libpfm4 names (`--pfm-events`) to event text: `{a,skx::b:u},c` becomes
+/// `{::a,skx::b:u},::c`.
 pub fn event_text(list: &str) -> String {
     let mut text = String::with_capacity(list.len() + 16);
     for part in list.split_inclusive([',', '{', '}']) {
@@ -36,10 +37,10 @@ pub fn event_text(list: &str) -> String {
     text
 }
 
-/// What `PMU::EVENT:UMASK:MODIFIER` means here; the PMU may be missing before `::`.
+/// Resolves `PMU::EVENT:UMASK:MODIFIER`; the PMU before `::` may be empty.
 ///
 /// # Errors
-/// A clause that says why it means nothing.
+/// The reason why the name is invalid, as a clause.
 pub(super) fn meaning(name: &str, host: &Host) -> Result<Meaning, String> {
     let (pmu, event) = name.split_once("::").unwrap_or(("", name));
     let asked = if pmu.is_empty() { event } else { name };
@@ -54,8 +55,8 @@ pub(super) fn meaning(name: &str, host: &Host) -> Result<Meaning, String> {
     }
 }
 
-/// How the library's names for the cores of a model begin, by the tables' name for it. AMD's events it calls
-/// by other names than the tables do.
+/// libpfm4's prefixes for the core PMUs of each model, with the tables' model names. AMD is not included,
+/// since libpfm4 and the tables name its events differently.
 const MODELS: [(&str, &str); 37] = [
     ("nhm", "nehalemep"),
     ("nhm_ex", "nehalemex"),
@@ -96,7 +97,7 @@ const MODELS: [(&str, &str); 37] = [
     ("arm_v1", "neoverse-v1"),
 ];
 
-/// The event in pmc's words: by the tables for this CPU, where the name is theirs with dots for colons.
+/// Resolves the event by the vendor tables of this CPU, if the name is theirs with colons instead of dots.
 fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
     let vendor = Vendor::of(host);
     let model = vendor.models().first().map(|model| model.name.as_str());
@@ -148,15 +149,15 @@ fn plain(pmu: &str, event: &str, host: &Host) -> Result<String, String> {
         Some((_, instance)) if host.pmu(instance).is_some() => instance,
         _ => event.pmu,
     };
-    // A term that is given stands for that of the event.
+    // A given term replaces the event's own term.
     let given = |term: &str| terms.iter().any(|own| own.split('=').next() == term.split('=').next());
     let own = event.terms.split(',').filter(|term| !given(term)).map(str::to_owned);
     let all: Vec<String> = own.chain(terms.iter().cloned()).collect();
     Ok(format!("{device}/{}/{letters}", all.join(",")))
 }
 
-/// Why an event is none of the tables' although the library may know it: they have whole events, of which it
-/// puts some together from parts.
+/// Explains why an event is missing from the tables although the library may support it: the tables list
+/// whole events, while the library builds some from parts.
 fn only_the_library(event: &str, masks: &[&str], vendor: &Vendor) -> Option<String> {
     if event.to_ascii_uppercase().starts_with("OFFCORE_RESPONSE_") {
         return Some(format!("only the library puts requests and responses of {event} together"));

@@ -1,8 +1,7 @@
-//! Every event that has a name here, and the forms of those that have none, one after the other: what `pmc
-//! list` shows.
+//! Lists every named event of this machine, and templates for unnamed ones, for `pmc list`.
 //!
-//! Receives a [`Host`] and the kinds that are wanted; hands on an iterator, so that thousands of tracepoints
-//! are read only as they are asked for. Opens nothing; `event::parse` turns a listed name into a request.
+//! Takes a [`Host`] and the requested kinds; returns an iterator, so that thousands of tracepoints are read
+//! only on demand. Opens nothing; `event::parse` turns a listed name into a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +12,28 @@ use crate::host::Host;
 use crate::host::persistent::has_holder;
 use crate::host::pmu::Pmu;
 
-/// What kind of event it is, in the order of the list.
+/// The kind of an event, in list order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Generic hardware events.
     Hardware,
     /// Generic cache events.
     Cache,
-    /// Events of the kernel itself.
+    /// Software events of the kernel.
     Software,
-    /// Measured by pmc.
+    /// Events measured by pmc itself.
     Tool,
     /// Named events of the PMUs in sysfs.
     Pmu,
-    /// Events of the makers' manuals.
+    /// Events from the vendors' manuals.
     Vendor,
-    /// Codes of the PMUs: forms to be filled in.
+    /// Raw codes of the PMUs (templates).
     Raw,
-    /// Breakpoints: a form.
+    /// Breakpoints (a template).
     Breakpoint,
-    /// Probes in functions of programs and of the kernel: forms.
+    /// Probes in functions of programs and of the kernel (templates).
     Probe,
-    /// Markers (USDT) of the files that the cache of build-ids knows.
+    /// Markers (USDT) of the files in the build-ID cache.
     Marker,
     /// FreeBSD's names.
     FreeBsd,
@@ -43,7 +42,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All, in the order of the list.
+    /// All kinds, in list order.
     pub const ALL: [Self; 12] = [
         Self::Hardware,
         Self::Cache,
@@ -59,12 +58,12 @@ impl Kind {
         Self::Tracepoint,
     ];
 
-    /// Its name in JSON and as a filter.
+    /// The kind's name in JSON and as a filter.
     pub fn word(self) -> &'static str {
         self.words()[0]
     }
 
-    /// What it may be called on the command line: perf's category words first among them where perf has one.
+    /// The kind's names on the command line. perf's category word comes first, if there is one.
     pub fn words(self) -> &'static [&'static str] {
         match self {
             Self::Hardware => &["hardware", "hw"],
@@ -82,60 +81,60 @@ impl Kind {
         }
     }
 
-    /// The kind that this word names.
+    /// The kind of this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.words().iter().any(|name| name.eq_ignore_ascii_case(word)))
     }
 }
 
-/// One entry of the list.
+/// An entry of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
-    /// Its kind.
+    /// The entry's kind.
     pub kind: Kind,
-    /// The text to type, or a form with parts in capitals.
+    /// The text to type, or a template with placeholders in capitals.
     pub name: String,
     /// Other names of the same event.
     pub aliases: &'static [&'static str],
-    /// What it counts, in one line; empty where the kernel gives no text.
+    /// A one-line description; empty if the kernel provides none.
     pub text: String,
-    /// Its PMU, for kinds that are a PMU's.
+    /// The event's PMU, for kinds of PMU events.
     pub pmu: Option<String>,
-    /// What it stands for: the terms of a PMU event, the Linux event of a FreeBSD name.
+    /// The terms of a PMU event, or the Linux event of a FreeBSD name.
     pub means: Option<String>,
     /// Unit of the scaled value; empty for plain counts.
     pub unit: String,
     /// Factor from the count to the unit.
     pub scale: f64,
-    /// It is a form, not an event: it cannot be opened as it stands.
+    /// Whether it is a template, which cannot be opened unchanged.
     pub form: bool,
-    /// What its maker says of it, for events of manuals.
+    /// Details from the vendor's table, for manual events.
     pub manual: Option<Manual>,
 }
 
-/// What the table of a maker's events says of one, beside its code.
+/// A vendor table's details of an event, in addition to its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manual {
     /// The table: `skylakex`.
     pub table: String,
     /// Whether the user imported it.
     pub is_imported: bool,
-    /// The counters that it can use: `0-3`, `F1`; empty where the table does not say.
+    /// The counters that it can use: `0-3`, `F1`; empty if the table does not list them.
     pub counters: String,
-    /// Whether samples can be precise, or must be.
+    /// Support for precise samples.
     pub precise: Option<Precise>,
-    /// The period at which its maker samples it.
+    /// The vendor's recommended sampling period.
     pub period: Option<u64>,
-    /// Its maker has given it up for another.
+    /// Whether the vendor has deprecated it.
     pub is_deprecated: bool,
 }
 
-/// What a maker says of an event's precision.
+/// Support for precise samples, from the vendor's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precise {
-    /// Samples can be precise.
+    /// Precise samples are supported.
     Can,
-    /// It counts precise samples alone.
+    /// Only precise samples are supported.
     Only,
 }
 
@@ -160,34 +159,35 @@ impl Listed {
     }
 }
 
-/// What events are listed from.
+/// Sources of the list.
 #[derive(Debug)]
 pub struct Sources<'h> {
     /// The machine.
     pub host: &'h Host,
-    /// The makers' tables for its CPUs.
+    /// The vendor tables for its CPUs.
     pub vendor: Vendor,
-    /// Its PMUs by the names they may be asked for: each, and the common name of instances.
+    /// The names of its PMUs: each PMU, and the common name of numbered instances.
     pub pmus: BTreeSet<String>,
     find_markers: fn() -> MarkersByFile,
 }
 
-/// Markers as `PROVIDER:NAME`, by the path of their file.
+/// Markers as `PROVIDER:NAME`, by file path.
 pub type MarkersByFile = Vec<(String, Vec<String>)>;
 
 impl<'h> Sources<'h> {
-    /// Those of this machine.
+    /// Creates the sources of this machine.
     pub fn of(host: &'h Host) -> Self {
         Self { host, vendor: Vendor::of(host), pmus: pmu_names(host), find_markers: Vec::new }
     }
 
-    /// Adds markers, which are looked for when their kind is asked for.
+    /// Adds markers, which are searched only when their kind is requested.
     #[must_use]
     pub fn with_markers(self, find_markers: fn() -> MarkersByFile) -> Self {
         Self { find_markers, ..self }
     }
 
-    /// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
+    /// The entries of a kind. Tracepoints are empty if tracefs cannot be read; [`Host::tracefs`] returns
+    /// the reason.
     pub fn of_kind(&self, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_> {
         let host = self.host;
         match kind {
@@ -243,7 +243,7 @@ impl<'h> Sources<'h> {
     }
 }
 
-/// The forms of probes, and what each counts.
+/// Templates of probes, with descriptions.
 const PROBES: [(&str, &str); 5] = [
     ("uprobe:PATH:FUNCTION", "calls of a function of a program or library; also PATH:0xOFFSET"),
     ("kprobe:FUNCTION", "calls of a function of the kernel; also MODULE:FUNCTION, FUNCTION+0xOFFSET"),
@@ -252,7 +252,7 @@ const PROBES: [(&str, &str); 5] = [
     ("sdt:PATH:PROVIDER:NAME", "a marker of a program or library"),
 ];
 
-/// Most of `ftrace` are formats of the tracers' own records, without a number by which they could be opened.
+/// Whether this `ftrace` entry is only a record format of a tracer, without an ID for opening it. Most are.
 fn is_record_only(host: &Host, name: &str) -> bool {
     name.split_once(':')
         .is_some_and(|(system, name)| system == "ftrace" && host.tracepoint_id(system, name).is_err())
@@ -265,7 +265,7 @@ fn generic_events(kind: Kind, attr_kind: u32) -> impl Iterator<Item = Listed> {
     })
 }
 
-/// The PMUs with the name to type: numbered instances of one device (`uncore_imc_0`, `uncore_imc_1`) stand
+/// The PMUs with the names to type. Numbered instances of a device (`uncore_imc_0`, `uncore_imc_1`) appear
 /// once, under their common stem.
 fn pmus(host: &Host) -> impl Iterator<Item = (String, Pmu)> {
     let mut seen: Vec<String> = Vec::new();
@@ -287,25 +287,25 @@ fn pmus(host: &Host) -> impl Iterator<Item = (String, Pmu)> {
     listed.into_iter()
 }
 
-/// `uncore_imc_0` is an instance of `uncore_imc`.
+/// `uncore_imc` for `uncore_imc_0`.
 fn stem(name: &str) -> Option<&str> {
     let (stem, number) = name.rsplit_once('_')?;
     (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(stem)
 }
 
-/// Whether both name one PMU, or one names an instance of the other.
+/// Whether both names denote the same PMU, or one denotes an instance of the other.
 pub fn is_same_pmu(one: &str, other: &str) -> bool {
     one == other || stem(one) == Some(other) || stem(other) == Some(one)
 }
 
-/// The PMUs of this machine by the names they may be asked for: each, and the common name of instances.
+/// The names of this machine's PMUs: each PMU, and the common name of numbered instances.
 pub fn pmu_names(host: &Host) -> BTreeSet<String> {
     let names = host.pmu_names();
     names.iter().filter_map(|name| stem(name)).map(str::to_owned).chain(names.iter().cloned()).collect()
 }
 
-/// The events of the makers' manuals whose PMUs are here, as they may be typed: names in lower case as perf
-/// has them, with the PMU where several kinds of cores have one of the name.
+/// Manual events for PMUs of this machine, as the user may type them: names in lower case as in perf, with
+/// a PMU if several core types have the same name.
 fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
     let kinds: BTreeSet<&str> =
         vendor.models().iter().map(|model| model.pmu.as_str()).filter(|pmu| !pmu.is_empty()).collect();
@@ -342,7 +342,7 @@ fn vendor_events(vendor: &Vendor, here: &BTreeSet<String>) -> Vec<Listed> {
             )
         }
     };
-    // For a CPU that the user named, list all events, countable here or not.
+    // For a CPU named by the user, list all events, whether or not they can be counted here.
     let is_listed = |pmu: &str| here.contains(pmu) || vendor.is_of_named_cpu();
     vendor.events().filter(|event| is_listed(event.pmu)).map(listed).collect()
 }
@@ -355,7 +355,7 @@ fn markers_of((path, names): (String, Vec<String>)) -> impl Iterator<Item = List
     })
 }
 
-/// What holders keep open for this user.
+/// The events that holders keep open for this user.
 fn held(host: &Host) -> impl Iterator<Item = Listed> {
     let runs = |pmu: &Pmu| pmu.run_directory().is_some_and(has_holder);
     let held = host.published_pmus().into_iter().filter(runs);
@@ -366,7 +366,7 @@ fn held(host: &Host) -> impl Iterator<Item = Listed> {
 fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {
     let entries = pmu.events().into_iter().filter_map(|name| {
         let event = pmu.event(&name)?;
-        // A term without a value is one that the user gives: it is shown with the name, as perf does.
+        // The user must supply terms without a value; they are shown with the name, as in perf.
         let open: Vec<&str> =
             event.terms.split(',').map(str::trim).filter(|term| term.ends_with("=?")).collect();
         let form = !open.is_empty();
@@ -425,7 +425,7 @@ mod tests {
             let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Tracepoint | Kind::Vendor));
             for kind in kinds {
                 for listed in sources.of_kind(kind).filter(|listed| !listed.form) {
-                    // A FreeBSD name may stand for something that this machine lacks.
+                    // A FreeBSD name may stand for an event that this machine lacks.
                     if kind != Kind::FreeBsd {
                         assert!(parse(&listed.name, &host).is_ok(), "{machine}: {}", listed.name);
                         seen += 1;

@@ -1,18 +1,19 @@
-//! Event text to requests: `cycles:u,{instructions,branches}:S,uncore_imc/cas_reads/,period=1000` becomes
-//! [`EventGroup`]s of [`EventSpec`]s, each with the `perf_event_attr` fields that the text decides.
+//! Converts event text to requests: `cycles:u,{instructions,branches}:S,uncore_imc/cas_reads/,period=1000`
+//! becomes [`EventGroup`]s of [`EventSpec`]s, each with the `perf_event_attr` fields that the text
+//! determines.
 //!
-//! Receives text and a [`Host`](crate::host::Host) (a snapshot: nothing is opened, the machine is not
-//! needed). Hands on specs without a target; `counter` adds where and how they are opened.
+//! Takes text and a [`Host`](crate::host::Host), which may be a snapshot: it opens nothing and does not
+//! need the machine. Returns specs without a target; `counter` decides where and how to open them.
 //!
 //! ```text
 //! text ──syntax──► words ──resolve──► EventGroup
-//!                            │ asks, in this order, and stops at the first that knows the name:
+//!                            │ tries these in order and stops at the first match:
 //!                            ├ generic     cycles, task-clock, L1-dcache-load-misses, duration_time
-//!                            ├ terms       PMU/TERMS/ through the formats and events of sysfs
-//!                            ├ names       the makers' names, through the tables of vendor
+//!                            ├ terms       PMU/TERMS/, by the formats and events in sysfs
+//!                            ├ names       vendor event names, from vendor's tables
 //!                            ├ probe       mem:, uprobe:, kprobe:, sdt:, tracepoints
 //!                            ├ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
-//!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, told by its two colons
+//!                            └ libpfm      skx::MEM_LOAD_RETIRED:L3_MISS, recognised by its two colons
 //! ```
 
 mod did_you_mean;
@@ -43,86 +44,89 @@ pub use error::{ParseError, Span};
 pub use probe::{FindProgram, Subject, with_libraries};
 pub use resolve::{Parser, parse};
 
-/// Events that go on the hardware together or not at all.
+/// Events that are scheduled together or not at all.
 #[derive(Debug, Clone)]
 pub struct EventGroup {
     /// The members; the first is the leader. A plain event is a group of one.
     pub events: Vec<EventSpec>,
-    /// Whether braces were written: only then the members are opened as a kernel group.
+    /// Whether the text has braces; only then the members form a kernel group.
     pub braces: bool,
-    /// `:W`: when the kernel refuses the group, open its members singly.
+    /// `:W`: if the kernel refuses the group, open its members separately.
     pub weak: bool,
-    /// `:S`: only the leader samples, the others are read with it.
+    /// `:S`: only the leader samples; the others are read with it.
     pub leader_sampling: bool,
 }
 
-/// One event as its text decides it.
+/// One event, as determined by its text.
 #[derive(Debug, Clone)]
 pub struct EventSpec {
-    /// The name shown to the user, by perf's rule: the text as it was typed, or `name=`.
+    /// The name shown to the user, by perf's rule: the text as typed, or `name=`.
     pub name: String,
-    /// What is counted.
+    /// The source of its values.
     pub source: Source,
-    /// The PMU that counts it, as sysfs names it (`cpu`, `uncore_imc_0`, `software`); the generic types have
-    /// `None` unless the text or the machine (hybrid) names one.
+    /// The PMU that counts it, by its sysfs name (`cpu`, `uncore_imc_0`, `software`). `None` for generic
+    /// types, unless the text or a hybrid machine names one.
     pub pmu: Option<String>,
     /// The CPUs on which it is opened for the whole package or device: the PMU's `cpumask`, or the `cpu=`
     /// qualifier.
     pub cpus: Option<CpuList>,
-    /// Factor from the count to `unit` (`events/NAME.scale`); 1 where there is none.
+    /// Factor from the count to `unit` (`events/NAME.scale`); 1 by default.
     pub scale: f64,
     /// Unit of the scaled value (`events/NAME.unit`), such as `Joules`; empty for plain counts.
     pub unit: String,
-    /// Nanoseconds of one tick, for FreeBSD's clocks: the kernel counts time, and periods are said in ticks.
+    /// Nanoseconds per tick, for FreeBSD's clocks: the kernel counts time, and periods are given in ticks.
     pub tick_ns: Option<u64>,
-    /// A tracepoint of the kernel that tells only of what happened in user mode: `usr` leaves none of it out.
+    /// A kernel tracepoint that only reports events of user mode, so `usr` excludes nothing.
     pub tells_of_user_mode: bool,
-    /// `.snapshot`: the value is a level, not a sum; intervals show it as it is.
+    /// `.snapshot`: the value is a level, not a sum; intervals show it unchanged.
     pub snapshot: bool,
-    /// `.per-pkg`: one CPU of a package stands for all.
+    /// `.per-pkg`: one CPU counts for its whole package.
     pub per_package: bool,
-    /// Whether the text chose levels (`u`, `k`, `h`, `usr`, `os` …), so that `--all-user` must not.
+    /// Whether the text chose levels (`u`, `k`, `h`, `usr`, `os` …), so that `--all-user` does not override
+    /// them.
     pub levels_chosen: bool,
-    /// `P`, or an event that can only be sampled precisely: the highest `precise_ip` that the machine takes.
+    /// `P`, or an event that only supports precise sampling: use the highest `precise_ip` the machine
+    /// supports.
     pub precise_max: bool,
-    /// Instances of one PMU wildcard (`uncore_imc*`) or both halves of a hybrid event carry the same number:
-    /// shown as one row unless `--no-merge`.
+    /// Number shared by the instances of a PMU wildcard (`uncore_imc*`) or the parts of a hybrid event.
+    /// They are shown as one row unless `--no-merge` is given.
     pub merge: Option<u32>,
-    /// Counted on [`cpus`](Self::cpus), or on all, whatever the target (perf's `system_wide`): the PMU counts
-    /// a package or a device (it has a `cpumask`), never one task; or it is wanted beside counts of tasks.
+    /// Whether it is counted on [`cpus`](Self::cpus), or on all CPUs, whatever the target (perf's
+    /// `system_wide`). Either the PMU counts a package or a device (it has a `cpumask`), never one task, or
+    /// the user wants the event in addition to counts of tasks.
     pub system_wide: bool,
-    /// The CPUs that have this PMU, where the machine's cores differ: elsewhere the event cannot be opened
-    /// for a CPU, and a task is counted only while it runs on one of them.
+    /// The CPUs that have this PMU, on hybrid machines. The event cannot be opened on other CPUs, and a
+    /// task is counted only while it runs on one of these.
     pub core_cpus: Option<CpuList>,
-    /// `G`, `H`, `guest` or `host` chose between host and guests.
+    /// Whether `G`, `H`, `guest` or `host` chose between host and guests.
     pub exclusion_chosen: bool,
-    /// `S`: in a sample, the values of the group are read too.
+    /// `S`: samples include the values of the group.
     pub sample_read: bool,
-    /// The filter expression that belongs to the event's meaning, for tracepoints.
+    /// The filter expression that is part of the event's meaning, for tracepoints.
     pub filter: Option<String>,
-    /// A tracepoint that happens with user mode's registers.
+    /// Whether it is a tracepoint that reports user-mode registers.
     pub of_user_mode: bool,
-    /// The counters that it can use, where its maker's table says so.
+    /// The counters that it can use, if the vendor's table lists them.
     pub counters: Option<Counters>,
-    /// The period at which its maker samples it.
+    /// The vendor's recommended sampling period.
     pub recommended_period: Option<u64>,
-    /// It counts nothing, but has hardware write a trace.
+    /// Set if the event counts nothing but makes hardware write a trace.
     pub trace: Option<Trace>,
-    /// What else the qualifiers asked for.
+    /// Settings from the other qualifiers.
     pub qualifiers: Qualifiers,
 }
 
 /// Counters of a PMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Counters {
-    /// A bit for each general counter.
+    /// One bit per general counter.
     pub general: u64,
-    /// The counter that counts this alone; 0 for the only one of an uncore unit.
+    /// The fixed counter for this event; 0 for the only one of an uncore unit.
     pub fixed: Option<u8>,
 }
 
 impl Counters {
-    /// Reads a table's list: `0-3`, `0,2-3`, `F1`, `F`.
+    /// Parses a table's list: `0-3`, `0,2-3`, `F1`, `F`.
     fn read(text: &str) -> Option<Self> {
         let mut counters = Self { general: 0, fixed: None };
         for part in text.split(',') {
@@ -140,106 +144,106 @@ impl Counters {
     }
 }
 
-/// What a recorder of a trace asks for besides its text, as perf does.
+/// Settings for recording a trace that perf adds to the event's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// Who traces.
+    /// The tracing hardware.
     pub tracer: Tracer,
-    /// `sample_period` where nothing is said.
+    /// Default `sample_period`.
     pub period: u64,
-    /// Bits of words of the request, for fields that the text does not name.
+    /// Default values of fields that the text does not set: word index and bits.
     pub defaults: Vec<(usize, u64)>,
-    /// Bits of `sample_type`: not samples, but what the decoder goes by.
+    /// `sample_type` bits that the decoder needs.
     pub fields: u64,
 }
 
-/// Where tracepoints and probes happen, as far as the kernel tells by the registers that they come with.
+/// Where tracepoints and probes fire, as far as the kernel reports it through their registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// System calls (`syscalls:`) and probes in programs: counted with `:u` and with `:k` alike.
+    /// System calls (`syscalls:`) and probes in programs: counted with both `:u` and `:k`.
     User,
-    /// All others, even those that are about user mode (`exceptions:page_fault_user`): never with `:u`.
+    /// All others, even those about user mode (`exceptions:page_fault_user`): never counted with `:u`.
     Kernel,
 }
 
-/// Where an event's numbers come from.
+/// Source of an event's values.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// The kernel: the words of `perf_event_attr` that the text decides (type, config…, period, levels,
+    /// The kernel: the `perf_event_attr` words that the text determines (type, config…, period, levels,
     /// precise).
     Kernel(Attr),
-    /// pmc itself measures it.
+    /// Measured by pmc itself.
     Tool(Tool),
-    /// A holder keeps it open: who wants its counts or records asks there.
+    /// Kept open by a holder, from which its counts and records are read.
     Held(PersistentEvent),
 }
 
-/// An event that a holder keeps open (`persistent/NAME/`). Its request is the holder's own and must never be
-/// given to the kernel, for which the same bits mean something else.
+/// An event that a holder keeps open (`persistent/NAME/`). Its request must never be passed to the kernel,
+/// for which the same bits have a different meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersistentEvent {
-    /// Where the holder publishes it.
+    /// The directory in which the holder publishes it.
     pub run_directory: PathBuf,
-    /// The holder's number for it.
+    /// The holder's ID for it.
     pub id: u64,
 }
 
 /// Events that need no counter (perf's tool events).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tool {
-    /// Wall-clock time, nanoseconds.
+    /// Wall-clock time in nanoseconds.
     DurationTime,
-    /// User CPU time of the command, nanoseconds.
+    /// User CPU time of the command in nanoseconds.
     UserTime,
-    /// System CPU time of the command, nanoseconds.
+    /// System CPU time of the command in nanoseconds.
     SystemTime,
 }
 
 impl Tool {
-    /// Each with its name and what it measures, in one line.
+    /// All tool events with their names and one-line descriptions.
     pub(crate) const ALL: [(Self, &'static str, &'static str); 3] = [
         (Self::DurationTime, "duration_time", "wall-clock time, nanoseconds"),
         (Self::UserTime, "user_time", "time the command spent in user mode, nanoseconds"),
         (Self::SystemTime, "system_time", "time the command spent in the kernel, nanoseconds"),
     ];
 
-    /// The one of this name.
+    /// The tool event of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, own, _)| *own == name).map(|(tool, ..)| *tool)
     }
 }
 
-/// Qualifiers that concern opening, not counting. `None` and `false`: not said.
+/// Qualifiers that affect opening, not counting. `None` and `false` mean not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qualifiers {
     /// `call-graph=MODE`: `fp`, `dwarf`, `lbr` or `no`.
     pub call_graph: Option<String>,
-    /// `callchain`: said of an event of its own accord, and so refused where it only counts.
+    /// `callchain` on the event itself; refused if the event only counts.
     pub callchain: bool,
     /// `stack-size=BYTES`.
     pub stack_size: Option<u32>,
     /// `max-stack=FRAMES`.
     pub max_stack: Option<u16>,
-    /// `inherit`/`no-inherit` (perf terms), `descendants`: children that are started from then on are counted
-    /// too, or not. With `descendants=0`, or `inherit_thread`, those are threads alone.
+    /// `inherit`/`no-inherit` (perf terms), `descendants`: whether to count children started later. With
+    /// `descendants=0` or `inherit_thread`, only threads are inherited.
     pub inherit: Option<bool>,
     /// `overwrite`/`no-overwrite`.
     pub overwrite: Option<bool>,
     /// `time`/`time=0`.
     pub time: Option<bool>,
-    /// `nr=N`: on each thread or CPU the event stops after so many samples.
+    /// `nr=N`: maximum number of samples on each thread or CPU.
     pub most_samples: Option<u32>,
     /// `branch_type=WORDS`: bits of `branch_sample_type`.
     pub branch_type: Option<u64>,
-    /// `descendants`: of processes, those that they have already, too.
+    /// `descendants`: include existing child processes.
     pub descendants: bool,
-    /// `system`: on whole CPUs, beside events that are of processes.
+    /// `system`: on whole CPUs, in addition to events of processes.
     pub system: bool,
-    /// `log-exit`: each thread's count is recorded when it ends.
+    /// `log-exit`: record each thread's count when it ends.
     pub log_exit: bool,
-    /// `log-cswitch`: each thread's count is recorded at its context switches, and when it ends.
+    /// `log-cswitch`: record each thread's count at its context switches and when it ends.
     pub log_cswitch: bool,
-    /// It leads such a group: context switches, each sampled with the counts of the group.
+    /// Leads a `log-cswitch` group: samples each context switch with the group's counts.
     pub leads_slices: bool,
 }
 
@@ -251,7 +255,7 @@ impl Qualifiers {
 }
 
 impl EventSpec {
-    /// A spec that has a name and a source, and everything else as it is when nothing is said.
+    /// Creates a spec from a name and a source, with defaults for everything else.
     pub fn new(name: impl Into<String>, source: Source) -> Self {
         Self {
             name: name.into(),
@@ -280,22 +284,21 @@ impl EventSpec {
         }
     }
 
-    /// A generic event of the kernel under its own name, whatever the machine.
+    /// Creates a generic kernel event under its own name.
     pub fn generic(kind: u32, config: u64) -> Self {
         let name = crate::abi::generic::name_of(kind, config);
         Self::kernel(name.map_or_else(|| format!("{kind}:{config:#x}"), str::to_owned), kind, config)
     }
 
-    /// An event of the kernel. As perf does, guests are left out unless the text asks for them.
+    /// Creates a kernel event. As in perf, guests are excluded unless the text includes them.
     fn kernel(name: impl Into<String>, kind: u32, config: u64) -> Self {
         let mut attr = Attr::new(kind, config);
         attr.set(Flag::ExcludeGuest, true);
         Self::new(name, Source::Kernel(attr))
     }
 
-    /// Whether it takes one of the hardware's counters, which are few and shared: what a reservation is
-    /// about. PMUs that only read a register which counts anyway (time stamps, energy, residency) or hook
-    /// into the kernel do not.
+    /// Whether it needs a hardware counter, which is scarce and subject to reservation. PMUs that only read
+    /// a free-running register (time stamps, energy, residency) or hook into the kernel do not.
     pub fn takes_counter(&self) -> bool {
         const WITHOUT: [&str; 8] =
             ["software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr", "power", "persistent"];
@@ -307,15 +310,14 @@ impl EventSpec {
         }
     }
 
-    /// Whether user mode and the kernel can be told apart of it, and its text leaves open which of them is
-    /// meant.
+    /// Whether the event can distinguish user mode from the kernel, and its text does not choose.
     pub fn has_levels(&self) -> bool {
         let is_clock = [CPU_CLOCK, TASK_CLOCK].iter().any(|clock| self.is_generic(kind::SOFTWARE, *clock));
         match &self.source {
             Source::Kernel(attr) => {
                 let is_narrowed = [Flag::ExcludeUser, Flag::ExcludeKernel].iter().any(|flag| attr.get(*flag));
-                // The kernel's clocks go on at every level, whatever they are told; and of what happens in
-                // user mode it can leave out neither system calls nor probes.
+                // The kernel's clocks run at every level whatever the flags. System calls and probes in
+                // programs count at every level too.
                 let goes_on = is_clock || self.hook() == Some(Hook::User);
                 !is_narrowed && !self.system_wide && !goes_on
             }
@@ -324,8 +326,8 @@ impl EventSpec {
         }
     }
 
-    /// Where it is hooked in, if it is: then the kernel takes `:u` for the question whether it happens in
-    /// user mode at all, and `:k` for none.
+    /// The hook's location, for tracepoints and probes. For these, the kernel uses `:u` to decide whether
+    /// the event happens in user mode at all, and ignores `:k`.
     pub fn hook(&self) -> Option<Hook> {
         match self.pmu.as_deref()? {
             "kprobe" => Some(Hook::Kernel),
@@ -335,7 +337,7 @@ impl EventSpec {
         }
     }
 
-    /// Whether only the kernel does it: where the kernel is left out, its 0 is no count.
+    /// Whether only the kernel causes this event; if the kernel is excluded, its 0 is not a valid count.
     pub fn is_of_kernel(&self) -> bool {
         const OF_KERNEL: [u64; 3] = [CONTEXT_SWITCHES, CPU_MIGRATIONS, CGROUP_SWITCHES];
         self.hook() == Some(Hook::Kernel)
@@ -344,13 +346,13 @@ impl EventSpec {
                 .is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
     }
 
-    /// Whether several events shown as one take turns on the same task (the PMUs of a hybrid machine's
-    /// cores), so that their times are not to be added.
+    /// Whether events shown as one alternate on the same task (the PMUs of hybrid cores), so that their
+    /// times must not be added.
     pub fn takes_turns(&self) -> bool {
         self.core_cpus.is_some() && self.merge.is_some()
     }
 
-    /// The name of this instance where instances are not merged, as perf writes it:
+    /// The name of this instance when instances are not merged, in perf's format:
     /// `uncore_imc_0/clockticks/`, `cpu_core/cycles/`, `clockticks [uncore_imc_0]`.
     pub fn unique_name(&self) -> String {
         let (Some(_), Some(pmu)) = (self.merge, &self.pmu) else { return self.name.clone() };
@@ -367,7 +369,7 @@ impl EventSpec {
         self.attr().is_some_and(|attr| (attr.kind(), attr.config()) == (kind, config))
     }
 
-    /// Makes it `cpu-clock`, at the same levels: what stands in for cycles where there are none.
+    /// Turns the event into `cpu-clock` at the same levels, to replace cycles on machines without them.
     pub fn become_cpu_clock(&mut self) {
         let Source::Kernel(attr) = &mut self.source else { return };
         attr.set_kind(kind::SOFTWARE);

@@ -1,15 +1,14 @@
-//! The makers' names for events: which PMUs of this machine an event of the tables is for, and what is asked
-//! of them.
+//! Vendor event names: finds the PMUs of this machine that support a table's event, and the request for it.
 //!
-//! Receives a name or a PMU; hands on rows of `vendor`'s tables, and says with the reason what this kernel
-//! cannot be asked. Terms are placed by `terms` as those of sysfs are; before that each is held against the
-//! PMU's own `format`, so that nothing is cut to what fits. The tables are looked up only for names that the
-//! kernel does not have itself, so that most event texts cost nothing.
+//! Takes a name or a PMU; returns rows of `vendor`'s tables, or the reason why this kernel does not support
+//! the event. `terms` places the terms like those from sysfs. Each term is first checked against the PMU's
+//! `format`, so that no value is silently truncated. The tables are searched only for names that the kernel
+//! does not provide, so most event texts cost nothing.
 //!
 //! ```text
 //! unc_cha_tor_inserts.ia_miss_drd ──vendor──► uncore_cha: event=0x35,umask=0xc817fe01
-//!                                                │ instances            │ held against format/*
-//!                                  uncore_cha_0, uncore_cha_1 …         └► attr, or why not
+//!                                                │ instances            │ checked against format/*
+//!                                  uncore_cha_0, uncore_cha_1 …         └► attr, or error
 //! ```
 
 use std::cell::OnceCell;
@@ -22,8 +21,9 @@ use crate::host::Host;
 use crate::host::pmu::Pmu;
 use crate::sort;
 
-/// Units of Intel's uncore by the numbers under which a kernel that does not know the model finds them
-/// (`uncore_type_0_3` is the fourth `cha`): those that are the same on each model that describes itself.
+/// Intel uncore units, keyed by the generic PMU names of a kernel that does not support the model
+/// (`uncore_type_0_3` is the fourth `cha`). Lists only units that are the same on every self-describing
+/// model.
 const DISCOVERED: [(&str, &str); 12] = [
     ("uncore_type_0", "uncore_cha"),
     ("uncore_type_1", "uncore_iio"),
@@ -39,12 +39,12 @@ const DISCOVERED: [(&str, &str); 12] = [
     ("uncore_type_17", "uncore_b2cxl"),
 ];
 
-/// The names that the makers of this machine's CPUs gave to events.
+/// The vendor event names for this machine's CPUs.
 #[derive(Debug)]
 pub(super) struct Names<'h> {
     host: &'h Host,
     vendor: OnceCell<Vendor>,
-    /// Whether hardware threads share cores, and with them counters.
+    /// Whether hardware threads share cores, and thus counters.
     smt: OnceCell<bool>,
 }
 
@@ -64,14 +64,14 @@ impl<'h> Names<'h> {
 
     /// The event of this name on this PMU.
     pub(super) fn on(&self, pmu: &Pmu, name: &str) -> Option<Event<'_>> {
-        // A whole name of an instance before the name of all.
+        // An exact instance name takes precedence over the common name.
         let mut events = self.vendor().named(name);
         sort::by_key(&mut events, |event| event.pmu != pmu.name);
         events.into_iter().find(|event| is_instance(&pmu.name, event.pmu))
     }
 
-    /// The PMUs that have an event of this name, in the order of sysfs; a fault where the tables have it and
-    /// the machine none of its PMUs. `None`: no table has it.
+    /// The PMUs that have an event of this name, in sysfs order. An error if the tables have the event but
+    /// the machine has none of its PMUs; `None` if no table has it.
     pub(super) fn pmus(&self, name: &str, span: &Span) -> Option<Result<Vec<Pmu>>> {
         let events = self.vendor().named(name);
         let first = events.first()?;
@@ -82,7 +82,7 @@ impl<'h> Names<'h> {
             .filter(|pmu| events.iter().any(|event| is_instance(pmu, event.pmu)))
             .filter_map(|pmu| self.host.pmu(pmu))
             .collect();
-        // Kinds of cores stand in the kernel's order, as for generic events.
+        // Core PMUs are in the kernel's order, as for generic events.
         if pmus.iter().all(|pmu| pmu.core_cpus().is_some()) {
             sort::by_key(&mut pmus, |pmu| pmu.kind);
         }
@@ -102,7 +102,7 @@ impl<'h> Names<'h> {
         .try_this("pmc info says which PMUs there are, and why others are not")))
     }
 
-    /// The name that FreeBSD's spelling of it means, where `.`, `_`, `-` and blanks are the same character.
+    /// The table's name for a FreeBSD spelling, in which `.`, `_`, `-` and spaces are equivalent.
     pub(super) fn spelled_freely(&self, name: &str) -> Option<&str> {
         let same = |own: &str| {
             let normal = |b: u8| if matches!(b, b'.' | b'_' | b' ') { b'-' } else { b.to_ascii_lowercase() };
@@ -111,7 +111,7 @@ impl<'h> Names<'h> {
         self.all().find(|own| same(own))
     }
 
-    /// The general counters, and the fixed one, that the event can be counted on.
+    /// The general and fixed counters that the event can use.
     pub(super) fn counters(&self, event: &Event<'_>) -> Option<Counters> {
         let alone = || {
             let text = event.extra.split(' ').find_map(|word| word.strip_prefix("htoff="))?;
@@ -123,7 +123,7 @@ impl<'h> Names<'h> {
     }
 }
 
-/// Whether a PMU is this one of a table, or one of its numbered instances.
+/// Whether a PMU is the one in the table, or one of its numbered instances.
 fn is_instance(pmu: &str, of: &str) -> bool {
     let numbered = |stem: &str| {
         let digits = pmu.strip_prefix(stem).and_then(|rest| rest.strip_prefix('_'));
@@ -132,8 +132,8 @@ fn is_instance(pmu: &str, of: &str) -> bool {
     pmu == of || numbered(of) || DISCOVERED.iter().any(|(number, unit)| *unit == of && numbered(number))
 }
 
-/// Says why this kernel cannot be asked for an event, if it cannot. `given`: terms that the user wrote, which
-/// stand in place of the event's own.
+/// Checks whether this kernel supports the event; otherwise returns the reason. `given` identifies terms
+/// typed by the user, which replace the event's own.
 pub(super) fn check(pmu: &Pmu, event: &Event<'_>, given: &dyn Fn(&str) -> bool, span: &Span) -> Result<()> {
     let refused = |why: String| Fault::at(span, format!("`{}` cannot be counted here", event.name)).why(why);
     if event.flags.contains('D') || pmu.name.starts_with("armv") && event.terms == "event=0x0" {
@@ -151,7 +151,7 @@ pub(super) fn check(pmu: &Pmu, event: &Event<'_>, given: &dyn Fn(&str) -> bool, 
     }
     for term in event.terms.split(',') {
         let (name, value) = term.split_once('=').unwrap_or((term, "1"));
-        // `config1` and its like are words of the request, whatever the PMU.
+        // `config1` and the like are words of the request on every PMU.
         if given(name) || name.starts_with("config") {
             continue;
         }

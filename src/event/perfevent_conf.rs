@@ -1,16 +1,16 @@
-//! PCP's `perfevent.conf` as a source of events: what its agent would count on this machine.
+//! PCP's `perfevent.conf` as a source of events: the events that PCP's agent would count on this machine.
 //!
-//! Receives the file's text, the [`Host`] and a [`Parser`]; hands on events under the names that the file
-//! gives them, sums of them, and the lines that are left out, each with its reason. Decides what libpfm4's
-//! spellings mean in pmc's event text; leaves sums to whoever has counts.
+//! Takes the file's text, the [`Host`] and a [`Parser`]. Returns events under the file's names, sums of
+//! events, and the skipped lines with reasons. It translates libpfm4 names to pmc's event text; the caller
+//! computes the sums.
 //!
 //! ```text
-//! [hsw hsw_ep]               the first section of which a PMU is here is taken, and no other
+//! [hsw hsw_ep]               only the first section that names a PMU of this machine is used
 //! UNHALTED_CORE_CYCLES:u     EVENT [cpu | cpu_rr | node | node_rr | NUMBER]
-//! RAW:NAME rawcode=0x13c     a code of the processor's manual
+//! RAW:NAME rawcode=0x13c     a raw code from the processor's manual
 //! RAPL:PACKAGE_ENERGY node   energy, through the kernel's `power` PMU
-//! [dynamic]                  PMU.EVENT [NUMBER] [PARAMETER:VALUE …], as sysfs has them
-//! [NAME:derived]             a sum: EVENT [where] [SCALE | perf_scale]; `||` before an alternative
+//! [dynamic]                  PMU.EVENT [NUMBER] [PARAMETER:VALUE …], from sysfs
+//! [NAME:derived]             a sum: EVENT [where] [SCALE | perf_scale]; `||` precedes an alternative
 //! ```
 
 use std::fmt;
@@ -20,10 +20,10 @@ use super::{EventGroup, Parser};
 use crate::host::cpu::Topology;
 use crate::host::{CpuList, Host};
 
-/// What a file comes to on this machine.
+/// The contents of a file for this machine.
 #[derive(Debug, Default)]
 pub struct PerfeventConf {
-    /// The events, in the file's order, under its names.
+    /// The events, in the file's order and under its names.
     pub groups: Vec<EventGroup>,
     /// The derived events.
     pub sums: Vec<Sum>,
@@ -34,29 +34,29 @@ pub struct PerfeventConf {
 /// A derived event: a sum of events.
 #[derive(Debug, PartialEq)]
 pub struct Sum {
-    /// Its name.
+    /// The derived event's name.
     pub name: String,
-    /// Events by name, and what each occurrence counts for; `None`: the scale that sysfs has for the event.
+    /// Event names and their factors; `None` means the event's scale from sysfs.
     pub terms: Vec<(String, Option<f64>)>,
 }
 
 /// A line that cannot be counted here.
 #[derive(Debug, PartialEq)]
 pub struct LeftOut {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// The event, or the name of the derived event.
     pub entry: String,
-    /// One clause.
+    /// The reason, as one clause.
     pub why: String,
 }
 
-/// A line that is none of the format's.
+/// A line with a syntax error.
 #[derive(Debug, PartialEq)]
 pub struct BadLine {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub what: String,
 }
 
@@ -66,10 +66,10 @@ impl fmt::Display for BadLine {
     }
 }
 
-/// Reads a file.
+/// Parses a file.
 ///
 /// # Errors
-/// The first line that is none of the format's.
+/// The first line with a syntax error.
 pub fn read(text: &str, host: &Host, parser: &mut Parser<'_>) -> Result<PerfeventConf, BadLine> {
     let sections = sections(text)?;
     let core = core_names(host);
@@ -104,7 +104,7 @@ impl PerfeventConf {
         self.left_out.push(LeftOut { line, entry: entry.to_owned(), why });
     }
 
-    /// The first alternative all of whose events are counted.
+    /// Returns the first alternative whose events are all counted.
     fn sum(&self, lines: &[Line<'_>]) -> Result<Vec<(String, Option<f64>)>, String> {
         let mut missing = String::from("it names no events");
         for alternative in lines.split(|line| line.event == "||").filter(|lines| !lines.is_empty()) {
@@ -150,7 +150,7 @@ struct Section<'a> {
     lines: Vec<Line<'a>>,
 }
 
-/// On which CPUs an event is counted.
+/// The CPUs on which an event is counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
     Everywhere,
@@ -171,9 +171,9 @@ struct Line<'a> {
     number: usize,
     event: &'a str,
     place: Place,
-    /// Of a derived event.
+    /// Scale of a derived event.
     scale: Option<Scale>,
-    /// `rawcode=`, without its 0x.
+    /// Value of `rawcode=`, without 0x.
     code: Option<&'a str>,
     /// Parameters of a dynamic event.
     parameters: Vec<(&'a str, &'a str)>,
@@ -224,7 +224,7 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, BadLine> {
     Ok(sections)
 }
 
-/// Names with blanks or commas between them; what is quoted is one.
+/// Splits names at whitespace and commas; a quoted string is one name.
 fn pmu_names(text: &str) -> Vec<&str> {
     let parts = text.split('"').enumerate().map(|(index, part)| (index % 2 == 1, part));
     let names =
@@ -241,7 +241,7 @@ impl<'a> Line<'a> {
             ("node_rr", _) => self.place = Place::NextOfNodes,
             ("perf_scale", Kind::Derived(_)) => self.scale = Some(Scale::Sysfs),
             _ => match (word.parse::<u32>(), word.parse::<f64>(), word.split_once([':', '=']), kind) {
-                // What has no point is a CPU, in derived events too.
+                // A number without a point is a CPU, in derived events too.
                 (Ok(cpu), ..) => self.place = Place::Cpu(cpu),
                 (_, Ok(scale), _, Kind::Derived(_)) if scale.is_finite() => {
                     self.scale = Some(Scale::Factor(scale))
@@ -259,7 +259,7 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
-    /// The events that it stands for, or why there are none.
+    /// The events of this line, or the reason why there are none.
     fn groups(
         &self,
         is_dynamic: bool,
@@ -274,7 +274,7 @@ impl<'a> Line<'a> {
         let cpus = places.take(self.place)?;
         for event in groups.iter_mut().flat_map(|group| &mut group.events) {
             self.event.clone_into(&mut event.name);
-            // A package's PMU names one CPU of each itself.
+            // A package's PMU already selects one CPU per package.
             if !event.system_wide || matches!(self.place, Place::Cpu(_)) {
                 event.cpus = cpus.clone().or(event.cpus.take());
             }
@@ -282,7 +282,7 @@ impl<'a> Line<'a> {
         Ok(groups)
     }
 
-    /// An event of sysfs.
+    /// Resolves a sysfs event.
     fn dynamic(&self, host: &Host) -> Result<String, String> {
         let (pmu, event) = self.event.split_once('.').ok_or("it is not written PMU.EVENT")?;
         if pmu == "software" {
@@ -296,12 +296,12 @@ impl<'a> Line<'a> {
         Ok(format!("{pmu}/{event}{}/", parameters.collect::<String>()))
     }
 
-    /// An event of libpfm4, of a code, of RAPL, or pmc's own.
+    /// Resolves a libpfm4, raw, RAPL or pmc event.
     fn fixed(&self, parser: &mut Parser<'_>) -> Result<Vec<EventGroup>, String> {
         let mut parse = |text: &str| parser.parse(text).map_err(|error| error.message);
         if self.event.starts_with("RAW:") {
             let code = self.code.ok_or("a RAW: event needs rawcode=0x…")?;
-            // The agent leaves hypervisor and guests out.
+            // The agent excludes hypervisor and guests.
             return parse(&format!("r{code}:ukH"));
         }
         if let Some(register) = self.event.strip_prefix("RAPL:") {
@@ -315,14 +315,14 @@ impl<'a> Line<'a> {
             (Some(Ok(text)), None) => parse(&text),
             (Some(Ok(text)), Some(name)) => parse(&text).or_else(|why| parse(&name).map_err(|_| why)),
             (Some(Err(why)), name) => name.and_then(|name| parse(&name).ok()).ok_or(why),
-            // What the library does not know may be pmc's own word in capitals.
+            // A name unknown to the library may be pmc's own name in capitals.
             (None, Some(name)) => parse(&name).or_else(|why| parse(bare(self.event)).map_err(|_| why)),
             (None, None) => parse(bare(self.event)),
         }
     }
 }
 
-/// The agent's registers of energy, and the kernel's events.
+/// The agent's energy registers, and the matching kernel events.
 const RAPL: [(&str, &str); 4] = [
     ("PACKAGE_ENERGY", "energy-pkg"),
     ("PP0_ENERGY", "energy-cores"),
@@ -330,7 +330,7 @@ const RAPL: [(&str, &str); 4] = [
     ("DRAM_ENERGY", "energy-ram"),
 ];
 
-/// libpfm4's names that are the same event on every processor that has them.
+/// libpfm4 names that denote the same event on every processor that has them.
 const EQUALS: [(&str, &str); 12] = [
     ("UNHALTED_CORE_CYCLES", "cycles"),
     ("CPU_CLK_UNHALTED", "cycles"),
@@ -346,13 +346,13 @@ const EQUALS: [(&str, &str); 12] = [
     ("BRANCH_MISSES_RETIRED", "branch-misses"),
 ];
 
-/// An event without the library's PMU before it.
+/// The event without its libpfm4 PMU prefix.
 fn bare(event: &str) -> &str {
     event.split_once("::").map_or(event, |(_, event)| event)
 }
 
-/// The name as one of the library's of a processor model: with its PMU, or one of capitals before the first
-/// colon. Behind that stand unit masks and modifiers, which may be small letters.
+/// The name as a processor-specific libpfm4 name: one with a PMU prefix, or with capitals before the first
+/// colon. Unit masks and modifiers after the colon may be lower case.
 fn of_model(event: &str) -> Option<String> {
     match event.split_once("::") {
         Some(("perf", _)) => None,
@@ -364,8 +364,8 @@ fn of_model(event: &str) -> Option<String> {
     }
 }
 
-/// What `PMU::EVENT:UMASK:MODIFIER` is among the events that the kernel names itself, as pmc's event text, or
-/// why it is none of an uncore PMU's; `None` where it is no event of that kind.
+/// Translates `PMU::EVENT:UMASK:MODIFIER` to pmc's event text if the kernel provides the event, or returns
+/// why an uncore PMU lacks it. `None` if it is not such an event.
 fn kernels_own(text: &str) -> Option<Result<String, String>> {
     let (pmu, rest) = text.split_once("::").unwrap_or(("", text));
     let mut parts = rest.split(':');
@@ -418,7 +418,8 @@ fn uncore_pmu(name: &str) -> Option<String> {
     Some(uncore_unit(unit).1)
 }
 
-/// What the kernel calls a family of Intel's cores (`caps/pmu_name`), and how libpfm4's names for it begin.
+/// The kernel's names of Intel core families (`caps/pmu_name`), and the prefixes of libpfm4's names for
+/// them.
 const INTEL: [(&str, &str); 17] = [
     ("core2", "core"),
     ("nehalem", "nhm"),
@@ -439,7 +440,7 @@ const INTEL: [(&str, &str); 17] = [
     ("goldmont", "glm"),
 ];
 
-/// How libpfm4's names for the core PMUs of this machine begin; none where there are no counters.
+/// The prefixes of libpfm4's names for this machine's core PMUs; empty if there are no counters.
 fn core_names(host: &Host) -> Vec<String> {
     let Some(pmu) = host.core_pmu() else { return Vec::new() };
     let cpuinfo = host.text("/proc/cpuinfo").unwrap_or_default();
@@ -461,7 +462,7 @@ fn core_names(host: &Host) -> Vec<String> {
     }
 }
 
-/// Whether the machine has a PMU of this name, which is libpfm4's or the kernel's.
+/// Whether the machine has a PMU of this libpfm4 or kernel name.
 fn is_here(name: &str, host: &Host, core: &[String]) -> bool {
     let is_core = |own: &String| {
         name.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
@@ -471,7 +472,7 @@ fn is_here(name: &str, host: &Host, core: &[String]) -> bool {
         || host.pmu(&uncore_pmu(name).unwrap_or_else(|| name.to_owned())).is_some()
 }
 
-/// The CPUs, and whose turn it is.
+/// The online CPUs, with the state of the round-robin placements.
 struct Places {
     online: CpuList,
     nodes: Vec<Vec<u32>>,
@@ -495,7 +496,7 @@ impl Places {
         }
     }
 
-    /// `None`: everywhere.
+    /// The CPUs for the next event; `None` means everywhere.
     fn take(&mut self, place: Place) -> Result<Option<CpuList>, String> {
         let cpus: CpuList = match place {
             Place::Everywhere => return Ok(None),

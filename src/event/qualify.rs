@@ -1,16 +1,16 @@
-//! What stands behind an event: modifiers (`:u`) and FreeBSD's qualifiers (`,usr,cmask=1`).
+//! Modifiers (`:u`) and FreeBSD's qualifiers (`,usr,cmask=1`) after an event.
 //!
-//! Receives the letters and terms that `syntax` found behind an event or a group; changes specs by perf's
+//! Takes the letters and terms that `syntax` found after an event or a group; changes specs by perf's
 //! rules:
 //!
-//! * The first of `u k h` leaves out all three levels, then each letter takes its own back in; so with `G`
-//!   and `H`.
-//! * Letters on an event replace what it had by default: without `u`, `p` or `H`, guests are counted too.
-//!   Letters on a group add to what its members have.
+//! * The first of `u k h` excludes all three levels, then each letter includes its own again. `G` and `H`
+//!   work the same way.
+//! * Letters on an event replace its defaults: without `u`, `p` or `H`, guests are counted too. Letters on
+//!   a group add to the settings of its members.
 //!
-//! Some qualifiers are modifiers in words ([`letters_of`]), some are terms that every event takes, and some
-//! are fields of the event's PMU: for those a generic event becomes the code that the machine's core PMU
-//! lists for it, because a generic request has no fields:
+//! Some qualifiers are modifiers in words ([`letters_of`]), some are terms of every event, and some are
+//! fields of the event's PMU. For the last kind, a generic event becomes the raw code that the machine's
+//! core PMU lists for it, because a generic request has no fields:
 //!
 //! ```text
 //! instructions,cmask=1   type 0, config 1  ──events/instructions: event=0xc0──►  type 4, config 0x10000c0
@@ -25,11 +25,11 @@ use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
 use crate::host::Host;
 
-/// What each letter means; shown when a letter is wrong.
+/// The meaning of each letter, shown with an invalid letter.
 const LETTERS: &str = "u user, k kernel, h hypervisor, I not idle, G guest, H host, p (to ppp) precise, P most precise, \
      S read with the leader, D pinned, e exclusive, W weak group, R not regrouped";
 
-/// Checked letters.
+/// Checked modifier letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Modifiers<'a>(&'a str);
 
@@ -59,7 +59,7 @@ impl<'a> Modifiers<'a> {
         Ok(Self(word.text))
     }
 
-    /// Letters that are known to be right.
+    /// Wraps letters that are known to be valid.
     pub(super) fn trusted(letters: &'a str) -> Self {
         Self(letters)
     }
@@ -68,7 +68,7 @@ impl<'a> Modifiers<'a> {
         self.0.contains(letter)
     }
 
-    /// Applies the letters of the event itself, which replace its defaults.
+    /// Applies the event's own letters, which replace its defaults.
     pub(super) fn replace(self, spec: &mut EventSpec) {
         if let Source::Kernel(attr) = &mut spec.source {
             for flag in [
@@ -86,10 +86,10 @@ impl<'a> Modifiers<'a> {
         self.add(spec);
     }
 
-    /// Applies letters that add to what the event has: those of its group, and qualifiers.
+    /// Applies letters that add to the event's settings: letters of its group, and qualifiers.
     pub(super) fn add(self, spec: &mut EventSpec) {
         spec.levels_chosen |= self.0.contains(['u', 'k', 'h']);
-        // Levels that are given take the place of the highest, which an event may want by itself.
+        // An explicit precision overrides the event's default of the highest one.
         spec.precise_max = self.has('P') || spec.precise_max && !self.has('p');
         spec.sample_read |= self.has('S');
         let Source::Kernel(attr) = &mut spec.source else { return };
@@ -143,7 +143,7 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// The modifiers that qualifiers say in words.
+/// The modifier letters that qualifiers express in words.
 pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
     let mut letters = String::new();
     for qualifier in qualifiers {
@@ -156,7 +156,7 @@ pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
             "host" if on => 'H',
             "pinned" if on => 'D',
             "exclusive" if on => 'e',
-            // Idle time is counted unless it is said not to be.
+            // Idle time is counted by default.
             "idle" if !on => 'I',
             _ => continue,
         };
@@ -167,7 +167,7 @@ pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
     Ok(letters)
 }
 
-/// Whether a qualifier that stands alone is said (`inv`, `inv=1`) or denied (`inv=0`).
+/// Whether a qualifier without a value is on (`inv`, `inv=1`) or off (`inv=0`).
 fn is_on(qualifier: &Term<'_>) -> Result<bool> {
     let Some(value) = qualifier.value else { return Ok(true) };
     if !syntax::FLAGS.contains(&qualifier.name.text) {
@@ -180,7 +180,7 @@ fn is_on(qualifier: &Term<'_>) -> Result<bool> {
     }
 }
 
-/// Applies the qualifiers that are no modifiers in other words.
+/// Applies the qualifiers that are not modifiers in words.
 pub(super) fn qualify(
     host: &Host,
     names: &Names<'_>,
@@ -199,8 +199,8 @@ pub(super) fn qualify(
 fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
     match qualifier.name.text {
         "descendants" => {
-            // FreeBSD's: a process is always measured whole, its descendants where that is said. `no-inherit`
-            // leaves out threads, too.
+            // As in FreeBSD: all threads of a process are always measured, its descendants only on request.
+            // `no-inherit` excludes threads too.
             spec.qualifiers.inherit = Some(true);
             spec.qualifiers.descendants = on;
             if let Source::Kernel(attr) = &mut spec.source {
@@ -242,10 +242,10 @@ fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<
                 }
             }
         }
-        // FreeBSD's word for the threshold on AMD; its `anythread` is Intel's field `any`.
+        // FreeBSD's name for the threshold on AMD; its `anythread` is Intel's field `any`.
         "count" => replace(host, names, spec, "cmask", qualifier)?,
         "anythread" => replace(host, names, spec, "any", qualifier)?,
-        // Several of FreeBSD's masks make up one field.
+        // Several FreeBSD masks share one field.
         name if syntax::MASKS.contains(&name) => {
             let (name, number) = freebsd_masks::read(qualifier)?;
             let value = qualifier.value.map(|value| Word { text: &number, at: value.at });
@@ -259,7 +259,7 @@ fn apply(host: &Host, names: &Names<'_>, spec: &mut EventSpec, qualifier: &Term<
     Ok(())
 }
 
-/// Sets a field of the event's PMU, in place of what the event has there.
+/// Sets a field of the event's PMU, replacing the event's value.
 fn replace(
     host: &Host,
     names: &Names<'_>,
@@ -275,8 +275,8 @@ fn replace(
     field(host, names, spec, name, qualifier)
 }
 
-/// Adds to a field of the event's PMU. A generic event becomes the code that the core PMU lists for it, since
-/// generic requests have no fields.
+/// Adds to a field of the event's PMU. A generic event becomes the raw code that the core PMU lists for it,
+/// since generic requests have no fields.
 fn field(
     host: &Host,
     names: &Names<'_>,

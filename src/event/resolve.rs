@@ -1,11 +1,12 @@
-//! Words to requests: finds out what each name means on this machine and applies modifiers and qualifiers.
+//! Resolves words to requests: looks up each name on this machine and applies modifiers and qualifiers.
 //!
-//! Receives the tree of `syntax` and the [`Host`]; hands on [`EventGroup`]s. Asks the host only for what a
-//! word needs: `task-clock` reads nothing, `cycles` one folder (are the cores alike?), `pmu/…/` that PMU's
-//! files.
+//! Takes the tree from `syntax` and the [`Host`]; returns [`EventGroup`]s. Reads only the files that a word
+//! needs: `task-clock` reads nothing, `cycles` one directory (to check for hybrid cores), `pmu/…/` that
+//! PMU's files.
 //!
-//! One event of the text may become several: a pattern over PMUs or tracepoints, a generic event on cores
-//! that differ. In a group those are dealt out, so that each kernel group holds one PMU's events:
+//! One event in the text may become several: a pattern over PMUs or tracepoints, or a generic event on
+//! hybrid cores. Members of a group are split by PMU, so that each kernel group contains the events of one
+//! PMU:
 //!
 //! ```text
 //! {cycles,instructions}   on   cpu_core and cpu_atom
@@ -26,56 +27,57 @@ use crate::abi::generic::{self, NoCacheEvent};
 use crate::host::Host;
 use crate::host::pmu::{PERSISTENT, Pmu};
 
-/// Requests that one text may stand for: more than any kernel would open, less than memory holds.
+/// Maximum number of requests from one text: more than any kernel would open, but small enough to fit in
+/// memory.
 const MOST_EVENTS: usize = 100_000;
 
-/// Reads event text.
+/// Parses event text.
 ///
 /// # Errors
-/// The first word that cannot be understood on this machine.
+/// The first word that is not valid on this machine.
 pub fn parse(text: &str, host: &Host) -> Result<Vec<EventGroup>, Box<ParseError>> {
     Parser::new(host).parse(text)
 }
 
-/// Reads several event texts (`-e` given several times) whose merge numbers must not collide.
+/// Parses several event texts (repeated `-e`) with unique merge numbers.
 #[derive(Debug)]
 pub struct Parser<'h> {
     host: &'h Host,
     sources: probe::Sources<'h>,
     subject: Subject,
     names: Names<'h>,
-    /// The core PMUs where cores differ; `None` until somebody asks.
+    /// The core PMUs of a hybrid machine; `None` until needed.
     hybrid: Option<Vec<Pmu>>,
     merges: u32,
-    /// Requests made of the text so far.
+    /// Number of requests from the current text so far.
     count: usize,
 }
 
 impl<'h> Parser<'h> {
-    /// A parser for this machine.
+    /// Creates a parser for this machine.
     pub fn new(host: &'h Host) -> Self {
         let (sources, subject) = (probe::Sources::new(host), Subject::default());
         Self { host, sources, subject, names: Names::new(host), hybrid: None, merges: 0, count: 0 }
     }
 
-    /// Tells it whom the events will measure.
+    /// Sets the target of the events.
     #[must_use]
     pub fn measuring(self, subject: Subject) -> Self {
         Self { subject, ..self }
     }
 
-    /// Reads one text.
+    /// Parses one text.
     ///
     /// # Errors
-    /// The first word that cannot be understood on this machine.
+    /// The first word that is not valid on this machine.
     pub fn parse(&mut self, text: &str) -> Result<Vec<EventGroup>, Box<ParseError>> {
         self.groups(text).map_err(|fault| fault.within(text))
     }
 
-    /// Reads the text of one event, where only one has a meaning; `several` says what to do for more.
+    /// Parses text that must contain a single event. `several` is the hint shown if it contains more.
     ///
     /// # Errors
-    /// Where another event begins; the first word that cannot be understood on this machine.
+    /// The position of a second event, or the first word that is not valid on this machine.
     pub fn parse_single(&mut self, text: &str, several: &str) -> Result<Vec<EventGroup>, Box<ParseError>> {
         syntax::check_single(text).map_err(|fault| fault.try_this(several).within(text))?;
         self.parse(text)
@@ -113,8 +115,8 @@ impl<'h> Parser<'h> {
         let weak = modifiers.is_some_and(|m| m.has('W'));
         let leader_sampling = modifiers.is_some_and(|m| m.has('S'));
         let groups = dealt.into_iter().map(|Hand { mut events, .. }| {
-            // The kernel takes `pinned` and `exclusive` of the leader for the whole group and refuses them on
-            // members.
+            // The kernel applies the leader's `pinned` and `exclusive` to the whole group and refuses them
+            // on members.
             let said = |flag| events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(flag));
             let (pinned, exclusive) = (said(Flag::Pinned), said(Flag::Exclusive));
             for (index, event) in events.iter_mut().enumerate() {
@@ -145,7 +147,7 @@ impl<'h> Parser<'h> {
                 format!("with this the text stands for more than {MOST_EVENTS} events"),
             ));
         }
-        // `cycles,usr` is `cycles:u` in other words, and is shown so.
+        // `cycles,usr` is equivalent to `cycles:u` and is shown like that.
         let written = event.modifiers.map_or("", |word| word.text);
         let mut letters = written.to_owned();
         letters.extend(qualify::letters_of(&event.qualifiers)?.chars().filter(|&c| !written.contains(c)));
@@ -158,7 +160,7 @@ impl<'h> Parser<'h> {
                         let words = format!("`{}` counts what happens in user mode only", event.text.text);
                         return Err(Fault::at(&event.text.span(), words).expected("usr, or neither"));
                     }
-                    // The record is the kernel's, whoever it tells of.
+                    // The kernel writes these records in kernel mode, even about user mode.
                     if let Source::Kernel(attr) = &mut spec.source {
                         [Flag::ExcludeKernel, Flag::ExcludeHv].iter().for_each(|flag| attr.set(*flag, false));
                     }
@@ -172,7 +174,7 @@ impl<'h> Parser<'h> {
         Ok(specs)
     }
 
-    /// What stands before the modifiers, with its terms.
+    /// Resolves the event without its modifiers, including its terms.
     fn body(&mut self, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
         let name = event.text.text;
         let mut specs = match event.body {
@@ -217,7 +219,7 @@ impl<'h> Parser<'h> {
         Ok(specs)
     }
 
-    /// An event by libpfm4's name.
+    /// Resolves an event by its libpfm4 name.
     fn libpfm(&mut self, word: Word<'_>, name: &str) -> Result<Vec<EventSpec>> {
         let name = name.strip_prefix("::").unwrap_or(name);
         let unknown =
@@ -246,7 +248,7 @@ impl<'h> Parser<'h> {
         }
     }
 
-    /// A word that means the same on every machine: generic, cache and raw events.
+    /// Resolves a word that is the same on every machine: a generic, cache or raw event.
     fn everywhere(&mut self, word: &str, name: &str) -> Option<Vec<EventSpec>> {
         if let Some(tool) = Tool::named(word) {
             return Some(vec![EventSpec {
@@ -260,7 +262,8 @@ impl<'h> Parser<'h> {
                 _ => self.on_cores(generic.kind, generic.config, name),
             });
         }
-        // perf's names in any case; but `LLC-MISSES` in capitals is FreeBSD's word for another event.
+        // perf's names are case-insensitive, but `LLC-MISSES` in capitals is FreeBSD's name of a different
+        // event.
         if let Ok(config) = generic::cache(word)
             && !freebsd_aliases::in_capitals(word)
         {
@@ -270,7 +273,7 @@ impl<'h> Parser<'h> {
         Some(self.on_cores(kind::RAW, code, name))
     }
 
-    /// A hardware event: one, or one for each kind of core.
+    /// Returns one hardware event, or one per kind of core.
     fn on_cores(&mut self, kind: u32, config: u64, name: &str) -> Vec<EventSpec> {
         let cores = self.hybrid().to_vec();
         if cores.is_empty() {
@@ -280,7 +283,7 @@ impl<'h> Parser<'h> {
         cores
             .iter()
             .map(|pmu| {
-                // Generic types name the PMU in the config's upper half; a raw code belongs to the PMU's own
+                // Generic types name the PMU in the upper half of config; a raw code uses the PMU's own
                 // type.
                 let mut spec = match kind {
                     kind::RAW => EventSpec::kernel(name, pmu.kind, config),
@@ -302,7 +305,7 @@ impl<'h> Parser<'h> {
         self.merges
     }
 
-    /// A word alone.
+    /// Resolves a single word.
     fn bare(&mut self, word: Word<'_>, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
         let name = event.text.text;
         if let Some(specs) = self.everywhere(word.text, name) {
@@ -343,7 +346,8 @@ impl<'h> Parser<'h> {
         Err(did_you_mean::unknown(self.host, &self.names, word))
     }
 
-    /// An event that one or several PMUs list in sysfs under this name, or that the tables have for them.
+    /// Resolves an event that one or several PMUs list in sysfs under this name, or that the vendor tables
+    /// list for them.
     fn named_by_pmus(
         &mut self,
         event: &Term<'_>,
@@ -368,7 +372,7 @@ impl<'h> Parser<'h> {
         Ok(Some(specs))
     }
 
-    /// An event that the tables have under `own`; `word`: how it was typed.
+    /// Resolves the vendor table's event `own`, typed as `word`.
     fn of_tables(
         &mut self,
         own: &str,
@@ -385,7 +389,7 @@ impl<'h> Parser<'h> {
         Some(self.on_some(&pmus, &given, name))
     }
 
-    /// The event on each of these PMUs. Instances may differ; one that has the event is enough.
+    /// Returns the event on each of these PMUs. Instances may differ; at least one must have the event.
     fn on_some(&mut self, pmus: &[Pmu], given: &[Term<'_>], name: &str) -> Result<Vec<EventSpec>> {
         let hybrid = pmus.iter().any(|pmu| pmu.core_cpus().is_some()) && !self.hybrid().is_empty();
         let mut specs = Vec::new();
@@ -412,8 +416,8 @@ impl<'h> Parser<'h> {
         }
     }
 
-    /// `word/terms/` where the word is no generic event: a PMU, several of them, or a sysfs event with
-    /// further terms.
+    /// Resolves `word/terms/` if the word is not a generic event: one or several PMUs, or a sysfs event
+    /// with additional terms.
     fn with_terms(
         &mut self,
         word: Word<'_>,
@@ -441,12 +445,12 @@ impl<'h> Parser<'h> {
         Err(did_you_mean::unknown_pmu(self.host, word))
     }
 
-    /// `persistent/NAME/`: an event that a holder publishes, this user's before root's; `None` where the
-    /// kernel has such a PMU and no holder this event.
+    /// Resolves `persistent/NAME/`, an event published by a holder; this user's holder comes before root's.
+    /// `None` if no holder has the event and the kernel has a PMU of this name.
     fn published(&self, word: Word<'_>, given: &[Term<'_>], name: &str) -> Result<Option<EventSpec>> {
         let trees = self.host.published_pmus();
         let is_name = |term: &&Term<'_>| term.value.is_none() || term.name.text != "name";
-        // `persistent,config=ID` is what a holder publishes, and `ID` what it prints.
+        // `persistent,config=ID` is the published form, and `ID` the printed one.
         let has_id = |term: &Term<'_>| term.name.text == "config" && term.value.is_some();
         let is_bit = |term: &&Term<'_>| term.name.text != PERSISTENT || !given.iter().any(has_id);
         let mut asked = given.iter().filter(is_name).filter(is_bit);
@@ -484,7 +488,7 @@ impl<'h> Parser<'h> {
         Err(fault.try_this(format!("pmc persist add {asked} -e EVENT makes one")))
     }
 
-    /// `a:b`: a numeric event, a tracepoint, or modifiers that are none.
+    /// Resolves `a:b`: a numeric event, a tracepoint, or invalid modifiers.
     fn pair(&mut self, first: Word<'_>, second: Word<'_>, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
         if let Some(kind) = number(first.text) {
             let kind = u32::try_from(kind)
@@ -493,8 +497,8 @@ impl<'h> Parser<'h> {
                 Fault::at(&second.span(), format!("`{}` is no config", second.text))
                     .expected("TYPE:CONFIG, two numbers as in 4:0x1a8")
             })?;
-            // Where cores differ, a number of the generic types stands for all of them, unless it names one
-            // in its upper half.
+            // On hybrid machines, a generic numeric event stands for all core PMUs, unless the upper half
+            // names one.
             return Ok(match kind {
                 kind::HARDWARE | kind::HW_CACHE if config >> 32 == 0 => {
                     self.on_cores(kind, config, event.text.text)
@@ -515,7 +519,7 @@ impl<'h> Parser<'h> {
         }
         match probe::tracepoints(self.host, first, second) {
             Ok(specs) => Ok(specs),
-            // Those that `perf probe` has defined are tracepoints; the others are looked for.
+            // Markers defined by `perf probe` are tracepoints; the others are looked up in files.
             Err(_) if first.text.starts_with("sdt_") && first.text.len() > "sdt_".len() => {
                 let provider = Word { text: &first.text["sdt_".len()..], at: first.at + "sdt_".len() };
                 self.markers(None, (provider, second), event.text.text)
@@ -533,7 +537,7 @@ impl<'h> Parser<'h> {
                 let events = did_you_mean::event_names(self.host, &self.names);
                 let near = crate::text::nearest(first.text, events.iter().map(String::as_str), 1);
                 Err(match near.first() {
-                    // A slip in a generic name with wrong modifiers is no tracepoint.
+                    // A misspelt generic name with invalid modifiers is not a tracepoint.
                     Some(name) if first.text.len() <= 100 && self.is_no_system(first.text) => {
                         fault.try_this(format!("if an event was meant: `{name}` is one"))
                     }
@@ -543,7 +547,7 @@ impl<'h> Parser<'h> {
         }
     }
 
-    /// The places of markers; those of one name are shown as one event.
+    /// Resolves markers; the locations of one name are shown as one event.
     fn markers(
         &mut self,
         path: Option<Word<'_>>,
@@ -555,12 +559,12 @@ impl<'h> Parser<'h> {
         Ok(names.concat())
     }
 
-    /// Whether there are tracepoints, and none below this name.
+    /// Whether the machine lists tracepoints, but none in this subsystem.
     fn is_no_system(&self, name: &str) -> bool {
         self.host.tracepoint_names(name).is_ok_and(|names| names.is_empty())
     }
 
-    /// A name behind FreeBSD's word for a class of counters: the machine may have it as its own.
+    /// Resolves a name that follows a FreeBSD counter class, which may be a native event of this machine.
     fn of_class(
         &mut self,
         class: &str,
@@ -589,7 +593,7 @@ impl<'h> Parser<'h> {
             .expected("a name of `pmc list`, or the code: cpu/event=0xNN,umask=0xNN/"))
     }
 
-    /// A FreeBSD name: its meaning is event text again.
+    /// Resolves a FreeBSD name by parsing the event text it stands for.
     fn freebsd(
         &mut self,
         alias: &freebsd_aliases::Alias,
@@ -607,7 +611,7 @@ impl<'h> Parser<'h> {
             spec.filter = alias.filter.map(str::to_owned);
             spec.tells_of_user_mode = alias.filter.is_some();
             if let (Some(tick_ns), Source::Kernel(attr)) = (alias.tick_ns, &mut spec.source) {
-                // Sampled at each tick, unless another number of ticks is said.
+                // Sample at each tick, unless the text gives another number of ticks.
                 attr.set_period(tick_ns);
                 spec.tick_ns = Some(tick_ns);
                 spec.scale = 1.0 / tick_ns as f64;
@@ -618,21 +622,21 @@ impl<'h> Parser<'h> {
     }
 }
 
-/// The members of a group that go on the hardware together.
+/// Members of a group that are scheduled together.
 struct Hand {
-    /// The PMU that they share; none as long as every member may join any PMU.
+    /// The PMU that they share; `None` while every member may join any PMU.
     pmu: Option<String>,
     events: Vec<EventSpec>,
 }
 
-/// Puts a member with those of its PMU. Only instances of a wildcard and the PMUs of differing cores part;
-/// everything else stays with the first, where the kernel will say what it thinks of it.
+/// Adds a member to the hand of its PMU. Only wildcard instances and hybrid PMUs are split up. All other
+/// events join the first hand, where the kernel accepts or refuses them.
 fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
     let parts = spec.merge.is_some() || spec.core_cpus.is_some();
     let pmu = if parts { spec.pmu.clone() } else { None };
     let own = match &pmu {
         None => (!hands.is_empty()).then_some(0),
-        // A hand of neutral events only is taken over.
+        // Prefers the hand of the same PMU, then one whose events fit any PMU.
         Some(_) => hands
             .iter()
             .position(|hand| hand.pmu == pmu)
@@ -647,7 +651,7 @@ fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
     }
 }
 
-/// What is asked of an event that runs already, with other settings.
+/// The error for changed settings of a running event.
 fn held_as_it_is(span: &Span) -> Fault {
     Fault::at(span, "the settings of a persistent event cannot be changed")
         .expected("persistent/NAME/ alone")
@@ -659,7 +663,7 @@ fn single(event: EventSpec) -> EventGroup {
     EventGroup { events: vec![event], braces: false, weak: false, leader_sampling }
 }
 
-/// The event as typed with further modifiers behind it.
+/// The event as typed, with more modifiers appended.
 fn with_letters(event: &EventSyntax<'_>, letters: &str) -> String {
     let bare = event.modifiers.is_none() && event.terms.is_none();
     format!("{}{}{letters}", event.text.text, if bare { ":" } else { "" })

@@ -1,20 +1,20 @@
-//! Event text to a tree of words. Pure: knows the shape of event text, not one event's name.
+//! Parses event text to a tree of words. Pure: it handles the grammar and does not resolve event names.
 //!
-//! Receives text; hands on [`EventItem`]s whose [`Word`]s know where they stand. What a word means is
-//! `resolve`'s concern; the only names known here are those of the qualifiers, because one comma separates
-//! events and qualifiers alike:
+//! Takes text; returns [`EventItem`]s whose [`Word`]s carry their positions. `resolve` interprets the
+//! words. Only the names of qualifiers are known here, because a comma separates both events and
+//! qualifiers:
 //!
 //! ```text
 //! {cycles:u , instructions , period=1000} :S , imc / event=4,umask=3 / , usr , sched : sched_switch : k
 //! └────────────── group ─────────────────┘    └ name └── terms ──┘    │     └───── pair ─────┘  modifiers
-//!                            └ qualifier of the word before it ────────────────┘
+//!                            └ qualifier of the preceding word ────────────────┘
 //! ```
 //!
-//! Runs once over the text without recursion, so hostile text costs no more than its length.
+//! It scans the text once without recursion, so malicious text costs only linear time.
 
 use super::error::{Fault, Result, Span};
 
-/// A piece of the text and where it stands.
+/// A piece of the text and its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
@@ -26,7 +26,7 @@ impl Word<'_> {
         self.at..self.at + self.text.len()
     }
 
-    /// `SYMBOL+OFFSET`; the offset is 0 where there is none.
+    /// Splits `SYMBOL+OFFSET`; the offset defaults to 0.
     pub(super) fn symbol_and_offset(self) -> (Self, u64) {
         match self.text.split_once('+').map(|(symbol, offset)| (symbol, number(offset))) {
             Some((text, Some(offset))) => (Self { text, ..self }, offset),
@@ -35,7 +35,7 @@ impl Word<'_> {
     }
 }
 
-/// One item of an event list: an event or a group.
+/// An item of an event list: an event or a group.
 #[derive(Debug)]
 pub(super) enum EventItem<'a> {
     Event(EventSyntax<'a>),
@@ -50,19 +50,19 @@ pub(super) struct GroupSyntax<'a> {
     pub(super) qualifiers: Vec<Term<'a>>,
 }
 
-/// One event as it was written.
+/// An event, as typed.
 #[derive(Debug)]
 pub(super) struct EventSyntax<'a> {
-    /// All of it without the qualifiers: its name for the user.
+    /// The text without the qualifiers, which is the event's display name.
     pub(super) text: Word<'a>,
     pub(super) body: Body<'a>,
-    /// Between slashes; `None` where there were no slashes.
+    /// The terms between slashes; `None` without slashes.
     pub(super) terms: Option<Vec<Term<'a>>>,
     pub(super) modifiers: Option<Word<'a>>,
     pub(super) qualifiers: Vec<Term<'a>>,
 }
 
-/// What stands before the slashes and the modifiers.
+/// The part before the slashes and the modifiers.
 #[derive(Debug)]
 pub(super) enum Body<'a> {
     /// `cycles`, `cpu`, `r1a8`
@@ -94,10 +94,10 @@ impl Term<'_> {
     }
 }
 
-/// Letters that may stand behind an event; what each does: [`qualify`](super::qualify).
+/// Modifier letters; [`qualify`](super::qualify) describes each one.
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
-/// Qualifiers that stand alone.
+/// Qualifiers without a value.
 pub(super) const FLAGS: [&str; 29] = [
     "usr",
     "os",
@@ -130,7 +130,7 @@ pub(super) const FLAGS: [&str; 29] = [
     "aux-output",
 ];
 
-/// Qualifiers that take a value.
+/// Qualifiers with a value.
 pub(super) const VALUED: [&str; 27] = [
     "precise",
     "period",
@@ -161,11 +161,11 @@ pub(super) const VALUED: [&str; 27] = [
     "aux_watermark",
 ];
 
-/// Qualifiers that are fields of the event's PMU.
+/// Qualifiers that set fields of the event's PMU.
 pub(super) const FIELDS: [&str; 10] =
     ["cmask", "umask", "inv", "edge", "any", "ldlat", "frontend", "offcore_rsp", "ch_mask", "fc_mask"];
 
-/// FreeBSD's qualifiers that name bits of a counter.
+/// FreeBSD qualifiers that set bits of a counter.
 pub(super) const MASKS: [&str; 10] = [
     "core",
     "agent",
@@ -179,7 +179,7 @@ pub(super) const MASKS: [&str; 10] = [
     "trans",
 ];
 
-/// Words that perf or FreeBSD have, and that nothing here would heed: why, and what does the job today.
+/// Words of perf or FreeBSD that pmc does not support: the reason, and the alternative.
 const NOT_YET: [(&str, &str, &str); 2] = [
     (
         "kgmon",
@@ -193,7 +193,7 @@ fn is_not_yet(name: &str) -> bool {
     NOT_YET.iter().any(|(word, ..)| *word == name)
 }
 
-/// Refuses a word that would be read and then ignored.
+/// Rejects a word that would be parsed and then ignored.
 pub(super) fn heeded(term: &Term<'_>) -> Result<()> {
     let name = term.name.text;
     let (why, instead) = match NOT_YET.iter().find(|(word, ..)| *word == name) {
@@ -205,7 +205,7 @@ pub(super) fn heeded(term: &Term<'_>) -> Result<()> {
     Err(if instead.is_empty() { fault.try_this("leave it out") } else { fault.try_this(instead) })
 }
 
-/// Reads the whole text.
+/// Parses the whole text.
 pub(super) fn read(text: &str) -> Result<Vec<EventItem<'_>>> {
     let mut reader = Reader { text, at: 0 };
     let mut items: Vec<EventItem<'_>> = Vec::new();
@@ -238,7 +238,7 @@ pub(super) fn read(text: &str) -> Result<Vec<EventItem<'_>>> {
     }
 }
 
-/// Checks that the text is of one event.
+/// Checks that the text contains only one event.
 pub(super) fn check_single(text: &str) -> Result<()> {
     let items = read(text)?;
     let mut events = items.iter().flat_map(|item| match item {
@@ -262,7 +262,7 @@ fn nothing_to_qualify(qualifier: &Term<'_>) -> Fault {
         .expected("an event first, then its qualifiers, as in cycles,usr")
 }
 
-/// Whether a name of libpfm4 begins here: a PMU of its, or none, before two colons.
+/// Whether a libpfm4 name starts here: an optional PMU, then two colons.
 fn is_libpfm(rest: &str) -> bool {
     let is_pmu = |c: char| c.is_ascii_alphanumeric() || c == '_';
     rest.trim_start_matches(is_pmu).starts_with("::")
@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text up to one of the delimiters, blanks around it left out.
+    /// Returns the text up to one of the delimiters, without surrounding whitespace.
     fn until(&mut self, delimiters: &[char]) -> Word<'a> {
         let rest = &self.text[self.at..];
         let length = rest.find(delimiters).unwrap_or(rest.len());
@@ -313,8 +313,8 @@ impl<'a> Reader<'a> {
         Word { text: part.trim(), at: start + lead }
     }
 
-    /// The word that begins here, if it is a qualifier of the event before it. A bare `cpu` is one that lacks
-    /// its value only where there is an event: first in the text it may be meant as a PMU.
+    /// Returns the word that starts here if it qualifies the previous event. A bare `cpu` is a qualifier
+    /// without its value only after an event; at the start of the text it may be a PMU.
     fn qualifier(&mut self, after_event: bool) -> Result<Option<Term<'a>>> {
         let start = self.at;
         let name = self.until(&['=', ',', '{', '}', ':', '/']);
@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
             return Ok(Some(Term { name, value: None }));
         }
         let mut value = self.value(&[',', '}', '{'])?;
-        // The commas of a CPU list: a number is no event, so it goes on.
+        // Commas of a CPU list: a number cannot be an event, so the list continues.
         while name.text == "cpu" && self.peek() == Some(',') {
             let rest = &self.text[self.at + 1..];
             let length = rest.find([',', '}', '{']).unwrap_or(rest.len());
@@ -384,14 +384,14 @@ impl<'a> Reader<'a> {
         Ok(word)
     }
 
-    /// Whether a group begins here, perhaps after its name.
+    /// Whether a group starts here, possibly after its name.
     fn opens_group(&self) -> bool {
         let rest = &self.text[self.at..];
         rest.find(['{', ',', '}', '/', ':']).is_some_and(|at| rest[at..].starts_with('{'))
     }
 
     fn group(&mut self) -> Result<GroupSyntax<'a>> {
-        // perf takes a name before the brace and shows it nowhere in `stat`; so do we.
+        // perf accepts a name before the brace and does not show it in `stat`; so does pmc.
         let _name = self.until(&['{']);
         let open = self.here();
         self.at += 1;
@@ -545,7 +545,7 @@ impl<'a> Reader<'a> {
         Ok(Body::Breakpoint { address, length, access })
     }
 
-    /// `uprobe:PATH:PLACE[:mods]`: a path holds slashes, so it ends at a colon.
+    /// `uprobe:PATH:PLACE[:mods]`. The path contains slashes, so it ends at a colon.
     fn uprobe(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
         self.at += "uprobe:".len();
         let path = self.until(&[':', ',', '{', '}']);
@@ -583,7 +583,8 @@ impl<'a> Reader<'a> {
         Ok(Body::Marker { path, provider, name })
     }
 
-    /// `[MODULE:]PLACE[:mods]`: as elsewhere, a second word of modifiers' letters alone is modifiers.
+    /// `[MODULE:]PLACE[:mods]`: a second word with only modifier letters is parsed as modifiers, as
+    /// elsewhere.
     fn kprobe(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Word<'a>> {
         const DELIMITERS: [char; 5] = [':', '/', ',', '{', '}'];
         let mut place = self.until(&DELIMITERS);
@@ -607,7 +608,7 @@ impl<'a> Reader<'a> {
         Ok(place)
     }
 
-    /// The terms after the opening slash, and the closing one.
+    /// The terms after the opening slash, through the closing slash.
     fn terms(&mut self) -> Result<Vec<Term<'a>>> {
         let open = self.at - 1..self.at;
         let mut terms = Vec::new();
@@ -656,7 +657,7 @@ pub(super) fn numbered_word(name: &str) -> Option<usize> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) { None } else { digits.parse().ok() }
 }
 
-/// A number as perf writes it (`12`, `0x1f`).
+/// A number in perf's notation (`12`, `0x1f`).
 pub(super) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => plain_digits(hex, 16),
@@ -664,7 +665,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Hexadecimal digits only: `from_str_radix` would take a sign.
+/// Accepts only digits; `from_str_radix` would accept a sign.
 pub(super) fn plain_digits(text: &str, radix: u32) -> Option<u64> {
     if text.is_empty() || !text.chars().all(|c| c.is_digit(radix)) {
         None

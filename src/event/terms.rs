@@ -1,14 +1,14 @@
 //! The terms between slashes: `cpu/event=0x3c,umask=1,period=1000/`.
 //!
-//! Receives a PMU and the words of its terms; hands on a spec. Two kinds of terms: the common ones, which
-//! mean the same on every event (`period`, `name`, `call-graph` …), and the PMU's own, whose bits `format/*`
-//! gives. A term that names one of the PMU's events stands for that event's terms:
+//! Takes a PMU and the words of its terms; returns a spec. There are two kinds of terms: common ones, valid
+//! on every event (`period`, `name`, `call-graph` …), and the PMU's own, whose bits `format/*` defines. A
+//! term that names one of the PMU's events expands to that event's terms:
 //!
 //! ```text
 //! cpu/mem-loads,ldlat=30/   events/mem-loads: event=0xcd,umask=0x1,ldlat=3     format/ldlat: config1:0-15
 //!   └► event=0xcd  umask=0x1  ldlat=3  ldlat=30  ──► config |= 0x1cd, config1 |= 3 | 30
 //! ```
-//! Values of one field given twice are OR-ed, as perf does it.
+//! If a field is given twice, its values are OR-ed, as in perf.
 
 use super::error::{Fault, Result, Span};
 use super::names::{self, Names};
@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::host::pmu::{Format, Pmu, PmuEvent};
 use crate::host::tracer::Tracer;
 
-/// The terms that every event takes, for messages and completion.
+/// The terms that every event accepts, for messages and completion.
 pub(super) const COMMON: &[&str] = &[
     "config",
     "config1",
@@ -56,18 +56,17 @@ pub(super) const COMMON: &[&str] = &[
     "cpu",
 ];
 
-/// Flags that are said by the kernel's names.
+/// Flags set by their kernel names.
 const BY_NAME: [Flag; 4] = [Flag::TextPoke, Flag::InheritThread, Flag::RemoveOnExec, Flag::Sigtrap];
 
-/// What `call-graph=` may say.
+/// Valid values of `call-graph=`.
 const CALL_GRAPHS: [&str; 4] = ["fp", "dwarf", "lbr", "no"];
 
 const fn bit(flag: Flag) -> u64 {
     1 << flag as u8
 }
 
-/// Bits of `attrN=` that would be overwritten on the way to the kernel: word, bits, fields, and what to write
-/// instead.
+/// Bits of `attrN=` that pmc would overwrite later: word, bits, fields, and what to write instead.
 const DECIDED: [(usize, u64, &str, &str); 15] = [
     (0, !0, "type and size", "PMU/…/, or TYPE:CONFIG as in 4:0x3c"),
     (2, !0, "sample_period", "period=N, or freq=N"),
@@ -86,13 +85,13 @@ const DECIDED: [(usize, u64, &str, &str); 15] = [
     (12, !0, "sample_regs_intr", "pmc record --intr-regs=NAME,…"),
 ];
 
-/// A term after events were replaced by what they stand for.
+/// A term after event names have been expanded.
 #[derive(Debug)]
 struct TermValue {
     name: String,
     value: Option<String>,
     span: Span,
-    /// The event whose description gave it; none if the user wrote it.
+    /// The event from whose description the term comes; `None` if the user typed it.
     from: Option<String>,
 }
 
@@ -106,7 +105,7 @@ impl TermValue {
         }
     }
 
-    /// The value as a number no larger than `largest`; 1 where there is none.
+    /// The value as a number up to `largest`; 1 without a value.
     fn number(&self, largest: u64) -> Result<u64> {
         let Some(value) = &self.value else { return Ok(1) };
         let number = number(value).ok_or_else(|| {
@@ -131,14 +130,14 @@ impl TermValue {
         })
     }
 
-    /// A number that must be written.
+    /// A number that is required.
     fn needed(&self, largest: u64) -> Result<u64> {
         self.word()?;
         self.number(largest)
     }
 }
 
-/// Applies a term that means the same on every event; `false` if it is none of those.
+/// Applies a term that is valid on every event; `false` if it is not one of those.
 pub(super) fn common(spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
     syntax::heeded(term)?;
     set_common(spec, &TermValue::written(term))
@@ -148,7 +147,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
     let told = &mut spec.qualifiers;
     match term.name.as_str() {
         "name" => spec.name = term.word()?,
-        // perf labels metrics' events with it; the label changes nothing here.
+        // perf uses it to label metrics' events; pmc ignores the label.
         "metric-id" => drop(term.word()?),
         "time" => told.time = Some(term.flag()?),
         "call-graph" => {
@@ -255,7 +254,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
                     }
                     attr.set_freq(value);
                 }
-                // Names are the user's word on the whole field; attrN adds bits.
+                // A name sets the whole field; attrN adds bits.
                 Some(word) if !name.starts_with("attr") => {
                     attr.set_word(word, value);
                 }
@@ -277,7 +276,7 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
     Ok(true)
 }
 
-/// What will be asked of the kernel for this event.
+/// The kernel request of this event.
 fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> Result<&'s mut Attr> {
     match &mut spec.source {
         Source::Kernel(attr) => Ok(attr),
@@ -286,7 +285,7 @@ fn request<'s>(spec: &'s mut EventSpec, term: &TermValue) -> Result<&'s mut Attr
     }
 }
 
-/// A CPU list from event text.
+/// Parses a CPU list from event text.
 pub(super) fn cpu_list(text: &str, span: &Span) -> Result<crate::host::CpuList> {
     match text.parse::<crate::host::CpuList>() {
         Ok(cpus) if cpus.is_empty() => {
@@ -298,9 +297,10 @@ pub(super) fn cpu_list(text: &str, span: &Span) -> Result<crate::host::CpuList> 
     }
 }
 
-/// An event of this PMU with these terms.
+/// Creates an event of this PMU with these terms.
 ///
-/// `hybrid`: other cores of the machine have another PMU, so that a generic event must say which it means.
+/// `hybrid` says that other cores of the machine have a different PMU, so a generic event must name its
+/// PMU.
 pub(super) fn pmu_event(
     names: &Names<'_>,
     pmu: &Pmu,
@@ -325,7 +325,7 @@ pub(super) fn pmu_event(
     Ok(spec)
 }
 
-/// What a recorder adds to an event that traces. Who writes the whole `config` has said all.
+/// The defaults for a tracing event. If the user wrote the whole `config`, nothing is added.
 fn trace(spec: &EventSpec, pmu: &Pmu, terms: &[Term<'_>]) -> Option<Trace> {
     let tracer = Tracer::of_pmu(&pmu.name)?;
     let is_named = |field: &str| terms.iter().any(|term| [field, "config"].contains(&term.name.text));
@@ -344,7 +344,7 @@ fn trace(spec: &EventSpec, pmu: &Pmu, terms: &[Term<'_>]) -> Option<Trace> {
     Some(Trace { tracer, period: tracer.period(pmu), defaults: defaults.collect(), fields })
 }
 
-/// Applies a term that the event's own PMU describes; `false` if it does not.
+/// Applies a term described by the event's own PMU; `false` if the PMU does not describe it.
 pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
     let Some(pmu) = spec.pmu.as_ref().and_then(|name| host.pmu(name)) else { return Ok(false) };
     if pmu.format(term.name.text).is_none() {
@@ -354,7 +354,7 @@ pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> Result<
     Ok(true)
 }
 
-/// Notes where this PMU's events are opened.
+/// Sets the CPUs on which this PMU's events are opened.
 pub(super) fn place(spec: &mut EventSpec, pmu: &Pmu) {
     spec.pmu = Some(pmu.name.clone());
     spec.cpus = pmu.cpumask();
@@ -362,22 +362,22 @@ pub(super) fn place(spec: &mut EventSpec, pmu: &Pmu) {
     spec.core_cpus = if spec.system_wide { None } else { pmu.core_cpus() };
 }
 
-/// Whether the PMU belongs to the cores, so that generic names mean something on it.
+/// Whether this is a core PMU, which supports generic names.
 pub(super) fn is_core(pmu: &Pmu) -> bool {
     pmu.name == "cpu" || pmu.name.starts_with("armv") || pmu.core_cpus().is_some()
 }
 
-/// Replaces each term that names an event by what the event stands for.
+/// Expands each term that names an event to the event's terms.
 fn expand(names: &Names<'_>, pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<TermValue>> {
     let mut settings = Vec::new();
-    // Terms of the user that gave a parameter its value.
+    // Terms of the user that supplied a parameter's value.
     let mut used = vec![false; terms.len()];
     let mut described: Option<String> = None;
     let mut deferred = Vec::new();
     for (index, term) in terms.iter().enumerate() {
         let named = match term.value {
             None => Some(term.name.text),
-            // `event=NAME` is another way to write NAME.
+            // `event=NAME` is equivalent to NAME.
             Some(value) if term.name.text == "event" && number(value.text).is_none() => Some(value.text),
             Some(_) => None,
         };
@@ -401,7 +401,7 @@ fn expand(names: &Names<'_>, pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec
         let event = match event {
             Named::InSysfs(event) => event,
             Named::InTables(event) => {
-                // What the user writes stands in place of what the table has, as in `NAME,cmask=2`.
+                // The user's terms replace those of the table, as in `NAME,cmask=2`.
                 let given = |name: &str| terms.iter().any(|t| t.name.text == name);
                 names::check(pmu, &event, &given, &term.span())?;
                 spec.counters = names.counters(&event);
@@ -441,20 +441,20 @@ fn expand(names: &Names<'_>, pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec
             settings.push(setting);
         }
     }
-    // What went into a parameter is not a term of its own.
+    // A term used as a parameter is not a separate term.
     let mut deferred = deferred.into_iter();
     settings.retain(|setting| setting.from.is_some() || deferred.next().is_none_or(|index| !used[index]));
     Ok(settings)
 }
 
-/// Who has an event's name.
+/// The source of an event's name.
 enum Named<'n> {
     InSysfs(PmuEvent),
     InTables(Event<'n>),
 }
 
-/// The PMU's event of this name; case does not matter, as with perf. Where the kernel has it too, as on Arm,
-/// the code is the same.
+/// The PMU's event of this name, ignoring case as in perf. If the kernel lists it too, as on Arm, the code
+/// is the same.
 fn find_event<'n>(names: &'n Names<'_>, pmu: &Pmu, name: &str) -> Option<(String, Named<'n>)> {
     if let Some(event) = pmu.event(name) {
         return Some((name.to_owned(), Named::InSysfs(event)));
@@ -502,7 +502,7 @@ fn set(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Resul
     Ok(())
 }
 
-/// A term that the PMU does not describe: a raw code, or a generic name on the cores.
+/// Applies a term that the PMU does not describe: a raw code, or a generic name on a core PMU.
 fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Result<()> {
     let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
     if term.value.is_none() {

@@ -1,14 +1,14 @@
 //! Control groups that perf events can be bound to.
 //!
-//! Under cgroup v1 the `perf_event` controller has its own hierarchy; under v2 (and where v1 leaves it
-//! free) every cgroup of the unified hierarchy can be counted. Hands on the directory to open.
+//! In cgroup v1, the `perf_event` controller has a separate hierarchy. In v2 (and if v1 does not use the
+//! controller), every cgroup of the unified hierarchy can be counted. Returns the directory to open.
 
 use std::path::PathBuf;
 
 use super::Host;
 
 impl Host {
-    /// Where the hierarchy that perf events are bound to is mounted; `None` if nowhere.
+    /// Mount point of the hierarchy that perf events are bound to; `None` if it is not mounted.
     pub fn cgroup_mount(&self) -> Option<PathBuf> {
         let mounts = self.text("/proc/self/mounts").or_else(|| self.text("/proc/mounts"))?;
         let mut unified = None;
@@ -29,13 +29,13 @@ impl Host {
         unified
     }
 
-    /// The directory of a cgroup given by its path below the mount; a leading `/` is allowed.
+    /// The directory of a cgroup, given by its path below the mount point; a leading `/` is allowed.
     pub fn cgroup(&self, name: &str) -> Option<PathBuf> {
         Some(self.path(self.cgroup_mount()?.join(name.trim_start_matches('/'))))
     }
 }
 
-/// Spaces and the like in a mount point are written as `\040` (`proc_pid_mounts(5)`).
+/// Decodes spaces and the like in a mount point, written as `\040` (`proc_pid_mounts(5)`).
 fn unescape(field: &str) -> String {
     let mut out = String::with_capacity(field.len());
     let mut rest = field;

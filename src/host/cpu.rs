@@ -1,8 +1,7 @@
-//! The CPUs: where each one sits (node, socket, die, core, hardware thread), what they are, and who runs
-//! them.
+//! The CPUs: their positions (node, socket, die, core, hardware thread), their models, and the hypervisor.
 //!
-//! Receives a [`Host`]; hands on [`Topology`] for aggregation and [`Processor`] for explanations. Decides
-//! only what the kernel leaves open: a machine that does not number its sockets or dies has one, number 0.
+//! Takes a [`Host`]; returns [`Topology`] for aggregation and [`Processor`] for explanations. On a machine
+//! that does not number its sockets or dies, it assumes a single one with number 0.
 //!
 //! ```text
 //! node 0                       node 1
@@ -17,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{CpuList, Host};
 use crate::sys::arch;
 
-/// Where a CPU sits. Core numbers are unique within a die, die numbers within a socket.
+/// Position of a CPU. Core numbers are unique within a die, die numbers within a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Seat {
     /// NUMA node; `None` on kernels without NUMA.
@@ -26,22 +25,22 @@ pub struct Seat {
     pub socket: u32,
     /// `die_id`.
     pub die: u32,
-    /// `cluster_id`; `None` where firmware knows no clusters.
+    /// `cluster_id`; `None` if the firmware reports no clusters.
     pub cluster: Option<u32>,
     /// `core_id`.
     pub core: u32,
-    /// Which of the hardware threads of its core: 0 for the first.
+    /// Index among the hardware threads of its core, from 0.
     pub thread: u32,
 }
 
-/// The seats of all CPUs that are on line.
+/// The positions of all online CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
     seats: BTreeMap<u32, Seat>,
 }
 
 impl Topology {
-    /// Reads `/sys/devices/system/cpu` and `/sys/devices/system/node`: some five small files for each CPU.
+    /// Reads `/sys/devices/system/cpu` and `/sys/devices/system/node`: about five small files per CPU.
     pub fn read(host: &Host) -> Self {
         let nodes = nodes(host);
         let seats = host
@@ -49,7 +48,7 @@ impl Topology {
             .iter()
             .map(|cpu| {
                 let topology = format!("/sys/devices/system/cpu/cpu{cpu}/topology");
-                // Firmware that says nothing leaves -1, which is no u32.
+                // Missing firmware data appears as -1, which does not parse as a u32.
                 let id = |name: &str| host.number::<u32>(format!("{topology}/{name}"));
                 let siblings: CpuList = ["core_cpus_list", "thread_siblings_list"]
                     .iter()
@@ -69,47 +68,47 @@ impl Topology {
         Self { seats }
     }
 
-    /// That of a machine whose seats are known.
+    /// Creates a topology from known positions.
     pub fn of(seats: BTreeMap<u32, Seat>) -> Self {
         Self { seats }
     }
 
-    /// Where this CPU sits; `None` if it is not on line.
+    /// The position of this CPU; `None` if it is not online.
     pub fn seat(&self, cpu: u32) -> Option<Seat> {
         self.seats.get(&cpu).copied()
     }
 
-    /// All CPUs with their seats, by number.
+    /// All CPUs with their positions, by number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Seat)> + '_ {
         self.seats.iter().map(|(&cpu, &seat)| (cpu, seat))
     }
 
-    /// CPUs that are on line.
+    /// The online CPUs.
     pub fn cpus(&self) -> CpuList {
         self.seats.keys().copied().collect()
     }
 
-    /// How many sockets there are.
+    /// Number of sockets.
     pub fn sockets(&self) -> usize {
         self.distinct(|seat| seat.socket)
     }
 
-    /// How many dies there are.
+    /// Number of dies.
     pub fn dies(&self) -> usize {
         self.distinct(|seat| (seat.socket, seat.die))
     }
 
-    /// How many cores there are.
+    /// Number of cores.
     pub fn cores(&self) -> usize {
         self.distinct(|seat| (seat.socket, seat.die, seat.core))
     }
 
-    /// How many NUMA nodes have CPUs.
+    /// Number of NUMA nodes that have CPUs.
     pub fn nodes(&self) -> usize {
         self.distinct(|seat| seat.node)
     }
 
-    /// Whether a core runs more than one hardware thread.
+    /// Whether a core has more than one hardware thread.
     pub fn smt(&self) -> bool {
         self.seats.values().any(|seat| seat.thread > 0)
     }
@@ -119,13 +118,13 @@ impl Topology {
     }
 }
 
-/// The cache of this level that a CPU uses, or its last: level and number (`id`, or the first CPU that shares
-/// it). `None` where the kernel does not say.
+/// The CPU's cache of this level, or its last-level cache: level and ID (`id`, or the first CPU that shares
+/// it). `None` if the kernel does not report it.
 pub fn cache(host: &Host, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
     let folder = |index: u32| format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
     let level_of = |index: u32| host.number::<u32>(format!("{}/level", folder(index)));
     let all = (0..).map_while(|index| Some((level_of(index)?, index)));
-    // Of those of a level, data or both come first.
+    // The kernel lists the data or unified cache of a level first.
     let (level, index) = match level {
         Some(level) => all.into_iter().find(|(own, _)| *own == level)?,
         None => all.max_by_key(|(level, _)| *level)?,
@@ -150,16 +149,16 @@ fn nodes(host: &Host) -> BTreeMap<u32, u32> {
     of
 }
 
-/// What the CPUs are and who runs them.
+/// The CPU model and the hypervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Processor {
-    /// The maker's name for it; on Arm the kinds of cores.
+    /// The vendor's name; on Arm the kinds of cores.
     pub model: Option<String>,
-    /// `AMD 25/17/1` or `Arm 0xd0c`: vendor and the numbers that event tables go by.
+    /// `AMD 25/17/1` or `Arm 0xd0c`: vendor and the numbers used by event tables.
     pub id: Option<String>,
-    /// Whether a hypervisor runs this machine.
+    /// Whether this is a virtual machine.
     pub virtual_machine: bool,
-    /// Whose it is, if the files say so.
+    /// The hypervisor, if the files name it.
     pub hypervisor: Option<String>,
 }
 
@@ -183,20 +182,20 @@ impl Processor {
     }
 }
 
-/// The id by which event tables know a CPU, as perf writes it: `GenuineIntel-6-55-7` (vendor, family, and in
-/// hexadecimal model and stepping), or Arm's MIDR as `0x00000000410fd0c0`. What `PMC_CPUID` says, or else
-/// `PERF_CPUID`, is the id of every CPU.
+/// The CPU's ID in event tables, in perf's format: `GenuineIntel-6-55-7` (vendor, family, then model and
+/// stepping in hexadecimal), or Arm's MIDR as `0x00000000410fd0c0`. `PMC_CPUID`, or else `PERF_CPUID`,
+/// overrides the ID of every CPU.
 pub fn event_table_id(host: &Host, cpu: u32) -> Option<String> {
     named_id().or_else(|| own_id(host, cpu))
 }
 
-/// The id of the CPU that the user names, whatever this machine has.
+/// The CPU ID named by the user, independent of this machine.
 pub fn named_id() -> Option<String> {
     let said = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
     said("PMC_CPUID").or_else(|| said("PERF_CPUID"))
 }
 
-/// What the header of a recording calls the CPU, as perf writes it: `GenuineIntel,6,85,7`, or Arm's MIDR.
+/// The CPU ID for the header of a recording, in perf's format: `GenuineIntel,6,85,7`, or Arm's MIDR.
 pub fn recorded_id(host: &Host) -> Option<String> {
     let cpuinfo = host.text("/proc/cpuinfo")?;
     let words = ["vendor_id", "cpu family", "model", "stepping"].map(|name| field(&cpuinfo, name));
@@ -204,7 +203,7 @@ pub fn recorded_id(host: &Host) -> Option<String> {
     words.map(|words| words.join(",")).or_else(|| own_id(host, 0))
 }
 
-/// The id by which event tables know a recording's CPU. pmc once wrote `GenuineIntel 6/85/7`.
+/// The ID in event tables of a recording's CPU. Old versions of pmc wrote `GenuineIntel 6/85/7`.
 pub fn event_table_id_of(recorded: &str) -> Option<String> {
     let mut words = recorded.trim_end_matches('$').split([',', ' ', '/']);
     let first = words.next()?;
@@ -219,7 +218,7 @@ fn own_id(host: &Host, cpu: u32) -> Option<String> {
     if let Some(midr) = host.text(format!("/sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1")) {
         return Some(midr);
     }
-    // x86 writes its CPUs' blocks alike, Arm names each one's core.
+    // On x86 all CPUs have the same block; on Arm each block names its CPU's core.
     let cpuinfo = host.text("/proc/cpuinfo")?;
     let blocks = || cpuinfo.split("\n\n");
     let own = |block: &&str| field(block, "processor").is_some_and(|number| number == cpu.to_string());
@@ -236,7 +235,7 @@ fn own_id(host: &Host, cpu: u32) -> Option<String> {
     Some(format!("{:#018x}", implementer << 24 | variant << 20 | 0xf << 16 | part << 4 | revision))
 }
 
-/// The rate of the time stamp counter in Hz, as far as the CPU's name tells it (`… CPU @ 2.50GHz`) or the CPU
+/// The rate of the time stamp counter in Hz, from the CPU's name (`… CPU @ 2.50GHz`) or from the CPU
 /// itself.
 pub fn time_stamp_rate(host: &Host) -> Option<f64> {
     let cpuinfo = host.text("/proc/cpuinfo")?;
@@ -255,14 +254,13 @@ fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// Who runs the machine, where a file says so. `flag`: the CPU says that somebody does. Names of makers in
-/// the DMI tables are believed only then or when they name a virtual product, since the same makers sell real
-/// machines.
+/// The hypervisor, if a file names it. `flag` says that the CPU reports one. Vendor names in the DMI tables
+/// count only with `flag`, or if they name a virtual product, since the same vendors sell real machines.
 fn hypervisor(host: &Host, flag: bool) -> Option<String> {
     if let Some(kind) = host.text("/sys/hypervisor/type").filter(|kind| !kind.is_empty()) {
         return Some(kind);
     }
-    // Device tree strings end in NUL; a list of them is separated by it.
+    // Device tree strings end in NUL, which also separates lists of strings.
     let tree = |path: &str| {
         host.text(path).map(|t| t.split('\0').next().unwrap_or_default().to_owned()).filter(|t| !t.is_empty())
     };

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A set of CPU numbers, ascending, each once.
+/// A set of CPU numbers, ascending and unique.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct CpuList(Vec<u32>);
 
-/// Larger than any machine Linux runs on (`CONFIG_NR_CPUS` is at most 8192).
+/// More CPUs than any Linux machine has (`CONFIG_NR_CPUS` is at most 8192).
 const MOST_CPUS: u32 = 65536;
 
 impl CpuList {
@@ -15,23 +15,23 @@ impl CpuList {
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
-    /// How many there are.
+    /// Number of CPUs.
     pub fn len(&self) -> usize {
         self.0.len()
     }
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// Whether `cpu` is one of them.
+    /// Whether the list contains `cpu`.
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.binary_search(&cpu).is_ok()
     }
-    /// The lowest.
+    /// The lowest CPU.
     pub fn first(&self) -> Option<u32> {
         self.0.first().copied()
     }
-    /// Those that are in both.
+    /// The CPUs in both lists.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())
@@ -50,7 +50,7 @@ impl FromIterator<u32> for CpuList {
 impl FromStr for CpuList {
     type Err = String;
 
-    /// Reads `0-3,8`; also `0-15:2/4` (groups), as `cpuset(7)` writes them. Empty text is the empty list.
+    /// Parses `0-3,8`, and `0-15:2/4` (groups) as in `cpuset(7)`. Empty text is the empty list.
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |word: &str| {
             word.trim()

@@ -1,8 +1,9 @@
-//! Who has perf events open: the descriptors of all processes that this user may look into.
+//! Finds the processes with open perf events, from the descriptors of all processes that this user may
+//! examine.
 //!
-//! Receives a [`Host`]; hands on one line a process, and how many processes could not be looked into. The
-//! kernel keeps no list of counters' owners, so this is the nearest thing to NetBSD's `PMC_ENABLED`. A
-//! descriptor tells that an event is configured, not that it is running.
+//! Takes a [`Host`]; returns one entry per process, and the number of processes that could not be examined.
+//! The kernel keeps no list of counter owners, so this is the nearest equivalent to NetBSD's `PMC_ENABLED`.
+//! A descriptor shows that an event is configured, not that it is running.
 
 use super::Host;
 use crate::sort;
@@ -10,35 +11,35 @@ use crate::sort;
 /// A process with open perf events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Process id.
+    /// Process ID.
     pub pid: u32,
-    /// Its name, as it is: clean it before printing.
+    /// The process name (unsanitised; clean it before printing).
     pub comm: String,
     /// The user it runs as; `None` if it has ended meanwhile.
     pub uid: Option<u32>,
-    /// Descriptors that are perf events.
+    /// Number of perf event descriptors.
     pub events: u32,
 }
 
-/// What the search found.
+/// Result of the search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holders {
-    /// By number of events, most first.
+    /// By number of events, largest first.
     pub processes: Vec<Holder>,
-    /// Processes whose descriptors this user may not see.
+    /// Number of processes whose descriptors this user may not see.
     pub hidden: u32,
-    /// The search ended early: a machine with more descriptors than it looks at.
+    /// Whether the search stopped at the limit on descriptors.
     pub truncated: bool,
 }
 
-/// Descriptors looked at altogether: about half a second's work.
+/// Maximum number of descriptors to examine: about half a second's work.
 const MOST_DESCRIPTORS: u32 = 200_000;
 
-/// What the link of such a descriptor points to.
+/// Link target of a perf event descriptor.
 const PERF_EVENT: &str = "anon_inode:[perf_event]";
 
 impl Holders {
-    /// Looks through `/proc/*/fd`, leaving out the process `except` (ourselves).
+    /// Searches `/proc/*/fd`, except for the process `except` (pmc itself).
     pub fn find(host: &Host, except: u32) -> Self {
         let mut found = Self::default();
         let mut left = MOST_DESCRIPTORS;

@@ -1,7 +1,7 @@
-//! What a process has mapped, and its namespaces, as `/proc` shows them at one moment.
+//! Mappings and namespaces of a process: a snapshot from `/proc`.
 //!
-//! Receives a [`Host`] and a pid; hands on plain values. Paths are foreign bytes, left as they are (a
-//! newline in one stands as `\012`).
+//! Takes a [`Host`] and a pid; returns plain values. Paths are unmodified bytes (a newline appears as
+//! `\012`).
 //!
 //! ```text
 //! 7f5a…000-7f5a…000 r-xp 00026000 fe:00 1234   /usr/lib/libc.so.6
@@ -16,9 +16,9 @@ use super::Host;
 /// A mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping<'a> {
-    /// First address.
+    /// Start address.
     pub start: u64,
-    /// The address behind the last.
+    /// End address, exclusive.
     pub end: u64,
     /// Offset in the file, in bytes.
     pub offset: u64,
@@ -26,15 +26,15 @@ pub struct Mapping<'a> {
     pub prot: u32,
     /// Whether it is shared, not private.
     pub is_shared: bool,
-    /// Numbers of the file's device.
+    /// Major and minor number of the file's device.
     pub device: (u32, u32),
-    /// The file's inode; 0 for what is no file.
+    /// The file's inode; 0 if there is no file.
     pub inode: u64,
-    /// Path or bracketed word; empty for anonymous memory.
+    /// Path or bracketed name; empty for anonymous memory.
     pub name: &'a [u8],
 }
 
-/// The mappings in the text of a `/proc/PID/maps`; lines that make no sense are left out.
+/// The mappings in the text of `/proc/PID/maps`; invalid lines are skipped.
 pub fn mappings(text: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
     text.split(|&byte| byte == b'\n').filter_map(mapping)
 }
@@ -70,11 +70,11 @@ fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
     })
 }
 
-/// The order in which the kernel tells namespaces.
+/// The kernel's order of namespaces.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
 impl Host {
-    /// The text of `/proc/PID/maps`; `None` if the process is gone or may not be looked at.
+    /// The text of `/proc/PID/maps`; `None` if the process is gone or cannot be examined.
     pub fn maps(&self, pid: u32) -> Option<Vec<u8>> {
         std::fs::read(self.path(format!("/proc/{pid}/maps"))).ok()
     }
@@ -87,8 +87,7 @@ impl Host {
         })
     }
 
-    /// Every cgroup of the hierarchy that perf uses: its number (the inode of its directory) and its path in
-    /// it.
+    /// All cgroups of perf's hierarchy: ID (the inode of the directory) and path within the hierarchy.
     pub fn cgroups(&self) -> Vec<(u64, String)> {
         let mut all = Vec::new();
         if let Some(root) = self.cgroup("/") {
@@ -98,7 +97,7 @@ impl Host {
     }
 }
 
-/// Folders deeper than this are no cgroups (`cgroup.max.depth` is below it in practice).
+/// Maximum depth of the search; real cgroups are less deep (`cgroup.max.depth`).
 const DEEPEST: usize = 64;
 
 fn walk(root: &Path, folder: &Path, all: &mut Vec<(u64, String)>, depth: usize) {

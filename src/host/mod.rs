@@ -1,8 +1,7 @@
-//! The machine as values: what `/proc` and `/sys` say, read from any root directory.
+//! The machine as values: `/proc` and `/sys`, read from any root directory.
 //!
-//! A [`Host`] is rooted at `/` in life and at a saved tree in tests. Each part is read when it is first
-//! asked for and kept, so that a short run pays only for what it uses. Decides nothing about
-//! events; hands on plain values.
+//! A [`Host`] is rooted at `/` in production and at a saved tree in tests. Files are read on demand, so
+//! that a short run reads only the files it needs. Returns plain values and does not interpret events.
 
 pub mod cgroup;
 pub mod cpu;
@@ -25,21 +24,21 @@ pub use cpulist::CpuList;
 use crate::abi::Attr;
 use crate::sys::pfm::Library;
 
-/// The machine, or a saved picture of one.
+/// The machine, or a saved copy of one.
 #[derive(Debug)]
 pub struct Host {
     root: PathBuf,
-    /// File systems of the machine that are to be found elsewhere: where they belong, and where they are.
+    /// File systems at a different location: usual path and actual path.
     moved: Vec<(&'static str, PathBuf)>,
-    /// Where programs keep the user's data (`$XDG_DATA_HOME`); `None` for saved machines, which have no user.
+    /// Directory for the user's data (`$XDG_DATA_HOME`); `None` for saved machines, which have no user.
     data_home: Option<PathBuf>,
 }
 
-/// Environment variables, perf's, that name the folder that stands in place of a file system.
+/// perf's environment variables that override the location of a file system.
 const MOVED: [(&str, &str); 2] = [("SYSFS_PATH", "/sys"), ("PROCFS_PATH", "/proc")];
 
 impl Host {
-    /// This machine; `/sys` and `/proc` are where `SYSFS_PATH` and `PROCFS_PATH` say, if they do.
+    /// This machine. `SYSFS_PATH` and `PROCFS_PATH` override the locations of `/sys` and `/proc`.
     pub fn live() -> Self {
         let moved = MOVED.iter().filter_map(|(variable, place)| {
             let folder = std::env::var_os(variable).filter(|folder| !folder.is_empty())?;
@@ -56,23 +55,23 @@ impl Host {
         Self { root: root.into(), moved: Vec::new(), data_home: None }
     }
 
-    /// What libpfm4 makes of the name of an event: a request, or why there is none. `None` where the library
-    /// is not installed, and for a machine that is saved or played: the library sees the one that runs.
+    /// Resolves an event name by libpfm4: a request, or the reason for an error. `None` if the library is
+    /// not installed, or for a saved or simulated machine, since the library examines the running one.
     pub fn libpfm(&self, name: &str) -> Option<Result<Attr, String>> {
         Some(Library::get().filter(|_| self.is_live())?.request(name))
     }
 
-    /// Whether this is the machine that runs, with nothing in place of its files.
+    /// Whether this is the running machine, with none of its files replaced.
     fn is_live(&self) -> bool {
         self.moved.is_empty() && self.root == Path::new("/")
     }
 
-    /// The folder of the tables of events that the user imported; `None` where nothing says which it is.
+    /// The directory of imported event tables; `None` if it is unknown.
     pub fn imported_events(&self) -> Option<PathBuf> {
         Some(self.data_home.as_ref()?.join("pmc/events"))
     }
 
-    /// Where an absolute path of the machine is to be found.
+    /// The actual location of an absolute path on the machine.
     pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
         let absolute = absolute.as_ref();
         for (place, folder) in &self.moved {
@@ -83,25 +82,25 @@ impl Host {
         self.root.join(absolute.strip_prefix("/").unwrap_or(absolute))
     }
 
-    /// The content of a small text file without the newline at its end; `None` if it cannot be read.
+    /// The content of a small text file without its trailing newline; `None` if it cannot be read.
     pub fn text(&self, absolute: impl AsRef<Path>) -> Option<String> {
         let text = std::fs::read_to_string(self.path(absolute)).ok()?;
         Some(text.trim_end_matches(['\n', '\0']).to_owned())
     }
 
-    /// The number in a small file; `None` if it cannot be read or is none.
+    /// The number in a small file; `None` if the file cannot be read or contains no number.
     pub fn number<T: std::str::FromStr>(&self, absolute: impl AsRef<Path>) -> Option<T> {
         self.text(absolute)?.trim().parse().ok()
     }
 
-    /// The names of the running kernel, a line each ([`KallsymsLine`](crate::abi::KallsymsLine)); `None`
-    /// where it shows none.
+    /// The kernel's symbols, one per line ([`KallsymsLine`](crate::abi::KallsymsLine)); `None` if it shows
+    /// none.
     pub fn kallsyms(&self) -> Option<Vec<u8>> {
         std::fs::read(self.path("/proc/kallsyms")).ok().filter(|text| !text.is_empty())
     }
 
-    /// Online CPUs: those of `/sys/devices/system/cpu/online`, or of `/proc/stat` where `/sys` is not
-    /// mounted; empty where both are missing.
+    /// Online CPUs, from `/sys/devices/system/cpu/online`, or from `/proc/stat` if `/sys` is not mounted.
+    /// Empty if both are missing.
     pub fn online_cpus(&self) -> CpuList {
         let listed = self.text("/sys/devices/system/cpu/online").and_then(|text| text.parse().ok());
         listed.unwrap_or_else(|| {

@@ -1,9 +1,9 @@
-//! Performance Co-Pilot on this machine: where its lock file for hardware counters is, who has a lock on it,
-//! and whether its agent (`pmdaperfevent`) runs.
+//! Performance Co-Pilot on this machine: the path of its lock file for hardware counters, the lock's
+//! holders, and whether its agent (`pmdaperfevent`) runs.
 //!
-//! Receives a [`Host`] and the environment; hands on plain values. Opens neither the lock file nor any
-//! descriptor of it (closing one would drop a lock that this process has on it): everything comes from
-//! `stat(2)` and from `/proc`. What the locks mean, `counter::reservation` decides.
+//! Takes a [`Host`] and the environment; returns plain values. It never opens the lock file, since closing
+//! a descriptor would drop this process's lock on it; everything comes from `stat(2)` and `/proc`.
+//! `counter::reservation` interprets the locks.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -13,19 +13,18 @@ use std::path::{Path, PathBuf};
 
 use super::Host;
 
-/// Where PCP keeps the private files of its agents unless told otherwise.
+/// PCP's default directory for private files of its agents.
 const DEFAULT_PMDAS_DIR: &str = "/var/lib/pcp/pmdas";
 
-/// The name by which the kernel knows the agent (`/proc/PID/comm`).
+/// The agent's process name (`/proc/PID/comm`).
 const AGENT: &str = "pmdaperfevent";
 
-/// The daemon that may have the agent loaded as a library instead.
+/// The daemon that may load the agent as a library instead.
 const DAEMON: &str = "pmcd";
 
-/// The lock file that PCP's programs use here, whether it exists or not: `perfevent/perflock` below
-/// `PCP_PMDAS_DIR`.
+/// The lock file of PCP's programs, whether it exists or not: `perfevent/perflock` below `PCP_PMDAS_DIR`.
 ///
-/// As in PCP the variable comes from the environment, else from the file that `PCP_CONF` names, else from
+/// As in PCP, the variable comes from the environment, else from the file named by `PCP_CONF`, else from
 /// `$PCP_DIR/etc/pcp.conf`, else from `/etc/pcp.conf`.
 pub fn lock_path(host: &Host, env: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let dir = env("PCP_PMDAS_DIR").map(PathBuf::from).or_else(|| {
@@ -36,20 +35,21 @@ pub fn lock_path(host: &Host, env: impl Fn(&str) -> Option<OsString>) -> PathBuf
         };
         pmdas_dir(&std::fs::read(host.path(conf)).ok()?)
     });
-    // As in PCP, an empty value means the root directory, and a relative one starts where we are.
+    // As in PCP, an empty value means the root directory, and a relative path starts at the working
+    // directory.
     let dir = dir.unwrap_or_else(|| DEFAULT_PMDAS_DIR.into());
     let path = dir.join("perfevent/perflock");
     if dir.is_relative() && !dir.as_os_str().is_empty() { path } else { host.path(path) }
 }
 
-/// The value of `PCP_PMDAS_DIR` in the text of a `pcp.conf`; the first assignment counts.
+/// The value of `PCP_PMDAS_DIR` in the text of a `pcp.conf`; the first assignment wins.
 fn pmdas_dir(conf: &[u8]) -> Option<PathBuf> {
     conf.split(|&b| b == b'\n')
         .find_map(|line| line.strip_prefix(b"PCP_PMDAS_DIR="))
         .map(|value| Path::new(OsStr::from_bytes(unquoted(value))).to_owned())
 }
 
-/// PCP takes a pair of quotes off, and nothing else: not even a blank at the end.
+/// Removes one pair of quotes, as PCP does, and not even a trailing space.
 fn unquoted(value: &[u8]) -> &[u8] {
     match value {
         [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,
@@ -57,7 +57,7 @@ fn unquoted(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Which file, whatever its name: device and inode.
+/// Identity of a file: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
     device: u64,
@@ -71,7 +71,7 @@ impl From<&Metadata> for FileId {
 }
 
 impl FileId {
-    /// As `/proc/locks` writes it: hexadecimal major and minor, decimal inode.
+    /// The file in the notation of `/proc/locks`: hexadecimal major and minor, decimal inode.
     fn in_proc_locks(self) -> String {
         let (major, minor) = (rustix::fs::major(self.device), rustix::fs::minor(self.device));
         format!("{major:02x}:{minor:02x}:{}", self.inode)
@@ -83,19 +83,19 @@ impl FileId {
 pub enum Lock {
     /// A record lock of this process.
     Posix(u32),
-    /// A lock of an open file description, whose processes the kernel does not name.
+    /// A lock of an open file description; the kernel does not report its processes.
     Description,
 }
 
-/// The locks on byte 0 of the file as `/proc/locks` lists them; none also where file systems number devices
-/// differently there than in `stat(2)` (btrfs, overlayfs): then `F_GETLK` still knows one of them.
+/// The locks on byte 0 of the file, from `/proc/locks`. The result is empty on file systems whose device
+/// numbers there differ from `stat(2)` (btrfs, overlayfs); `F_GETLK` still reports one lock.
 pub fn locks(host: &Host, file: FileId) -> Vec<Lock> {
     let wanted = file.in_proc_locks();
     let text = host.text("/proc/locks").unwrap_or_default();
     text.lines().filter_map(|line| lock_on(line, &wanted)).collect()
 }
 
-/// `7: POSIX  ADVISORY  READ  9892 fe:00:2311 0 0`, where waiting ones have `->` after the number.
+/// `7: POSIX  ADVISORY  READ  9892 fe:00:2311 0 0`; waiting locks have `->` after the number.
 fn lock_on(line: &str, wanted: &str) -> Option<Lock> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [_, kind, _advisory, _access, pid, file, first, _last] = words[..] else { return None };
@@ -109,8 +109,8 @@ fn lock_on(line: &str, wanted: &str) -> Option<Lock> {
     }
 }
 
-/// Processes that have the file open through a descriptor that carries an OFD lock (`lock:` lines of
-/// `/proc/PID/fdinfo`), ascending. Others' descriptors are seen by root only.
+/// Processes that have the file open through a descriptor with an OFD lock (`lock:` lines of
+/// `/proc/PID/fdinfo`), ascending. Only root sees the descriptors of other users.
 pub fn description_holders(host: &Host, path: &Path, file: FileId) -> Vec<u32> {
     let locked = |pid: u32, fd: &OsStr| {
         let info = host.text(Path::new(&format!("/proc/{pid}/fdinfo")).join(fd)).unwrap_or_default();
@@ -122,16 +122,16 @@ pub fn description_holders(host: &Host, path: &Path, file: FileId) -> Vec<u32> {
     host.processes().into_iter().filter(has_one).collect()
 }
 
-/// A process that switches its counters off while somebody has reserved them.
+/// A process that switches its counters off while another process has reserved them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agent {
-    /// Its process id.
+    /// The process ID.
     pub pid: u32,
-    /// Whether it has the lock file open; `None` when we may not see its descriptors.
+    /// Whether it has the lock file open; `None` if we may not examine its descriptors.
     pub watches: Option<bool>,
 }
 
-/// The agents that run: processes named `pmdaperfevent`, and a `pmcd` seen with the lock file open.
+/// The running agents: processes named `pmdaperfevent`, and a `pmcd` that has the lock file open.
 pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
     let mut agents = Vec::new();
     for pid in host.processes() {
@@ -150,10 +150,10 @@ pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
     agents
 }
 
-/// The descriptors by which a process has the file open; `None` when we may not look.
+/// The descriptors through which a process has the file open; `None` if we may not examine them.
 ///
-/// The link's text is compared before the file is looked at, since `stat(2)` of somebody's descriptor may
-/// hang on a dead network file system.
+/// Compares the link's text before calling `stat(2)`, which may block if the descriptor is on a dead
+/// network file system.
 fn open_descriptors(host: &Host, pid: u32, path: &Path, file: FileId) -> Option<Vec<OsString>> {
     let name = path.file_name()?;
     let same = |link: &Path| {

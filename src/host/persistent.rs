@@ -1,7 +1,8 @@
-//! Where holders publish persistent events: run directories, laid out as the kernel's folder of a PMU.
+//! Run directories in which holders publish persistent events, laid out like the kernel's directory of a
+//! PMU.
 //!
-//! Receives the environment and who we are; hands on folders and the [`Pmu`]s in them. What lies there
-//! besides is `persistent`'s.
+//! Takes the environment and the user; returns directories and the [`Pmu`]s in them. `persistent` handles
+//! the other files there.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,20 +13,20 @@ use super::Host;
 use super::pmu::Pmu;
 use crate::sys::lock;
 
-/// Names the run directory, in place of the usual ones.
+/// Environment variable that overrides the usual run directories.
 pub const RUN_DIRECTORY: &str = "PMC_PERSISTENT_DIR";
-/// Where root's holder publishes.
+/// Run directory of root's holder.
 const ROOTS: &str = "/run/pmc/persistent";
 
-/// Whether a holder runs that publishes in this run directory: it keeps the file `lock` locked while it
-/// lives.
+/// Whether a running holder publishes in this run directory. A holder keeps the file `lock` locked while it
+/// runs.
 pub fn has_holder(directory: &Path) -> bool {
     let Ok(file) = File::open(directory.join("lock")) else { return false };
-    // A file system that cannot say is believed.
+    // If the file system cannot test locks, assume that the holder runs.
     lock::in_the_way(&file, lock::Kind::Write).map_or(true, |owner| owner.is_some())
 }
 
-/// The run directory of a user with this environment; `None` where the user has none.
+/// The run directory of a user with this environment; `None` if the user has none.
 fn run_directory(uid: u32, named: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     if let Some(named) = named(RUN_DIRECTORY) {
         return Some(named);
@@ -39,8 +40,8 @@ fn run_directory(uid: u32, named: impl Fn(&str) -> Option<PathBuf>) -> Option<Pa
 }
 
 impl Host {
-    /// The run directory of this user's holder; `None` where the user has none: no `XDG_RUNTIME_DIR`, as
-    /// outside of a login.
+    /// The run directory of this user's holder. `None` if there is no `XDG_RUNTIME_DIR`, as outside a login
+    /// session.
     pub fn own_run_directory(&self) -> Option<PathBuf> {
         if self.root != std::path::Path::new("/") {
             return Some(self.path(ROOTS));
@@ -49,8 +50,8 @@ impl Host {
         run_directory(rustix::process::geteuid().as_raw(), named)
     }
 
-    /// The run directory that a process uses, by its user and the environment that it was started
-    /// with; `None` where it has none, has ended, or is not ours to look at.
+    /// The run directory that a process uses, from its user and its initial environment. `None` if it has
+    /// none, has ended, or cannot be examined.
     pub fn run_directory_of(&self, pid: u32) -> Option<PathBuf> {
         let environment = std::fs::read(self.path(format!("/proc/{pid}/environ"))).ok()?;
         let named = |name: &str| {
@@ -62,7 +63,7 @@ impl Host {
         run_directory(self.owner(pid)?, named)
     }
 
-    /// Every run directory where events may be published for this user: the own one, then root's.
+    /// All run directories with events for this user: the user's own, then root's.
     pub fn run_directories(&self) -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> = self.own_run_directory().into_iter().collect();
         let roots = self.path(ROOTS);
@@ -72,7 +73,7 @@ impl Host {
         all
     }
 
-    /// The run directories that are published, as PMUs called `persistent`.
+    /// The published run directories, as PMUs called `persistent`.
     pub fn published_pmus(&self) -> Vec<Pmu> {
         self.run_directories().into_iter().filter_map(Pmu::published).collect()
     }

@@ -1,9 +1,8 @@
-//! The performance monitoring units that the kernel offers, as `/sys/bus/event_source/devices` describes
-//! them.
+//! The kernel's performance monitoring units, from `/sys/bus/event_source/devices`.
 //!
-//! Receives a [`Host`]; hands on type numbers, formats (which bits of the request a term means), named events
-//! and the CPUs that a unit is opened on. A [`Pmu`] reads a file when it is asked for it, so that one event
-//! costs the few files it needs. Decides nothing about event text: `event` does.
+//! Takes a [`Host`]; returns type numbers, formats (the request bits of each term), named events, and the
+//! CPUs on which to open a unit. A [`Pmu`] reads files on demand, so that an event reads only the few files
+//! it needs. `event` parses event text.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,31 +10,32 @@ use std::path::{Path, PathBuf};
 use super::{CpuList, Host};
 use crate::sort;
 
-/// Where the kernel lists its PMUs.
+/// The kernel's directory of PMUs.
 const DEVICES: &str = "/sys/bus/event_source/devices";
 
-/// The PMU type of the persistent-events series (2013, never merged). A mainline kernel gives this number to
-/// any other PMU, so it is a mark between pmc's own processes and never goes to the kernel.
+/// The PMU type of the persistent-events patch series (2013, never merged). A mainline kernel may assign
+/// this number to any other PMU, so pmc only uses it between its own processes and never passes it to the
+/// kernel.
 const PERSISTENT_TYPE: u32 = 6;
-/// The PMU of that series, whoever has it: a kernel, or a holder's run directory.
+/// The PMU name of that series, whether it is provided by a kernel or by a holder's run directory.
 pub const PERSISTENT: &str = "persistent";
 
-/// A file in sysfs is at most a page; what is longer is not what it says it is.
+/// Maximum size of a file. sysfs files are at most one page; longer files are invalid.
 const LONGEST_FILE: usize = 64 * 1024;
 
-/// One PMU: a folder of `/sys/bus/event_source/devices`.
+/// A PMU: a directory in `/sys/bus/event_source/devices`.
 #[derive(Debug, Clone)]
 pub struct Pmu {
-    /// The folder's name: `cpu`, `uncore_imc_0`, `armv8_pmuv3_0`.
+    /// The directory's name: `cpu`, `uncore_imc_0`, `armv8_pmuv3_0`.
     pub name: String,
     /// `attr.type` of its events.
     pub kind: u32,
     dir: PathBuf,
-    /// A holder's run directory, not the kernel's folder.
+    /// Whether this is a holder's run directory, not the kernel's directory.
     is_published: bool,
 }
 
-/// Which bits of the request a term means: the content of `format/TERM`.
+/// The request bits of a term: the content of `format/TERM`.
 ///
 /// ```text
 /// config1:0-7,32-35        value  b11 … b8   b7 … b0
@@ -46,26 +46,26 @@ pub struct Pmu {
 pub struct Format {
     /// Index of the u64 in `perf_event_attr`: see [`crate::abi::attr`].
     pub word: usize,
-    /// The bits that belong to the term.
+    /// The term's bits.
     pub mask: u64,
 }
 
-/// A named event: `events/NAME` with the files beside it.
+/// A named event: `events/NAME` and its accompanying files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PmuEvent {
-    /// The terms it stands for, such as `event=0xcd,umask=0x1,ldlat=3`.
+    /// The event's terms, such as `event=0xcd,umask=0x1,ldlat=3`.
     pub terms: String,
     /// Factor from the count to `unit`; 1 without a `.scale` file.
     pub scale: f64,
     /// Unit of the scaled value; empty without a `.unit` file.
     pub unit: String,
-    /// There is a `.snapshot` file that says 1: the value is a level.
+    /// Whether a `.snapshot` file contains 1: the value is a level.
     pub snapshot: bool,
-    /// There is a `.per-pkg` file that says 1: one CPU stands for the package.
+    /// Whether a `.per-pkg` file contains 1: one CPU counts for the package.
     pub per_package: bool,
 }
 
-/// Why a format file could not be understood.
+/// An invalid format file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the kernel describes it as `{content}`, which is none of config:BITS, config1:BITS … config4:BITS, attrN:BITS"
@@ -75,12 +75,12 @@ pub struct BadFormat {
 }
 
 impl Host {
-    /// The names of all PMUs, in the order a person counts (`imc_2` before `imc_10`). Reads one folder.
+    /// The names of all PMUs, in natural order (`imc_2` before `imc_10`). Reads one directory.
     pub fn pmu_names(&self) -> Vec<String> {
         names_in(&self.path(DEVICES))
     }
 
-    /// The PMU of this name. Reads its `type` file only.
+    /// The PMU of this name. Reads only its `type` file.
     pub fn pmu(&self, name: &str) -> Option<Pmu> {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
             return None;
@@ -96,9 +96,9 @@ impl Host {
         }
     }
 
-    /// The core PMUs of a machine whose cores differ (`cpu_core` and `cpu_atom`, or several `armv8_…`), in
-    /// the kernel's order of types; empty where all cores are alike. Reads one folder; looks further only at
-    /// names that may be core PMUs.
+    /// The core PMUs of a hybrid machine (`cpu_core` and `cpu_atom`, or several `armv8_…`), in the kernel's
+    /// order of types. Empty if all cores are the same. Reads one directory, and the files of possible core
+    /// PMUs.
     pub fn hybrid_pmus(&self) -> Vec<Pmu> {
         let mut cores: Vec<Pmu> = self
             .pmu_names()
@@ -111,7 +111,7 @@ impl Host {
         if cores.len() < 2 { Vec::new() } else { cores }
     }
 
-    /// The PMU of the cores where there is only one: `cpu`, or the architecture's own name.
+    /// The only core PMU: `cpu`, or an architecture-specific name.
     pub fn core_pmu(&self) -> Option<Pmu> {
         self.pmu("cpu").or_else(|| {
             let names = self.pmu_names();
@@ -124,19 +124,19 @@ impl Host {
 }
 
 impl Pmu {
-    /// The run directory of a holder of persistent events; its `type` is a word of pmc's own.
+    /// The run directory of a holder of persistent events; its `type` is pmc's own word.
     pub(super) fn published(dir: PathBuf) -> Option<Self> {
         text(&dir.join("type"))?;
         Some(Self { name: PERSISTENT.to_owned(), kind: PERSISTENT_TYPE, dir, is_published: true })
     }
 
-    /// The run directory, if a holder publishes these events: their requests are its own and must never be
-    /// given to the kernel, for which the same bits mean something else.
+    /// The run directory, if a holder publishes these events. Their requests must never be passed to the
+    /// kernel, for which the same bits have a different meaning.
     pub fn run_directory(&self) -> Option<&Path> {
         self.is_published.then_some(&self.dir)
     }
 
-    /// The id of an event that a holder publishes.
+    /// The ID of an event that a holder publishes.
     pub fn published_id(&self, event: &str) -> Option<u64> {
         let terms = self.event(event)?.terms;
         terms.split(',').find_map(|term| term.trim().strip_prefix("config="))?.parse().ok()
@@ -147,10 +147,10 @@ impl Pmu {
         names_in(&self.dir.join("format"))
     }
 
-    /// What a term means.
+    /// The format of a term; `None` if the term does not exist.
     ///
     /// # Errors
-    /// `None` if there is no such term, an error if the kernel's description makes no sense.
+    /// The kernel's description of the term is invalid.
     pub fn format(&self, term: &str) -> Option<Result<Format, BadFormat>> {
         let text = self.entry("format", term)?;
         Some(text.parse())
@@ -186,29 +186,29 @@ impl Pmu {
         })
     }
 
-    /// The CPUs that stand for the device or package (`cpumask`): the PMU counts no single task. `None` for
-    /// the PMUs of cores.
+    /// The CPUs designated for the device or package (`cpumask`); such a PMU does not count single tasks.
+    /// `None` for core PMUs.
     pub fn cpumask(&self) -> Option<CpuList> {
         if self.is_per_core() { None } else { text(&self.dir.join("cpumask"))?.parse().ok() }
     }
 
-    /// The CPUs whose cores have this PMU (`cpus`): only there, with a task or without one.
+    /// The CPUs whose cores have this PMU (`cpus`). It only counts there, with or without a task.
     pub fn core_cpus(&self) -> Option<CpuList> {
         let file = if self.is_per_core() { "cpumask" } else { "cpus" };
         text(&self.dir.join(file))?.parse().ok()
     }
 
-    /// Arm's statistical profiling sits in each core and follows tasks, but lists its CPUs as devices do.
+    /// Arm's statistical profiling is a core PMU and follows tasks, but lists its CPUs like a device.
     fn is_per_core(&self) -> bool {
         self.name.starts_with("arm_spe")
     }
 
-    /// A number or word of the PMU's `caps` folder, such as `max_precise`.
+    /// A value in the PMU's `caps` directory, such as `max_precise`.
     pub fn capability(&self, name: &str) -> Option<String> {
         self.entry("caps", name)
     }
 
-    /// A file of its own folder that is none of the common ones, such as Intel PT's `max_nonturbo_ratio`.
+    /// A driver-specific file in the PMU's directory, such as Intel PT's `max_nonturbo_ratio`.
     pub fn attribute(&self, name: &str) -> Option<String> {
         self.entry("", name)
     }
@@ -235,7 +235,7 @@ impl Format {
         }
     }
 
-    /// The value's bits, lowest first, in the places of the mask, lowest first.
+    /// Places the value's bits into the mask's bits, lowest first.
     pub fn place(&self, value: u64) -> u64 {
         let (mut placed, mut rest, mut mask) = (0, value, self.mask);
         while mask != 0 {
@@ -249,7 +249,7 @@ impl Format {
         placed
     }
 
-    /// The value that was placed in this word.
+    /// Extracts a placed value from this word.
     pub fn take(&self, word: u64) -> u64 {
         let (mut value, mut mask, mut bit) = (0, self.mask, 0);
         while mask != 0 {
@@ -267,7 +267,7 @@ impl Format {
 impl std::str::FromStr for Format {
     type Err = BadFormat;
 
-    /// Reads `config:0-7,32-35`, `config1:0`, `attr5:23`.
+    /// Parses `config:0-7,32-35`, `config1:0`, `attr5:23`.
     fn from_str(content: &str) -> Result<Self, BadFormat> {
         let parse = || {
             let (word, bits) = content.trim().split_once(':')?;
@@ -309,7 +309,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// Whether a file of `events` describes another one. Event names themselves may hold dots.
+/// Whether a file in `events` describes another one. Event names may also contain dots.
 fn is_description(name: &str) -> bool {
     [".scale", ".unit", ".snapshot", ".per-pkg", ".attr"].iter().any(|suffix| name.ends_with(suffix))
 }
@@ -319,7 +319,7 @@ fn text(path: &Path) -> Option<String> {
     (text.len() <= LONGEST_FILE).then(|| text.trim_end_matches(['\n', '\0']).to_owned())
 }
 
-/// The names in a folder, hidden ones left out, in the order a person counts.
+/// The names in a directory, without hidden ones, in natural order.
 pub(super) fn names_in(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> = entries
@@ -330,7 +330,7 @@ pub(super) fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Names with the same stem sort by the number at their end.
+/// Sort key that orders names with the same stem by their trailing number.
 fn counting_key(name: &str) -> (String, u64) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     match name[stem.len()..].parse() {

@@ -1,24 +1,24 @@
-//! Processes and threads as `/proc` shows them at one moment.
+//! Processes and threads: a snapshot from `/proc`.
 //!
-//! Everything here may be gone when it is used; callers treat a vanished thread as news, not as an error.
+//! Any of them may be gone when the result is used. Callers must not treat a vanished thread as an error.
 
 use super::Host;
 
-/// A thread: its id, the process it belongs to, and its name as it is (not cleaned).
+/// A thread: its ID, its process, and its name (unsanitised).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// Thread id; equal to `pid` for the first thread.
+    /// Thread ID; equal to `pid` for the first thread.
     pub tid: u32,
-    /// Process id (thread group id).
+    /// Process ID (thread group ID).
     pub pid: u32,
-    /// `comm`: at most 15 bytes, may hold anything.
+    /// `comm`: at most 15 bytes, any content.
     pub comm: String,
 }
 
 impl Host {
-    /// The threads of a process, ascending; `None` if there is no such process.
+    /// The threads of a process, ascending; `None` if the process does not exist.
     ///
-    /// Read again until nothing new appears, so that a thread started meanwhile is not missed.
+    /// Rescans until no new thread appears, so that threads started meanwhile are not missed.
     pub fn threads(&self, pid: u32) -> Option<Vec<Thread>> {
         let folder = self.path(format!("/proc/{pid}/task"));
         let mut seen: Vec<u32> = Vec::new();
@@ -38,14 +38,14 @@ impl Host {
         Some(seen.into_iter().map(|tid| Thread { tid, pid, comm: self.comm(tid) }).collect())
     }
 
-    /// The thread with this id; `None` if there is none.
+    /// The thread with this ID; `None` if there is none.
     pub fn thread(&self, tid: u32) -> Option<Thread> {
         let status = self.bytes(format!("/proc/{tid}/status"))?;
         let pid = field(&status, "Tgid:")?.parse().ok()?;
         Some(Thread { tid, pid, comm: self.comm(tid) })
     }
 
-    /// Whether a thread with this id exists (a zombie counts as dead).
+    /// Whether a thread with this ID exists and is not a zombie.
     pub fn lives(&self, tid: u32) -> bool {
         self.bytes(format!("/proc/{tid}/status"))
             .is_some_and(|status| !field(&status, "State:").is_some_and(|s| s.starts_with(['Z', 'X'])))
@@ -63,7 +63,7 @@ impl Host {
         pids
     }
 
-    /// The real user of a process; `None` if there is no such process.
+    /// The real user of a process; `None` if the process does not exist.
     pub fn owner(&self, pid: u32) -> Option<u32> {
         let status = self.bytes(format!("/proc/{pid}/status"))?;
         field(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
@@ -76,22 +76,22 @@ impl Host {
         mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
     }
 
-    /// The process that began this one; `None` if there is no such process.
+    /// The parent process; `None` if the process does not exist.
     pub fn parent(&self, pid: u32) -> Option<u32> {
         self.stat_field(pid, 4)
     }
 
-    /// Whether a process is about to end, or has ended and is still to be waited for, or is gone.
+    /// Whether a process is exiting, is a zombie, or is gone.
     pub fn is_ending(&self, pid: u32) -> bool {
         /// `PF_EXITING` in the kernel's `include/linux/sched.h`.
         const EXITING: u32 = 4;
         self.stat_field(pid, 9).is_none_or(|flags: u32| flags & EXITING != 0)
     }
 
-    /// A field of `/proc/PID/stat` behind the name, by its number in proc_pid_stat(5).
+    /// A field of `/proc/PID/stat` after the name, by its number in proc_pid_stat(5).
     fn stat_field<T: std::str::FromStr>(&self, pid: u32, number: usize) -> Option<T> {
         let stat = self.bytes(format!("/proc/{pid}/stat"))?;
-        // `PID (COMM) STATE …`, where the name may hold anything.
+        // `PID (COMM) STATE …`; the name may contain any characters.
         stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok()
     }
 
@@ -105,7 +105,7 @@ impl Host {
         })
     }
 
-    /// The number of a user given by name or number (`/etc/passwd`).
+    /// The ID of a user given by name or number (`/etc/passwd`).
     pub fn user(&self, name: &str) -> Option<u32> {
         if let Ok(uid) = name.parse() {
             return Some(uid);
@@ -117,13 +117,13 @@ impl Host {
         })
     }
 
-    /// The name of a thread, not cleaned; empty if it has gone.
+    /// The name of a thread (unsanitised); empty if the thread is gone.
     pub fn comm(&self, tid: u32) -> String {
         let comm = self.bytes(format!("/proc/{tid}/comm")).unwrap_or_default();
         comm.strip_suffix('\n').unwrap_or(&comm).to_owned()
     }
 
-    /// A file whose bytes need not be UTF-8, since names are in it.
+    /// A file that contains names, so its bytes may not be valid UTF-8.
     fn bytes(&self, absolute: impl AsRef<std::path::Path>) -> Option<String> {
         let bytes = std::fs::read(self.path(absolute)).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())

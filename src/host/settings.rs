@@ -1,23 +1,23 @@
-//! The kernel's settings that a profiler meets, and what the paranoid level lets a user do.
+//! Kernel settings that matter to a profiler, and the operations that the paranoid level allows.
 //!
-//! Receives a [`Host`]; hands on plain values, `None` where this kernel has no such setting. Changes nothing.
-//! Source: `Documentation/admin-guide/sysctl/kernel.rst`; the checks of `kernel/events/core.c` and
+//! Takes a [`Host`]; returns plain values, `None` for settings that this kernel lacks. Changes nothing.
+//! Source: `Documentation/admin-guide/sysctl/kernel.rst`; the checks in `kernel/events/core.c` and
 //! `include/linux/perf_event.h`.
 
 use super::Host;
 
-/// What `/proc/sys/kernel` says about perf events and the neighbourhood.
+/// Settings in `/proc/sys/kernel` for perf events and related features.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// `perf_event_paranoid`; `None`: this kernel was built without perf events (or hides them).
+    /// `perf_event_paranoid`; `None` if the kernel has no perf events (or hides them).
     pub paranoid: Option<i32>,
-    /// `perf_event_mlock_kb`: KiB of ring memory that one user may lock for each CPU besides
+    /// `perf_event_mlock_kb`: KiB of ring memory per CPU that a user may lock in addition to
     /// `RLIMIT_MEMLOCK`.
     pub mlock_kb: Option<u64>,
-    /// `perf_event_max_sample_rate`, samples a second.
+    /// `perf_event_max_sample_rate`, in samples per second.
     pub max_sample_rate: Option<u64>,
-    /// `perf_cpu_time_max_percent`: the part of a CPU that sampling may take before the rate is lowered; 0
-    /// and 100 switch that off.
+    /// `perf_cpu_time_max_percent`: share of a CPU that sampling may use before the kernel lowers the rate;
+    /// 0 and 100 disable the check.
     pub cpu_time_max_percent: Option<u32>,
     /// `perf_event_max_stack`: frames in a call chain.
     pub max_stack: Option<u32>,
@@ -25,24 +25,26 @@ pub struct Settings {
     pub max_contexts_per_stack: Option<u32>,
     /// `nmi_watchdog`: whether the lock-up detector holds a hardware counter on each CPU.
     pub nmi_watchdog: Option<bool>,
-    /// `kptr_restrict`: 0 addresses of kernel symbols are shown, 1 to the privileged, 2 to nobody.
+    /// `kptr_restrict`: addresses of kernel symbols are shown to all users (0), privileged users (1), or no
+    /// user (2).
     pub kptr_restrict: Option<u32>,
-    /// `yama/ptrace_scope`: 0 own processes may be traced, 1 children only, 2 by the administrator, 3 none.
+    /// `yama/ptrace_scope`: processes that may be traced: the user's own (0), children only (1), only by
+    /// the administrator (2), none (3).
     pub ptrace_scope: Option<u32>,
-    /// Reading counters from user space: `perf_user_access` (arm64), or the core PMU's `rdpmc` (x86: 0 never,
-    /// 1 with an event, 2 always).
+    /// Reading counters from user space: `perf_user_access` (arm64), or the core PMU's `rdpmc` (x86: 0
+    /// never, 1 with an event, 2 always).
     pub user_access: Option<u32>,
     /// `unprivileged_bpf_disabled`.
     pub unprivileged_bpf_disabled: Option<u32>,
 }
 
 impl Host {
-    /// Whether `/proc/kallsyms` shows real addresses to us: `kptr_restrict`, `CAP_SYSLOG` and the paranoid
-    /// level decide together, so the file itself is asked. Hidden addresses are all zero.
+    /// Whether `/proc/kallsyms` shows us real addresses. This depends on `kptr_restrict`, `CAP_SYSLOG` and
+    /// the paranoid level, so the file itself is checked. Hidden addresses are all zero.
     pub fn kernel_symbols(&self) -> bool {
         use std::io::{BufRead, BufReader, Read};
         let Ok(file) = std::fs::File::open(self.path("/proc/kallsyms")) else { return false };
-        // The first symbols of a kernel may have address 0 even where others are shown.
+        // The first symbols of a kernel may have address 0 even if the other addresses are shown.
         BufReader::new(file.take(64 * 1024))
             .lines()
             .map_while(Result::ok)
@@ -51,23 +53,24 @@ impl Host {
     }
 }
 
-/// What a user may count and sample (`perf_event_open(2)`).
+/// The operations allowed to a user (`perf_event_open(2)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Events of own processes in user mode.
+    /// User-mode events of the user's own processes.
     pub user: bool,
-    /// Events of own processes in the kernel, too.
+    /// Kernel-mode events of the user's own processes.
     pub kernel: bool,
     /// Everything on a CPU (`-a`, `-C`).
     pub cpu_wide: bool,
-    /// The raw data of tracepoints.
+    /// Raw tracepoint data.
     pub raw_tracepoint: bool,
 }
 
 impl Allowance {
-    /// What `paranoid` leaves to a user; `privileged` is [`crate::sys::credentials::Credentials::perfmon`].
+    /// The operations that `paranoid` allows; `privileged` is
+    /// [`crate::sys::credentials::Credentials::perfmon`].
     ///
-    /// Levels 3 and 4 are those of distributions' kernels, which refuse everything.
+    /// Levels 3 and 4 exist in distribution kernels, which refuse everything.
     pub fn new(paranoid: i32, privileged: bool) -> Self {
         Self {
             user: privileged || paranoid <= 2,
@@ -79,7 +82,7 @@ impl Allowance {
 }
 
 impl Settings {
-    /// Reads them all: some ten small files.
+    /// Reads all settings, from about ten small files.
     pub fn read(host: &Host) -> Self {
         fn number<T: std::str::FromStr>(host: &Host, name: &str) -> Option<T> {
             host.number(format!("/proc/sys/kernel/{name}"))
@@ -101,7 +104,7 @@ impl Settings {
         }
     }
 
-    /// What these settings leave to a user. A kernel without the setting leaves nothing.
+    /// The operations that these settings allow. A kernel without the setting allows none.
     pub fn allowance(&self, privileged: bool) -> Allowance {
         match self.paranoid {
             Some(level) => Allowance::new(level, privileged),

@@ -1,8 +1,7 @@
-//! The kernel's tracepoints, as tracefs lists them.
+//! Kernel tracepoints, from tracefs.
 //!
-//! Receives a [`Host`]; hands on names, ids and the fields of a tracepoint's record. Says why there are none:
-//! not mounted and not allowed are different reasons. Where tracefs is not mounted, root's pmc mounts it for
-//! itself.
+//! Takes a [`Host`]; returns names, IDs and the fields of a tracepoint's record. Errors distinguish a
+//! missing mount from missing permission. If tracefs is not mounted, pmc run by root mounts it privately.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,37 +12,37 @@ use super::{Host, pmu::names_in};
 use crate::abi::TracepointField;
 use crate::sys::mount;
 
-/// Where tracefs is mounted: its own place, or below debugfs as before Linux 4.1.
+/// Mount points of tracefs: the current one, and the one below debugfs used before Linux 4.1.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
 
-/// The running machine's tracefs, once it was found.
+/// The running machine's tracefs, once found.
 static FOUND: OnceLock<Tracefs> = OnceLock::new();
 
 /// A mounted tracefs.
 struct Tracefs {
-    /// The folder that holds a folder for each subsystem.
+    /// The directory that contains a directory for each subsystem.
     events: PathBuf,
-    /// Keeps a mount alive that only this process sees.
+    /// Keeps a private mount of this process alive.
     _mount: Option<OwnedFd>,
 }
 
-/// Why a tracepoint could not be looked up.
+/// Reasons why a tracepoint could not be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TracepointError {
-    /// Neither place holds a tracefs.
+    /// Neither mount point contains a tracefs.
     #[error("tracefs is not mounted")]
     NotMounted,
-    /// The folder is there, and this user may not read it.
+    /// The directory exists, but this user may not read it.
     #[error("this user may not read {0}")]
     Denied(String),
-    /// There is no such tracepoint.
+    /// The tracepoint does not exist.
     #[error("there is no such tracepoint")]
     Absent,
 }
 
 impl Host {
-    /// The folder of tracefs that holds a folder for each subsystem. Where tracefs is not mounted and this
-    /// process may mount it, pmc mounts it for this process only. The mount ends with the process.
+    /// The directory of tracefs that contains a directory for each subsystem. If tracefs is not mounted and
+    /// this process may mount it, pmc mounts it for this process only. The mount ends with the process.
     ///
     /// # Errors
     /// [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
@@ -74,14 +73,14 @@ impl Host {
         self.private_tracefs().ok_or(TracepointError::NotMounted)
     }
 
-    /// Mounts a tracefs for this process only. `None` for a saved machine, and where the kernel refuses.
+    /// Mounts a tracefs for this process only. `None` for a saved machine, or if the kernel refuses.
     fn private_tracefs(&self) -> Option<Tracefs> {
         let root = self.is_live().then(|| mount::detached("tracefs").ok())??;
         let events = PathBuf::from(format!("/proc/self/fd/{}/events", root.as_raw_fd()));
         events.is_dir().then_some(Tracefs { events, _mount: Some(root) })
     }
 
-    /// The number by which the kernel knows a tracepoint. Reads one file.
+    /// The kernel's ID of a tracepoint. Reads one file.
     ///
     /// # Errors
     /// Any of [`TracepointError`].
@@ -93,7 +92,7 @@ impl Host {
     /// The subsystems (`sched`, `syscalls` …), sorted.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason why there are none.
     pub fn tracepoint_systems(&self) -> Result<Vec<String>, TracepointError> {
         let folder = self.tracefs()?;
         readable(&folder)?;
@@ -102,10 +101,10 @@ impl Host {
         Ok(names)
     }
 
-    /// The tracepoints of a subsystem, sorted; empty if there is no such subsystem.
+    /// The tracepoints of a subsystem, sorted; empty if the subsystem does not exist.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason why there are none.
     pub fn tracepoint_names(&self, system: &str) -> Result<Vec<String>, TracepointError> {
         let folder = self.tracefs()?;
         if !plain(system) {
@@ -116,15 +115,15 @@ impl Host {
             readable(&folder)?;
         }
         let mut names = names_in(&folder);
-        // Beside the tracepoints stand the files `enable` and `filter`.
+        // The directory also contains the files `enable` and `filter`.
         names.retain(|name| !matches!(name.as_str(), "enable" | "filter"));
         Ok(names)
     }
 
-    /// All tracepoints as `subsystem:name`, read subsystem by subsystem while the caller asks for more.
+    /// All tracepoints as `subsystem:name`. Each subsystem is read on demand.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason why there are none.
     pub fn tracepoints(&self) -> Result<impl Iterator<Item = String> + '_, TracepointError> {
         Ok(self.tracepoint_systems()?.into_iter().flat_map(|system| {
             let names = self.tracepoint_names(&system).unwrap_or_default();
@@ -132,8 +131,8 @@ impl Host {
         }))
     }
 
-    /// Those that are probes in programs (`perf probe -x`), as `subsystem:name`; none where they cannot be
-    /// read.
+    /// Tracepoints that are probes in programs (`perf probe -x`), as `subsystem:name`; empty if they cannot
+    /// be read.
     pub fn program_probes(&self) -> Vec<String> {
         let list =
             self.tracefs().map(|events| std::fs::read_to_string(events.with_file_name("uprobe_events")));
@@ -145,7 +144,7 @@ impl Host {
         text.lines().filter_map(name).collect()
     }
 
-    /// The fields of a tracepoint's record, the four common ones left out.
+    /// The fields of a tracepoint's record, without the four common ones.
     ///
     /// # Errors
     /// Any of [`TracepointError`].
@@ -171,7 +170,7 @@ impl Host {
     }
 }
 
-/// A name that stays inside its folder.
+/// Whether the name stays inside its directory.
 fn plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }

@@ -1,17 +1,17 @@
-//! PMUs that write traces: what the hardware does goes into an AUX area beside the ring, in a format of its
-//! own, and no counter is read.
+//! PMUs that write traces: the hardware writes to an AUX area next to the ring, in its own format, and no
+//! counter is read.
 //!
-//! Receives the name of a [`Pmu`]; hands on who it is to the decoders, and what perf asks of it where the
-//! event's text says nothing. Decoding is theirs: `perf report`, `perf script --itrace`.
+//! Takes the name of a [`Pmu`]; identifies it for the decoders and returns perf's defaults for settings
+//! missing from the event's text. `perf report` and `perf script --itrace` decode the trace.
 
 use super::pmu::Pmu;
 
-/// Hardware that traces.
+/// Tracing hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tracer {
     /// Intel Processor Trace: every branch.
     IntelPt,
-    /// Intel Branch Trace Store: every branch, by an older and slower way.
+    /// Intel Branch Trace Store: every branch, an older and slower method.
     IntelBts,
     /// Arm's Statistical Profiling Extension: operations, sampled by hardware.
     ArmSpe,
@@ -21,11 +21,11 @@ pub enum Tracer {
     HisiPtt,
 }
 
-/// SPE's interval where its driver names no least one (perf's `arm_spe_pmu__sample_period`).
+/// SPE's interval if its driver reports no minimum (perf's `arm_spe_pmu__sample_period`).
 const SPE_INTERVAL: u64 = 4 << 10;
 
 impl Tracer {
-    /// The one that this PMU is; `None` for those that count.
+    /// The tracer of this PMU; `None` for PMUs that count.
     pub fn of_pmu(name: &str) -> Option<Self> {
         match name {
             "intel_pt" => Some(Self::IntelPt),
@@ -37,7 +37,7 @@ impl Tracer {
         }
     }
 
-    /// Its makers' name for it.
+    /// The vendor's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::IntelPt => "Intel PT",
@@ -48,7 +48,7 @@ impl Tracer {
         }
     }
 
-    /// `attr.sample_period` where nothing is said: SPE takes an operation in so many, the others trace all.
+    /// Default `attr.sample_period`: SPE samples one operation per interval, the others trace everything.
     pub(crate) fn period(self, pmu: &Pmu) -> u64 {
         match self {
             Self::ArmSpe => {
@@ -59,9 +59,9 @@ impl Tracer {
         }
     }
 
-    /// The fields that perf sets where the text does not and the PMU has them (`intel_pt_default_config`,
-    /// `arm_spe_recording_options`): times, so that what several CPUs have traced can be put in order, and
-    /// what the decoder needs.
+    /// The fields that perf sets if the PMU has them and the text does not set them
+    /// (`intel_pt_default_config`, `arm_spe_recording_options`): timestamps, to order the traces of several
+    /// CPUs, and fields that the decoder needs.
     pub(crate) fn defaults(self, pmu: &Pmu) -> Vec<(&'static str, u64)> {
         let mut fields = Vec::new();
         match self {
@@ -87,7 +87,7 @@ impl Tracer {
     }
 }
 
-/// Of the numbers whose bits are set the greatest up to 3, or else the least: the periods that perf takes.
+/// The greatest number up to 3 whose bit is set, otherwise the least one: perf's choice of period.
 fn nearest(set: u64) -> Option<u64> {
     const WANTED: u64 = 3;
     let is_in = |&number: &u64| set >> number & 1 == 1;

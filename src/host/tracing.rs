@@ -1,7 +1,7 @@
-//! What a reader needs to print tracepoints: the formats of their records, as perf keeps them in a recording.
+//! Tracepoint record formats, which a reader needs for printing, in the format of perf's recordings.
 //!
-//! Receives a [`Host`] and the numbers of the tracepoints; hands on the bytes of perf's `TRACING_DATA`
-//! section. The texts are the kernel's own.
+//! Takes a [`Host`] and the IDs of the tracepoints; returns the bytes of perf's `TRACING_DATA` section. The
+//! texts come from the kernel.
 //!
 //! ```text
 //! 17 08 44 "tracing" "0.6\0" | endian | bytes of a long | u32 page size
@@ -20,8 +20,7 @@ use std::path::Path;
 use super::Host;
 
 impl Host {
-    /// The section for these tracepoints, each with the name it was asked for by; `None` where tracefs cannot
-    /// be read.
+    /// The section for these tracepoints, each given with its name; `None` if tracefs cannot be read.
     pub fn tracing_data(&self, tracepoints: &[(&str, u64)]) -> Option<Vec<u8>> {
         let events = self.tracefs().ok()?;
         let mut formats: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
@@ -58,7 +57,7 @@ impl Host {
         Some(out)
     }
 
-    /// System and name of the tracepoint with this number, looked for in all of tracefs.
+    /// Subsystem and name of the tracepoint with this ID. Searches all of tracefs.
     fn tracepoint_name(&self, id: u64) -> Option<(String, String)> {
         self.tracepoint_systems().ok()?.into_iter().find_map(|system| {
             let names = self.tracepoint_names(&system).unwrap_or_default();
@@ -68,8 +67,8 @@ impl Host {
     }
 }
 
-/// Reads a file of tracefs in pieces as large as any of them: some give what the first call has room for, and
-/// then nothing.
+/// Reads a tracefs file with a buffer as large as any of the files. Some files return only as much as fits
+/// the first call, and then nothing.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! The table: one function for each errno, which looks at the facts in the order of their weight.
+//! The causes of refusals: one function for each errno, which checks the facts in order of importance.
 //!
 //! Source of the errnos: `kernel/events/core.c`, `arch/x86/events/core.c`, `drivers/perf/arm_pmu.c`,
 //! `perf_event_open(2)`.
@@ -13,9 +13,9 @@ use crate::counter::facts::{Facts, KnownPmu};
 use crate::sys::credentials::Seccomp;
 use crate::sys::errno;
 
-/// The row of this errno.
+/// The explanation of this errno.
 pub(super) fn of(number: i32, refusal: &Refusal, facts: &Facts) -> Explained {
-    // A CPU that is not there is the reason whatever the kernel says of it.
+    // A missing CPU is the cause whatever errno the kernel returns.
     if refusal.call == Call::Open
         && let Some(explained) = refusal.slot.cpu.and_then(|cpu| missing_cpu(cpu, facts))
     {
@@ -111,7 +111,7 @@ fn is_probe(pmu: &KnownPmu) -> bool {
     matches!(pmu.name.as_str(), "uprobe" | "kprobe")
 }
 
-/// `uprobe/config1=1/`: a number where the kernel reads a text at an address.
+/// `uprobe/config1=1/`: a number, although the kernel reads text from that address.
 fn no_probe_text(pmu: &KnownPmu) -> Explained {
     let what = if pmu.name == "uprobe" { "file" } else { "function" };
     explained(
@@ -127,7 +127,7 @@ fn no_probe_text(pmu: &KnownPmu) -> Explained {
     )
 }
 
-/// A CPU that is off line, or that the machine does not have.
+/// A CPU that is offline or does not exist.
 fn missing_cpu(cpu: u32, facts: &Facts) -> Option<Explained> {
     if facts.online.is_empty() || facts.online.contains(cpu) {
         return None;
@@ -138,7 +138,7 @@ fn missing_cpu(cpu: u32, facts: &Facts) -> Option<Explained> {
     Some(explained(CpuOffline, format!("CPU {cpu} {why}"), remedy))
 }
 
-/// Nobody serves this type, or its server lacks the event.
+/// No PMU handles this type, or the PMU does not support the event.
 fn noent(refusal: &Refusal, facts: &Facts) -> Explained {
     let attr = &refusal.attr;
     let pmu = facts.pmu_of(attr);
@@ -199,7 +199,7 @@ fn noent(refusal: &Refusal, facts: &Facts) -> Explained {
     }
 }
 
-/// No PMU of the core: usual in virtual machines, and without interrupt or driver elsewhere.
+/// No core PMU: common in virtual machines; elsewhere the interrupt or the driver is missing.
 fn no_core_pmu(attr: &Attr, facts: &Facts) -> Explained {
     const SOFTWARE: &str = "count software events such as task-clock and page-faults";
     if let Some(named) =
@@ -230,7 +230,7 @@ fn no_core_pmu(attr: &Attr, facts: &Facts) -> Explained {
     }
 }
 
-/// The CPU has another kind of core than the PMU is for.
+/// The CPU's core type differs from the PMU's.
 fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &Facts) -> Option<Explained> {
     let (cpu, cpus) = (cpu?, pmu.cpus.as_ref()?);
     if cpus.contains(cpu) {
@@ -245,7 +245,7 @@ fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &Facts) -> Option<Explain
     ))
 }
 
-/// Something in the request does not fit.
+/// Part of the request is invalid.
 fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
     let attr = &refusal.attr;
     if let Some((cause, remedy)) = contradiction(attr) {
@@ -303,7 +303,7 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
             format!("this kernel has no tracepoint number {}", attr.config()),
             "choose one that exists: pmc list tracepoint",
         ),
-        // The upper half of the addresses is the kernel's, on every processor that pmc runs on.
+        // Addresses with the top bit set are kernel addresses on every processor that pmc supports.
         (kind::BREAKPOINT, _) if attr.bp_type() & 4 != 0 && attr.config1() >> 63 == 1 => explained(
             BadRequest,
             "the kernel takes no breakpoint on its own code here: x86 needs CONFIG_KPROBES for that, arm64 \
@@ -356,7 +356,7 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
     }
 }
 
-/// The PMU lacks something.
+/// The PMU lacks a feature.
 fn notsupp(refusal: &Refusal, facts: &Facts) -> Explained {
     if let Some((cause, remedy)) = contradiction(&refusal.attr) {
         return explained(BadRequest, cause, remedy);
@@ -401,7 +401,7 @@ fn nodev(refusal: &Refusal, facts: &Facts) -> Explained {
     }
 }
 
-/// No such call: no perf events, or hidden.
+/// The system call does not exist or is hidden: no perf events.
 fn nosys(refusal: &Refusal, facts: &Facts) -> Explained {
     if refusal.attr.sample_stack_user() > 0 && facts.settings.paranoid.is_some() {
         return explained(

@@ -1,14 +1,14 @@
-//! Which part of a request the kernel objects to: the same request is tried without one feature after the
-//! other.
+//! Finds the part of a request that the kernel rejects, by retrying the request without one feature after
+//! the other.
 //!
-//! Receives a refused request and a closure that tries another one; hands on the feature without which the
-//! kernel accepts. The errno of a refused attr does not say which of its bits is wrong; this does, and
-//! nothing is guessed.
+//! Takes a refused request and a closure that tries another one; returns the feature without which the
+//! kernel accepts the request. The errno does not say which bit of an attr is wrong, so this module tests
+//! instead of guessing.
 
 use crate::abi::attr::{Flag, WORDS};
 use crate::abi::{Attr, sample_type};
 
-/// A part of a request that can be left out.
+/// A feature that a request can omit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Feature {
     /// `precise_ip`: `:p`, `:pp`, `:ppp`.
@@ -19,11 +19,11 @@ pub enum Feature {
     Levels,
     /// `exclude_host`, `exclude_guest`: `:G`, `:H`.
     Guest,
-    /// Samples at all.
+    /// Sampling.
     Sampling,
     /// The depth of the call chain.
     StackDepth,
-    /// The clock of the time stamps.
+    /// The clock of the timestamps.
     Clock,
     /// Inheritance by children.
     Inherit,
@@ -31,14 +31,14 @@ pub enum Feature {
     Exclusive,
     /// `config3`, `config4`.
     LateConfig,
-    /// Inheritance by threads alone, of Linux 5.13.
+    /// Inheritance by threads only (Linux 5.13).
     InheritThread,
     /// Flags of Linux 5.13 and later.
     LateFlags,
 }
 
 impl Feature {
-    /// All, in the order in which they are tried: the narrowest first.
+    /// All features in the order in which they are tried, the narrowest first.
     pub const ALL: [Self; 12] = [
         Self::LateConfig,
         Self::InheritThread,
@@ -54,7 +54,7 @@ impl Feature {
         Self::Sampling,
     ];
 
-    /// The request without it; `None` if it does not have it.
+    /// Returns the request without the feature; `None` if the request does not use it.
     pub fn left_out(self, attr: &Attr) -> Option<Attr> {
         let mut without = attr.clone();
         match self {
@@ -105,7 +105,7 @@ impl Feature {
         (without != *attr).then_some(without)
     }
 
-    /// What is the matter, given that the kernel takes the request without it.
+    /// The cause of the refusal, if the kernel accepts the request without the feature.
     pub(super) fn cause(self) -> &'static str {
         match self {
             Self::Precise => "the PMU has no sampling of this precision for the event",
@@ -125,7 +125,7 @@ impl Feature {
         }
     }
 
-    /// What to do about it.
+    /// The remedy for the cause.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Precise => "take one p less, or P for the highest level there is",
@@ -148,11 +148,12 @@ impl Feature {
     }
 }
 
-/// The first of the words that are the drivers' own, and came last.
+/// The first of the driver-specific words added last to the attr.
 const CONFIG3: usize = 16;
 
-/// The feature without which `opens` accepts the request. Where no single one decides, two may: then the
-/// wider one, which matters more (a PMU that cannot sample may not know privilege levels either).
+/// Finds the feature without which `opens` accepts the request. If no single feature decides, tries pairs
+/// and returns the wider feature, which matters more: a PMU that cannot sample may not support privilege
+/// levels either.
 pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<Feature> {
     let single =
         Feature::ALL.into_iter().find(|one| one.left_out(attr).is_some_and(|without| opens(&without)));
@@ -165,8 +166,8 @@ pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Opti
     })
 }
 
-/// What contradicts itself in a request whoever serves it: the kernel's rules, and what to do. `None` where
-/// none of them is broken. Source: `perf_copy_attr` and `perf_event_alloc` in `kernel/events/core.c`.
+/// Returns the contradiction in a request that the kernel rejects for every PMU, and a remedy; `None` if
+/// there is none. Source: `perf_copy_attr` and `perf_event_alloc` in `kernel/events/core.c`.
 pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     const OUT: &str = "leave these bits of attr5 out";
     let last = Flag::ALL.iter().map(|&flag| flag as u32).max().unwrap_or_default();
@@ -191,7 +192,7 @@ pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
     Some((cause, remedy))
 }
 
-/// The field that only a trace in an AUX area gives a meaning, and what else it takes.
+/// An attribute that requires an AUX trace, and what it requires in addition.
 fn of_a_trace(attr: &Attr) -> Option<(String, &'static str)> {
     match (attr.aux_action(), attr.aux_sample_size()) {
         (0, 0) if attr.get(Flag::AuxOutput) => {

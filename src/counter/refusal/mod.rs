@@ -1,16 +1,16 @@
-//! Why an event cannot be counted here: the kernel's errno and the facts of the machine become a kind, a
-//! cause and a remedy.
+//! Explains why an event cannot be counted here: turns the kernel's errno and the facts of the machine into
+//! a kind, a cause and a remedy.
 //!
-//! A [`Refusal`] says what was asked and what the kernel answered; it becomes words only where they are
-//! shown, since the facts about the machine cost a look at many files. Its kinds are those of FreeBSD's
-//! `pmc_allocate(3)` and what Linux adds to them. A cause is only named when a fact speaks for it; where none
-//! does, the explanation says that the kernel gives no reason.
+//! A [`Refusal`] holds the request and the kernel's answer. It is explained only when it is shown, since
+//! collecting the facts reads many files. Its kinds are those of FreeBSD's `pmc_allocate(3)` and a few that
+//! Linux adds. An explanation names a cause only if a fact supports it; otherwise it says that the kernel
+//! gives no reason.
 //!
 //! ```text
-//! Refusal { event, attr, slot, errno } --isolate: tried without one feature after the other--> culprit
+//! Refusal { event, attr, slot, errno } --isolate: retried without each feature--> culprit
 //!        | + Facts
 //!        v
-//! causes (one function an errno) --> Explanation { errno, kind, cause, remedy } --> Error | a row's reason
+//! causes (one function per errno) --> Explanation { errno, kind, cause, remedy } --> Error | a row's reason
 //! ```
 
 mod causes;
@@ -30,36 +30,36 @@ use crate::sys::{errno, errno_name};
 
 pub use self::missing_feature::Feature;
 
-/// What kind of refusal it is.
+/// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusalKind {
-    /// The request makes no sense to the kernel (FreeBSD: EINVAL).
+    /// The kernel considers the request invalid (FreeBSD: EINVAL).
     BadRequest,
-    /// The machine has no counter for it, or it is switched off (FreeBSD: ENXIO).
+    /// The machine has no counter for the event, or it is disabled (FreeBSD: ENXIO).
     NoHardware,
-    /// The hardware lacks something the request needs, such as an interrupt for sampling (FreeBSD:
+    /// The hardware lacks a feature of the request, such as an interrupt for sampling (FreeBSD:
     /// EOPNOTSUPP).
     NoCapability,
-    /// This user may not (FreeBSD: EPERM).
+    /// The user lacks privileges (FreeBSD: EPERM).
     NoPrivilege,
     /// The process or thread is gone (FreeBSD: ESRCH).
     NotFound,
-    /// Somebody else uses it (FreeBSD, NetBSD: EBUSY).
+    /// Another user holds the counter (FreeBSD, NetBSD: EBUSY).
     Busy,
-    /// The CPU is off line or not there.
+    /// The CPU is offline or missing.
     CpuOffline,
     /// No file descriptor is left.
     OutOfDescriptors,
-    /// No memory is left, or none that may be locked.
+    /// No memory is left, or the limit on locked memory is reached.
     OutOfMemory,
-    /// The kernel has no perf events at all, or hides them.
+    /// The kernel has no perf events, or hides them.
     NoPerfEvents,
-    /// Anything else: the errno says all that is known.
+    /// Any other errno.
     Other,
 }
 
 impl RefusalKind {
-    /// The errno that FreeBSD's `pmc_allocate(3)` has for this kind.
+    /// The errno that FreeBSD's `pmc_allocate(3)` returns for this kind.
     pub fn freebsd_errno(self) -> Option<&'static str> {
         Some(match self {
             Self::BadRequest => "EINVAL",
@@ -73,7 +73,7 @@ impl RefusalKind {
         })
     }
 
-    /// A word for it in JSON.
+    /// The word for this kind in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::BadRequest => "bad-request",
@@ -91,31 +91,30 @@ impl RefusalKind {
     }
 }
 
-/// An event that is not counted: what was asked of whom, and the answer.
+/// An event that is not counted: the request, the target and the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The event's name.
     pub event: String,
-    /// What was asked for.
+    /// The requested attributes.
     pub attr: Attr,
-    /// Where it was to count.
+    /// The slot in which it should count.
     pub slot: TargetSlot,
     /// The call that failed.
     pub call: Call,
-    /// The kernel's number; `None` where no system call failed.
+    /// The kernel's errno; `None` if no system call failed.
     pub errno: Option<i32>,
-    /// Members of its kernel group that were open already: 0 for leaders and single events. The group as a
-    /// whole may be what does not fit.
+    /// Number of members of its kernel group that were already open; 0 for leaders and single events. The
+    /// group as a whole may not fit.
     pub group_before: usize,
-    /// The feature without which the kernel takes the request, if that has been tried: see
-    /// [`Refusal::isolate`].
+    /// The feature without which the kernel accepts the request, if known: see [`Refusal::isolate`].
     pub culprit: Option<Feature>,
-    /// Kind, cause and remedy where they are known without a look at the machine.
+    /// Kind, cause and remedy, if known without the machine's facts.
     known: Option<Explained>,
 }
 
 impl Refusal {
-    /// The kernel would not open this event there.
+    /// The kernel refused to open this event in this slot.
     pub fn new(event: &str, attr: Attr, slot: TargetSlot, error: &io::Error) -> Self {
         let errno = error.raw_os_error();
         let known = errno.is_none().then(|| (RefusalKind::Other, error.to_string(), String::new()));
@@ -123,12 +122,12 @@ impl Refusal {
         Self { event, attr, slot, call: Call::Open, errno, group_before: 0, culprit: None, known }
     }
 
-    /// The kernel would not map a ring of so many bytes, header page included.
+    /// The kernel refused to map a ring of this many bytes, including the header page.
     pub fn of_ring(event: &str, attr: Attr, bytes: u64, error: &io::Error) -> Self {
         Self { call: Call::Map { bytes }, ..Self::new(event, attr, TargetSlot::OURSELVES, error) }
     }
 
-    /// Refused before the kernel was asked, with the errno that says the same.
+    /// pmc refused the event before asking the kernel; `errno` is the equivalent one.
     pub fn before_the_kernel(
         event: &str,
         attr: Attr,
@@ -147,13 +146,13 @@ impl Refusal {
         }
     }
 
-    /// So many members of its kernel group were open already.
+    /// Sets the number of members of its kernel group that were already open.
     #[must_use]
     pub fn after(self, group_before: usize) -> Self {
         Self { group_before, ..self }
     }
 
-    /// Whether the thread or the CPU has gone: then it is not the event that is refused.
+    /// Whether the thread or the CPU has gone, so that the event is not the cause.
     pub fn is_gone(&self) -> bool {
         match self.errno {
             Some(errno::ESRCH) => self.slot.tid.is_some(),
@@ -162,8 +161,8 @@ impl Refusal {
         }
     }
 
-    /// Where the answer leaves it open which part of the request is meant: finds out, by trying it on
-    /// ourselves without one [`Feature`] after the other.
+    /// For an ambiguous errno, finds the rejected part by trying the request on pmc's own process without
+    /// one [`Feature`] after the other.
     #[must_use]
     pub fn isolate(mut self) -> Self {
         let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
@@ -174,10 +173,10 @@ impl Refusal {
         self
     }
 
-    /// Says why, from facts alone.
+    /// Explains the refusal from facts only.
     pub fn explain(&self, facts: &Facts) -> Explanation {
         let errno = match self.errno {
-            // The kernel looks at privileges first; none helps where the hardware is missing.
+            // The kernel checks privileges first, but they do not help if the hardware is missing.
             Some(errno::EACCES) if facts.lacks_hardware(&self.attr) => Some(errno::ENOENT),
             errno => errno,
         };
@@ -188,7 +187,7 @@ impl Refusal {
         Explanation { errno, kind, cause, remedy }
     }
 
-    /// The CPU on which it was refused, as the end of a sentence: ` on CPU 3`; empty for a task.
+    /// The CPU on which the event was refused, as the end of a sentence: ` on CPU 3`. Empty for a task.
     pub fn on_cpu(&self) -> String {
         match self.slot {
             TargetSlot { tid: None, cpu: Some(cpu) } => format!(" on CPU {cpu}"),
@@ -202,23 +201,23 @@ impl Refusal {
 pub enum Call {
     /// `perf_event_open(2)`.
     Open,
-    /// Mapping a ring of so many bytes.
+    /// `mmap(2)` of a ring of this many bytes.
     Map {
-        /// Bytes of the ring with its header page.
+        /// Size of the ring including its header page.
         bytes: u64,
     },
 }
 
-/// Why an event is not counted, in words.
+/// Why an event is not counted, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// The kernel's number; `None` where no system call failed (a counter that never was free).
+    /// The kernel's errno; `None` if no system call failed (the event never got a counter).
     pub errno: Option<i32>,
     /// The kind.
     pub kind: RefusalKind,
-    /// Why: one clause without a full stop.
+    /// The cause: one clause without a full stop.
     pub cause: String,
-    /// What to try: an imperative clause; empty where nothing is known to help.
+    /// What to try: an imperative clause. Empty if there is no known remedy.
     pub remedy: String,
 }
 
@@ -228,7 +227,7 @@ impl Explanation {
         self.errno.and_then(errno_name)
     }
 
-    /// The error that says it all, `doing` naming what was tried: `opening cycles on CPU 3`.
+    /// Converts the explanation to an error. `doing` names the attempt: `opening cycles on CPU 3`.
     pub fn into_error(self, doing: impl Into<String>) -> Error {
         let mut error = match self.errno {
             Some(number) => Error::io(doing, io::Error::from_raw_os_error(number)),
@@ -239,8 +238,8 @@ impl Explanation {
     }
 }
 
-/// Why an event that was opened and enabled never was on a counter (`time_running` 0, or a pinned event that
-/// reads nothing).
+/// Explains why an event that was opened and enabled was never on a counter (`time_running` is 0, or a
+/// pinned event reads nothing).
 pub fn never_ran(attr: &Attr, facts: &Facts) -> Explanation {
     let (kind, cause, remedy) = causes::never_ran(attr, facts);
     Explanation { errno: None, kind, cause, remedy }

@@ -1,8 +1,8 @@
 //! EACCES and EPERM: the paranoid level, capabilities, user namespaces, ptrace access, seccomp, lockdown,
 //! SELinux.
 //!
-//! Receives what was asked and the facts; looks at them in the order in which the kernel does. Hands on kind,
-//! cause and remedy. Source: `perf_allow_*` and `perf_check_permission` of the kernel's perf core.
+//! Takes the request and the facts, and checks them in the kernel's order. Returns kind, cause and remedy.
+//! Source: `perf_allow_*` and `perf_check_permission` in the kernel's perf core.
 
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
 use super::{Call, Explained, Refusal, explained};
@@ -33,7 +33,8 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
         );
     }
     if !attr.get(Flag::ExcludeKernel) && !allowed.kernel {
-        // Few PMUs of devices can leave out the kernel: no `:u` for them, nor for who wants the kernel alone.
+        // Few device PMUs can exclude the kernel, so `:u` does not help them. Nor does it help events that
+        // count the kernel only.
         let device =
             attr.kind() >= kind::FIRST_DYNAMIC && facts.pmu_of(attr).is_some_and(|pmu| !pmu.is_core());
         let kernel_alone = attr.get(Flag::ExcludeUser);
@@ -70,7 +71,7 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
             raise(-1),
         );
     }
-    // The kernel of kernel.org treats 3 as 2; distributions' patches refuse users everything from 3 on.
+    // The mainline kernel treats 3 as 2. Distribution patches refuse users everything from 3 on.
     if !allowed.user {
         return explained(
             NoPrivilege,
@@ -100,7 +101,7 @@ pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
     })
 }
 
-/// A filter, a lock, or an old kernel's way to say "no privilege".
+/// A seccomp filter, a lock limit, or an old kernel's errno for missing privilege.
 pub(super) fn perm(refusal: &Refusal, facts: &Facts) -> Explained {
     if let Call::Map { bytes } = refusal.call {
         let allowance = match facts.settings.mlock_kb {
@@ -137,11 +138,11 @@ pub(super) fn perm(refusal: &Refusal, facts: &Facts) -> Explained {
             "ask for what a security module logged: dmesg, journalctl -k",
         );
     }
-    // Kernels before 4.8 said EPERM where they now say EACCES, and tracepoint data still has it.
+    // Kernels before 4.8 return EPERM instead of EACCES, and tracepoint data still does.
     access(refusal, facts)
 }
 
-/// Kernel lockdown and SELinux, if in force.
+/// Kernel lockdown and SELinux, if active.
 fn security_module(facts: &Facts) -> Option<Explained> {
     if facts.lockdown.as_deref() == Some("confidentiality") {
         return Some(explained(
@@ -159,7 +160,7 @@ fn security_module(facts: &Facts) -> Option<Explained> {
     })
 }
 
-/// Who we are, as a clause that follows "and".
+/// The user and privileges, as a clause that follows "and".
 fn who(facts: &Facts) -> String {
     let who = &facts.credentials;
     let user = if who.uid == 0 { "root".to_owned() } else { format!("uid {}", who.uid) };

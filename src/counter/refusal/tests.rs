@@ -1,4 +1,4 @@
-//! Every errno of the table on saved machines, and a few from the kernel that runs the tests.
+//! Every errno of the table on saved machines, and a few on the running kernel.
 
 use super::*;
 use crate::abi::attr::{Flag, kind};
@@ -23,7 +23,7 @@ fn facts(machine: &str, who: Credentials) -> Facts {
     Facts::read(&saved(machine), who)
 }
 
-/// A single event, and where it shall count; the answer is still open.
+/// A single event and its slot, with the errno still open.
 fn opening(attr: &Attr, slot: TargetSlot) -> Refusal {
     Refusal::new("event", attr.clone(), slot, &io::Error::from_raw_os_error(0))
 }
@@ -89,7 +89,7 @@ fn events_that_the_pmu_lacks() {
         (Attr::new(99, 0), "no PMU of type 99"),
         (Attr::new(kind::HARDWARE, 44 << 32), "PMU of type 44"),
     ] {
-        // The last asks for a PMU by the upper half of config: it is not there.
+        // The last one requests a PMU in the upper half of config that does not exist.
         let refusal = refused("ENOENT", &opening(&attr, OWN), &server);
         says(&refusal, RefusalKind::NoHardware, cause, "pmc ");
     }
@@ -186,7 +186,7 @@ fn the_feature_found_by_trying_is_named() {
     let server = facts("two-sockets", root());
     let mut attr = Attr::new(12, 2);
     attr.set(Flag::ExcludeKernel, true);
-    // A PMU that filters no levels, as the kernel's core checks it.
+    // A PMU that does not filter levels, as the kernel's core checks it.
     let found = culprit(&attr, |attr| !attr.get(Flag::ExcludeKernel));
     assert_eq!(found, Some(Feature::Levels));
     let asked = Refusal { culprit: found, ..opening(&attr, cpu(0)) };
@@ -201,7 +201,7 @@ fn the_feature_found_by_trying_is_named() {
     says(&refused("EINVAL", &asked, &server), RefusalKind::BadRequest, "new threads with", "Linux 5.13");
 
     assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
-    // Neither alone decides: the wider one is what to speak of.
+    // Neither one decides: the wider one is reported.
     let mut sampled = attr.clone();
     sampled.set_period(1);
     let takes = |attr: &Attr| attr.period() == 0 && !attr.get(Flag::ExcludeKernel);
@@ -266,7 +266,7 @@ fn the_paranoid_level_explains() {
 
     let mut in_user = cycles();
     in_user.set(Flag::ExcludeKernel, true);
-    // Only a distribution's kernel refuses a user's own user mode.
+    // Only a distribution kernel refuses user mode of the user's own process.
     says(
         &refuse("hybrid", user(), &in_user, OWN),
         RefusalKind::NoPrivilege,
@@ -369,7 +369,7 @@ fn counters_that_were_never_free() {
     says(&never_ran(&cycles(), &facts("hybrid", root())), RefusalKind::Busy, "`cpu_core`", "fewer");
 }
 
-/// The kernel that runs the test must say what the table expects of it.
+/// The running kernel must answer as the table expects.
 #[test]
 fn this_kernel_agrees() {
     let facts = Facts::own(&Host::live());

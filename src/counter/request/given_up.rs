@@ -1,41 +1,40 @@
-//! What a request may give up, and what it has given up.
+//! The parts that a request may give up, and those it has given up.
 //!
-//! Decides nothing: after which answer what is given up is one table in [`open`](crate::counter::open).
+//! The order and the errnos are in a table in [`open`](crate::counter::open).
 
 /// A part of a request that may be given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
-    /// The kernel's levels, which this user may not see: user mode only.
+    /// Kernel levels, which this user may not observe: counts user mode only.
     UserOnly,
-    /// That the user part of call chains comes later (Linux 6.19).
+    /// Deferred user part of call chains (Linux 6.19).
     DeferredChains,
-    /// A step of `precise_ip`, where the text wants the highest that there is.
+    /// One step of `precise_ip`, if the text asks for the highest available.
     Precision,
     /// Children of an event whose counts are read with samples (Linux 6.13).
     InheritedReads,
-    /// That guests are left out, which some PMUs cannot.
+    /// Exclusion of guests, which some PMUs do not support.
     HostGuestExclusion,
-    /// The count of lost records (Linux 6.0).
+    /// Number of lost records (Linux 6.0).
     LostCount,
-    /// Build ids of mappings, and weights in parts (Linux 5.12).
+    /// Build IDs of mappings, and split weights (Linux 5.12).
     BuildIds,
-    /// The kernel's own and BPF's symbols, the index of the branch stack (Linux 5.1).
+    /// Kernel and BPF symbols, and the index of the branch stack (Linux 5.1).
     KernelSymbols,
-    /// Whether a new name came by exec (Linux 3.16).
+    /// The flag that marks a new name set by exec (Linux 3.16).
     ExecNames,
 }
 
-/// What a request has given up, and how often.
+/// The parts that a request has given up, and how many times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GivenUp([u8; Fallback::ExecNames as usize + 1]);
 
 impl GivenUp {
-    /// Whether this was given up.
+    /// Whether the request gave up this part.
     pub fn has(self, what: Fallback) -> bool {
         self.0[what as usize] > 0
     }
 
-    /// Once more.
     pub(in crate::counter) fn add(&mut self, what: Fallback) {
         self.0[what as usize] += 1;
     }

@@ -1,9 +1,8 @@
-//! What is asked of the kernel: the one author of a `perf_event_attr` after `event`.
+//! Requests to the kernel. After `event`, only this module changes a `perf_event_attr`.
 //!
-//! Receives an [`EventSpec`] (what the event's text decides), a [`Mode`], [`Flags`] and the CPU of a system
-//! mode; checks what FreeBSD's `pmc_allocate(3)` checks, and hands on a [`Request`]: complete for counting
-//! here, for sampling in [`sampling`]. Opens nothing: [`super::open`] does, and may give up parts of the
-//! request on the way.
+//! Takes an [`EventSpec`] (parsed from the event's text), a [`Mode`], [`Flags`], and a CPU for system
+//! modes. Checks what FreeBSD's `pmc_allocate(3)` checks and returns a [`Request`]. This module completes
+//! it for counting, [`sampling`] for sampling. [`super::open`] opens it and may give up parts of it.
 
 pub mod given_up;
 pub mod sampling;
@@ -17,16 +16,16 @@ use crate::host::CpuList;
 use crate::sys::errno;
 use given_up::GivenUp;
 
-/// What a counter counts, and whether it samples: FreeBSD's four modes.
+/// What a counter measures, and whether it samples. These are FreeBSD's four modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything on a CPU, counting (`PMC_MODE_SC`).
+    /// Counts everything on a CPU (`PMC_MODE_SC`).
     SystemCounting,
-    /// Everything on a CPU, sampling (`PMC_MODE_SS`).
+    /// Samples everything on a CPU (`PMC_MODE_SS`).
     SystemSampling,
-    /// A thread, counting (`PMC_MODE_TC`).
+    /// Counts a thread (`PMC_MODE_TC`).
     TaskCounting,
-    /// A thread, sampling (`PMC_MODE_TS`).
+    /// Samples a thread (`PMC_MODE_TS`).
     TaskSampling,
 }
 
@@ -40,60 +39,60 @@ impl Mode {
     }
 }
 
-/// What else is asked of a counter (`PMC_F_*`).
+/// Further options of a counter (`PMC_F_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
-    /// Children started later are counted too (`inherit`).
+    /// Count children that start later (`inherit`).
     pub descendants: bool,
-    /// The count is logged at each context switch: the group's leader samples those and reads it. Tasks only.
+    /// Log the count at each context switch: the group's leader samples switches and reads it. Tasks only.
     pub log_cswitch: bool,
-    /// A thread's count is logged when it ends (`inherit_stat`). Tasks only.
+    /// Log a thread's count when the thread ends (`inherit_stat`). Tasks only.
     pub log_exit: bool,
-    /// Samples carry call chains; sampling only.
+    /// Record call chains in samples; sampling only.
     pub callchain: bool,
 }
 
-/// Which privilege levels are counted where the event's text does not say.
+/// Privilege levels for events whose text does not specify them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Levels {
-    /// As the events say.
+    /// The levels given by the events.
     #[default]
     AsWritten,
-    /// `--all-user`.
+    /// User mode only (`--all-user`).
     User,
-    /// `--all-kernel`.
+    /// Kernel mode only (`--all-kernel`).
     Kernel,
 }
 
-/// When an event begins to count.
+/// When an event starts to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// When it is enabled.
     Enabled,
-    /// When the task executes a command, or is enabled before.
+    /// When the task executes a command, unless it is enabled earlier.
     Exec,
-    /// When it is opened; a member of a group when its leader does.
+    /// When it is opened; a group member starts with its leader.
     AtOnce,
 }
 
-/// A checked request, ready to be opened on any number of targets.
+/// A checked request, which can be opened on any number of targets.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The event's name, for whoever has to say that it was refused.
+    /// The event's name, for refusal messages.
     pub(super) event: String,
-    /// All that is asked for.
+    /// The attributes as requested.
     pub(super) whole: Attr,
-    /// The same without what the kernel would not have: what is put to it next.
+    /// The attributes without the parts given up, used for the next open.
     pub(super) attr: Attr,
     pub(super) given_up: GivenUp,
-    /// `P`: the highest precision that can be had.
+    /// `P`: the highest available precision.
     pub(super) precise_max: bool,
-    /// The text chose between host and guests.
+    /// Whether the text specifies host or guests.
     pub(super) exclusion_chosen: bool,
 }
 
 impl Request {
-    /// What an event that is open already was asked for with.
+    /// Creates a request from the attributes of an event that is already open.
     pub(super) fn as_it_is(event: &str, attr: Attr) -> Self {
         Self {
             event: event.to_owned(),
@@ -106,15 +105,15 @@ impl Request {
     }
 }
 
-/// Checks a request and completes its `perf_event_attr`: for counting as it will be opened, for sampling but
-/// for what [`sampling::request`] adds. Nothing is opened yet.
+/// Checks a request and builds its `perf_event_attr`. A counting request is complete; for a sampling
+/// request, [`sampling::request`] adds the rest. Opens nothing.
 ///
-/// `cpu` is the CPU of a system mode, and must be `None` for task modes, as in `pmc_allocate(3)`.
+/// `cpu` is the CPU of a system mode. It must be `None` for task modes, as in `pmc_allocate(3)`.
 ///
 /// # Errors
-/// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not
-/// the kernel's; `ENXIO` for an event that a holder keeps open, which is asked there. What only the kernel
-/// knows (hardware, privilege) is refused when it is opened.
+/// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not a
+/// kernel event. `ENXIO` for an event that a holder keeps open; read it through the holder. Errors that
+/// only the kernel can detect (hardware, privilege) appear on open.
 pub fn allocate(
     spec: &EventSpec,
     mode: Mode,
@@ -155,7 +154,7 @@ pub fn allocate(
     }
     let mut attr = attr.clone();
     attr.set(Flag::Disabled, true);
-    // What ends after so many samples the kernel lets nobody inherit.
+    // The kernel does not allow inheritance for an event with a sample limit.
     let descendants = flags.descendants && !(mode.samples() && spec.qualifiers.most_samples.is_some());
     attr.set(Flag::Inherit, spec.qualifiers.inherit.unwrap_or(descendants));
     attr.set(Flag::InheritStat, logs);
@@ -163,8 +162,8 @@ pub fn allocate(
         let chains = if flags.callchain { sample_type::CALLCHAIN } else { 0 };
         attr.set_sample_type(attr.sample_type() | chains);
     } else {
-        // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling;
-        // perf's identifier costs nothing and tells its events from others'.
+        // A counting event has no period, but the spec of a tracepoint or breakpoint has one for sampling.
+        // perf's sample identifier costs nothing and distinguishes its events from others.
         attr.set_period(0);
         attr.set_sample_type(sample_type::IDENTIFIER);
         attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
@@ -179,11 +178,11 @@ pub fn allocate(
     })
 }
 
-/// Whether an event that is bound to CPUs (`cpu=LIST`, a PMU's own) can be opened on all of them, and on one
-/// at least of those that are `counted` (`None`: tasks are, wherever they run).
+/// Checks that an event bound to CPUs (by `cpu=LIST` or by its PMU) can be opened on all of them, and that
+/// at least one of them is in `counted`. `None` means that tasks are counted on any CPU.
 ///
 /// # Errors
-/// `EINVAL`, as `pmc_allocate(3)` has it for a bad CPU number.
+/// `EINVAL`, as `pmc_allocate(3)` returns for a bad CPU number.
 pub fn check_cpus(spec: &EventSpec, online: &CpuList, counted: Option<&CpuList>) -> Result<(), Box<Refusal>> {
     let attr = || spec.attr().cloned().unwrap_or_default();
     let error = std::io::Error::from_raw_os_error(errno::EINVAL);
@@ -191,7 +190,7 @@ pub fn check_cpus(spec: &EventSpec, online: &CpuList, counted: Option<&CpuList>)
         let slot = TargetSlot { tid: None, cpu: Some(missing) };
         return Err(Box::new(Refusal::new(&spec.name, attr(), slot, &error)));
     }
-    // The halves of a hybrid event are each on their own cores.
+    // Each part of a hybrid event counts on its own cores.
     let bound = spec.cpus.as_ref().or(spec.core_cpus.as_ref().filter(|_| spec.merge.is_none()));
     match (bound, counted) {
         (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {
@@ -210,22 +209,22 @@ impl Request {
         &self.event
     }
 
-    /// The request as the kernel took it, or will get it next.
+    /// The attributes that the kernel accepted, or that the next open will use.
     pub fn attr(&self) -> &Attr {
         &self.attr
     }
 
-    /// Chooses the levels.
+    /// Sets the privilege levels.
     pub fn levels(&mut self, levels: Levels) {
         self.change(|attr| set_levels(attr, levels));
     }
 
-    /// Says when it begins.
+    /// Sets when the event starts.
     pub fn start(&mut self, start: Start) {
         self.change(|attr| set_start(attr, start));
     }
 
-    /// The whole group is read at once, each value with its event's id.
+    /// Reads the whole group with one call, each value with its event's ID.
     pub fn read_as_group(&mut self, grouped: bool) {
         const AS_GROUP: u64 = read_format::GROUP | read_format::ID;
         self.change(|attr| {
@@ -234,7 +233,7 @@ impl Request {
         });
     }
 
-    /// On a counter all the time or in error (`pinned`); or sharing counters as anybody does.
+    /// If `pinned`, the event is always on a counter or in error. Otherwise it shares counters as usual.
     pub fn pinned(&mut self, pinned: bool) {
         self.change(|attr| {
             attr.set(Flag::Pinned, pinned);
@@ -242,7 +241,7 @@ impl Request {
         });
     }
 
-    /// Changes what is asked for; what was given up stays given up.
+    /// Changes the request; the parts given up stay given up.
     pub(super) fn change(&mut self, change: impl Fn(&mut Attr)) {
         change(&mut self.whole);
         change(&mut self.attr);

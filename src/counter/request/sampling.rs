@@ -1,13 +1,13 @@
-//! What a sampling event asks of the kernel: its text and the recorder's options become a `perf_event_attr`,
-//! by perf's rules.
+//! Requests for sampling events: builds a `perf_event_attr` from the event's text and the recorder's
+//! options, by perf's rules.
 //!
-//! Receives an [`EventSpec`] with its place in its group, and [`SampleOptions`]; hands on the
-//! request. Opens nothing.
+//! Takes an [`EventSpec`] with its role in its group, and [`SampleOptions`]; returns the request. Opens
+//! nothing.
 //!
-//! Which record an event takes beside its samples:
+//! Records that an event writes in addition to samples:
 //!
 //! ```text
-//! the tracker   mmap, comm, fork, exit, ksymbol, … of its tasks or CPU: one event of a recording
+//! the tracker   mmap, comm, fork, exit, ksymbol, … of its tasks or CPU: one event per recording
 //! the others    samples only
 //! ```
 
@@ -20,45 +20,45 @@ use crate::event::{EventSpec, Source, Trace};
 use crate::host::tracer::Tracer;
 use crate::sys::arch;
 
-/// How often a sample is taken, for events whose text does not say.
+/// Sampling rate of events whose text does not specify one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
-    /// perf's default: 4000 a second; tracepoints and breakpoints each time.
+    /// perf's default: 4000 samples per second; tracepoints and breakpoints sample each occurrence.
     Default,
-    /// So many a second.
+    /// Samples per second.
     Frequency(u64),
-    /// After so many occurrences.
+    /// Occurrences per sample.
     Period(u64),
-    /// After as many as the event's maker recommends.
+    /// The vendor's recommended period.
     Recommended,
 }
 
-/// perf's default, in hertz.
+/// perf's default frequency, in Hz.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
 
-/// Where call chains come from.
+/// Source of call chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallGraph {
-    /// The kernel follows frame pointers.
+    /// Frame pointers, which the kernel follows.
     Fp,
-    /// The same, the user part when the thread returns to user mode: once for all samples until then
-    /// (Linux 6.19).
+    /// Frame pointers, but the user part is recorded when the thread returns to user mode: once for all
+    /// samples until then (Linux 6.19).
     FpDeferred,
-    /// The processor's last branches, as a stack.
+    /// The processor's last branch records, as a stack.
     Lbr,
-    /// Registers and so many bytes of the stack, to be unwound later.
+    /// Registers and this many bytes of the stack, to be unwound later.
     Dwarf(u32),
-    /// Both: the kernel follows frame pointers, and copies are unwound; each completes the other.
+    /// Frame pointers and unwound stack copies; each completes the other.
     Auto(u32),
 }
 
 impl CallGraph {
-    /// Whether stacks are copied, to be unwound.
+    /// Whether samples contain stack copies for unwinding.
     pub fn copies(self) -> bool {
         self.copied_bytes() > 0
     }
 
-    /// At most so many bytes of it.
+    /// Maximum number of stack bytes per sample.
     pub fn copied_bytes(self) -> u32 {
         match self {
             Self::Dwarf(bytes) | Self::Auto(bytes) => bytes,
@@ -67,67 +67,67 @@ impl CallGraph {
     }
 }
 
-/// Bytes of stack that perf copies when nothing is said.
+/// perf's default size of a stack copy, in bytes.
 pub const DEFAULT_STACK: u32 = 8192;
 
-/// What is asked of every event of a recording.
+/// Options for every event of a recording.
 #[derive(Debug, Clone)]
 pub struct SampleOptions {
-    /// How often.
+    /// Sampling rate.
     pub rate: Rate,
-    /// Stacks.
+    /// Source of call chains.
     pub call_graph: Option<CallGraph>,
-    /// Greatest number of frames.
+    /// Maximum number of frames.
     pub max_stack: Option<u16>,
     /// `--kernel-callchains`: no user part.
     pub kernel_callchains: bool,
     /// `--user-callchains`: no kernel part.
     pub user_callchains: bool,
-    /// More fields of samples ([`sample`]), as the options ask for them.
+    /// Additional sample fields ([`sample`]) requested by the options.
     pub fields: u64,
-    /// `-P`, `--no-period`: the period's field, whatever the rate.
+    /// `-P`, `--no-period`: record the period, whatever the rate.
     pub period: Option<bool>,
-    /// Data mappings are told too (`-d`).
+    /// Record data mappings too (`-d`).
     pub data_mappings: bool,
-    /// Branch stacks with these filters.
+    /// Filters of the branch stacks.
     pub branches: Option<u64>,
     /// Registers at the interrupt.
     pub intr_regs: Option<u64>,
-    /// Registers of the process.
+    /// User-mode registers.
     pub user_regs: Option<u64>,
-    /// `clock_gettime(2)`'s number of the clock.
+    /// Clock number as in `clock_gettime(2)`.
     pub clock: Option<i32>,
-    /// Mappings are told with the build-ids of their files. While any event asks for that, the kernel marks
-    /// the mappings that it tells others of, too, without giving them the build-ids
-    /// (`perf_event_mmap_output`): perf 6.1 aborts then.
+    /// Record mappings with the build IDs of their files. While any event requests build IDs, the kernel
+    /// also sets the build-ID flag in the mapping records of other events, but without the build IDs
+    /// (`perf_event_mmap_output`). perf 6.1 aborts on those records.
     pub build_ids: bool,
-    /// Namespaces of tasks are told.
+    /// Record namespaces of tasks.
     pub namespaces: bool,
-    /// Cgroups are told, and stand in samples.
+    /// Record cgroups, also in samples.
     pub cgroups: bool,
-    /// Context switches are told.
+    /// Record context switches.
     pub switches: bool,
-    /// Counts of threads are read when they end (`-s`).
+    /// Read the counts of threads when they end (`-s`).
     pub stat: bool,
-    /// Times enabled and on a counter stand beside recorded counts.
+    /// Record the enabled and running times with counts.
     pub running_time: bool,
     /// No samples (`-n`).
     pub no_samples: bool,
-    /// Levels for all events.
+    /// Privilege levels for all events.
     pub levels: Levels,
-    /// Children are recorded too.
+    /// Record child processes too.
     pub inherit: bool,
-    /// The ring keeps the newest (`--overwrite`).
+    /// The ring keeps the newest records (`--overwrite`).
     pub backward: bool,
-    /// The recorder is woken by each sample.
+    /// Wake the recorder for each sample.
     pub wakes_always: bool,
-    /// Timestamps; perf leaves them out only where there is one ring a thread.
+    /// Record timestamps; perf omits them only with one ring per thread.
     pub time: bool,
-    /// Bytes of trace after which the recorder is woken; 0: half of the AUX area.
+    /// Bytes of trace after which the recorder is woken; 0 means half of the AUX area.
     pub aux_watermark: u32,
 }
 
-/// perf's own: four thousand samples a second with their times, of children too, without stacks.
+/// perf's defaults: 4000 samples per second with timestamps, including children, without stacks.
 impl Default for SampleOptions {
     fn default() -> Self {
         Self {
@@ -160,29 +160,29 @@ impl Default for SampleOptions {
     }
 }
 
-/// An event's part in the recording.
+/// An event's role in the recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SampleRole {
-    /// It tells of mappings, names and tasks too.
+    /// Whether the event records mappings, names and tasks too.
     pub tracks: bool,
-    /// It leads a group of the kernel, or is alone.
+    /// Whether the event leads a kernel group or is not grouped.
     pub leads: bool,
-    /// `{…}:S`: the leader samples, this one is read with it.
+    /// `{…}:S`: whether the leader samples and reads this event.
     pub read_by_leader: bool,
-    /// A kernel group has several members.
+    /// Whether the kernel group has several members.
     pub grouped: bool,
-    /// Several kinds of samples share the recording: each begins with its event's id.
+    /// Whether each sample starts with its event's ID, since the recording has several kinds of samples.
     pub with_id: bool,
-    /// It is bound to a whole CPU.
+    /// Whether the event is bound to a whole CPU.
     pub system: bool,
-    /// The kernel starts it when the held task executes its command.
+    /// Whether the kernel starts the event when the held task executes its command.
     pub on_exec: bool,
 }
 
-/// Makes the request for an event.
+/// Builds the request for an event.
 ///
 /// # Errors
-/// As [`allocate`]: what is no event of the kernel's cannot be sampled.
+/// As [`allocate`]: only kernel events can be sampled.
 pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> Result<Request, Box<Refusal>> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
     let trace = spec.trace.as_ref();
@@ -195,7 +195,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
         log_exit: spec.qualifiers.log_exit,
         log_cswitch: spec.qualifiers.log_cswitch,
     };
-    // Which CPU is known when it is opened: the request is the same for all.
+    // The CPU is known only on open; the request is the same for all CPUs.
     let mut request = allocate(spec, mode, flags, role.system.then_some(0))?;
     let attr = &mut request.whole;
     set_start(
@@ -207,7 +207,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
         },
     );
     attr.set(Flag::SampleIdAll, true);
-    // Otherwise the recorder is woken when half of a ring is full.
+    // Otherwise the kernel wakes the recorder when half of a ring is full.
     attr.set_wakeup(u32::from(options.wakes_always));
     let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
     let mut reads = read_format::ID | read_format::LOST;
@@ -236,7 +236,8 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
             reads |= read_format::GROUP;
         }
         if role.system {
-            // Nothing is inherited on a CPU; said to be, its counts would be taken for those of threads.
+            // Events on a CPU inherit nothing. With the flag, readers would take the counts for per-thread
+            // counts.
             attr.inherit_nothing();
         }
     }
@@ -264,7 +265,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
         attr.set_precise_ip(3);
     }
     set_levels(attr, options.levels);
-    // What tells where a trace is must not be written over: its own area keeps the newest.
+    // Records that locate trace data must not be overwritten; the trace's own AUX area keeps the newest.
     let backward = spec.qualifiers.overwrite.unwrap_or(options.backward) && trace.is_none();
     attr.set(Flag::WriteBackward, backward);
     if attr.aux_sample_size() != 0 {
@@ -288,7 +289,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     Ok(request)
 }
 
-/// The event that only tells of mappings, names and tasks, and never samples.
+/// Builds the event that only records mappings, names and tasks, and never samples.
 ///
 /// # Errors
 /// As [`request`].
@@ -311,7 +312,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
         levels: Levels::AsWritten,
         ..options.clone()
     };
-    // Data mappings belong to stacks that are copied, whichever event copies them.
+    // Unwinding stack copies needs data mappings, whichever event copies the stacks.
     let data_mappings = options.data_mappings || options.call_graph.is_some_and(CallGraph::copies);
     let role = SampleRole {
         tracks: true,
@@ -324,14 +325,15 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
     let mut request = request(&spec, &SampleOptions { data_mappings, ..plain }, role)?;
     request.change(|attr| {
         attr.set_period(1);
-        // It runs from the start: nothing that happens while we look around shall be missed.
+        // Runs from the start, so that nothing is missed while pmc lists the running tasks.
         set_start(attr, Start::AtOnce);
         attr.set_read_format(attr.read_format() & !read_format::GROUP);
     });
     Ok((spec, request))
 }
 
-/// The event's text decides; what a tracepoint or breakpoint has by itself (each time) yields to the options.
+/// Sets the rate. The event's text takes precedence; the period 1 that tracepoints and breakpoints have by
+/// default gives way to the options.
 fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
     let written = attr.period() != 0 && !each_time;
@@ -353,7 +355,8 @@ fn rate(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut
     }
 }
 
-/// How much is traced, and what perf adds. A trace takes no frequency, and only SPE leaves anything out.
+/// Sets how much to trace and the fields that perf adds. A trace does not support a frequency, and only SPE
+/// skips operations.
 fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     *fields |= trace.fields;
     match (trace.tracer, options.rate) {
@@ -369,7 +372,7 @@ fn trace(trace: &Trace, options: &SampleOptions, attr: &mut Attr, fields: &mut u
     }
 }
 
-/// Where the event's call chains come from: its text decides, then the options.
+/// Source of the event's call chains: its text, otherwise the options.
 fn stacks(spec: &EventSpec, options: &SampleOptions) -> Option<CallGraph> {
     let size = |otherwise| spec.qualifiers.stack_size.unwrap_or(otherwise);
     match (spec.qualifiers.call_graph.as_deref(), options.call_graph) {
@@ -407,11 +410,11 @@ fn call_graph(
                 | branch_sample_type::HW_INDEX;
             attr.set_branch_sample_type(how);
         }
-        // Branches of another kind were asked for: both cannot be, and perf then takes frame pointers.
+        // The user asked for other branches. The two exclude each other, and perf then uses frame pointers.
         CallGraph::Lbr => {}
         CallGraph::Dwarf(bytes) | CallGraph::Auto(bytes) => {
-            // The unwinder needs to know of data mappings, too; the address and its source are perf's way to
-            // ask for them.
+            // The unwinder needs data mappings too; perf requests them through the address and data source
+            // fields.
             *fields |=
                 sample_type::REGS_USER | sample_type::STACK_USER | sample_type::ADDR | sample_type::DATA_SRC;
             attr.set_sample_regs_user(arch::REGISTERS);

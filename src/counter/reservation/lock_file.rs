@@ -1,16 +1,15 @@
-//! The lock file and who holds it: one byte, shared by all reservers.
+//! The lock file and its holders: one byte, shared by all reservers.
 //!
-//! Receives a path; hands on a [`LockFile`] that can be asked who has reserved and be reserved itself, a
-//! [`Reservation`] (held until dropped), and [`Error`]s with holders' names. Leaves to [`super`] what a
-//! policy makes of that.
+//! Takes a path; returns a [`LockFile`] that can list its holders and be reserved, a [`Reservation`] (held
+//! until dropped), and [`Error`]s that name the holders. [`super`] applies the policies.
 //!
 //! # Which kind of lock
-//! A POSIX lock, as `perfalloc` takes it: whoever asks is told our pid, where an open-file-description lock
-//! would show as -1. Its two traps are dealt with here. It is lost as soon as *any* descriptor of the file is
-//! closed in this process: so there is one descriptor a file and process, whatever is made from it
-//! ([`OPEN`]). It is not inherited by children: which is what we want, because a daemon that the profiled
-//! command leaves behind must not hold the reservation for ever. And it has a virtue: the process's own POSIX
-//! lock never answers the process's own question.
+//! A POSIX lock, as in `perfalloc`: a query returns our pid, whereas an open-file-description lock would
+//! show as -1. POSIX locks have two pitfalls. First, the lock is lost as soon as the process closes *any*
+//! descriptor of the file. So this process keeps one descriptor per file and shares it ([`OPEN`]). Second,
+//! children do not inherit the lock. That is intended: a daemon left behind by the profiled command must
+//! not keep the reservation. POSIX locks also have an advantage: a process never sees its own lock in a
+//! query.
 
 use std::fmt;
 use std::fs::File;
@@ -26,14 +25,14 @@ use crate::text::clean;
 /// A process that has reserved the counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
-    /// A process and its name (as the kernel has it, not cleaned), if it could still be read.
+    /// A process and its name (unsanitised, from the kernel), if it could still be read.
     Process {
-        /// Its process id.
+        /// The process ID.
         pid: u32,
         /// `/proc/PID/comm`.
         comm: Option<String>,
     },
-    /// Nobody can be named: an open-file-description lock of processes that we may not look at, or a process
+    /// An unknown holder: an open-file-description lock of processes that we may not examine, or a process
     /// of another pid namespace.
     Unknown,
 }
@@ -54,7 +53,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Several holders in one line: `a (pid 1), b (pid 2) and 3 more`.
+/// Several holders on one line: `a (pid 1), b (pid 2) and 3 more`.
 pub(super) fn names(holders: &[Holder]) -> String {
     const MOST: usize = 4;
     let shown: Vec<String> = holders.iter().take(MOST).map(Holder::to_string).collect();
@@ -64,7 +63,7 @@ pub(super) fn names(holders: &[Holder]) -> String {
     }
 }
 
-/// Why a reservation could not be had.
+/// Reasons why reserving failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The lock file does not exist: PCP's agent has never run here.
@@ -75,29 +74,29 @@ pub enum Error {
     Unusable {
         /// The lock file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The file system has no locks, or not for this file.
+    /// The file system does not support locks, or not on this file.
     #[error("locking the lock file {}: {source}", path.display())]
     NoLocks {
         /// The lock file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Somebody holds the byte with a write lock.
+    /// Another process holds a write lock on the byte.
     #[error("the reservation was refused: {} holds {} alone", names(holders), path.display())]
     Refused {
         /// The lock file.
         path: PathBuf,
-        /// Who stands in the way.
+        /// The processes that hold it.
         holders: Vec<Holder>,
     },
 }
 
 impl Error {
-    /// In words for the user. `without`: how who asked can do without the reservation.
+    /// Converts the error to a message for the user. `without` says how to do without the reservation.
     pub fn explain(self, without: &str) -> UserError {
         match self {
             Error::Missing(path) => {
@@ -132,7 +131,7 @@ impl Error {
     }
 }
 
-/// One descriptor for each lock file in this process, however many users it has: closing a second one would
+/// The only descriptor of each lock file in this process, shared by all users. Closing a second one would
 /// drop the lock.
 static OPEN: Mutex<Vec<(pcp_agent::FileId, Weak<Opened>)>> = Mutex::new(Vec::new());
 
@@ -140,11 +139,11 @@ static OPEN: Mutex<Vec<(pcp_agent::FileId, Weak<Opened>)>> = Mutex::new(Vec::new
 struct Opened {
     file: File,
     id: pcp_agent::FileId,
-    /// How many [`Reservation`]s of this process share the lock.
+    /// Number of [`Reservation`]s of this process that share the lock.
     reservations: Mutex<usize>,
 }
 
-/// The lock file, open for reading and closed when a command is executed.
+/// The lock file, open for reading and closed on exec.
 #[derive(Debug, Clone)]
 pub struct LockFile {
     path: PathBuf,
@@ -152,7 +151,7 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    /// Where PCP's programs look for it in this environment.
+    /// The path at which PCP's programs look for it in this environment.
     pub fn default_path(host: &Host) -> PathBuf {
         pcp_agent::lock_path(host, |name| std::env::var_os(name))
     }
@@ -170,7 +169,7 @@ impl LockFile {
         open.retain(|(_, opened)| opened.strong_count() > 0);
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() {
-            // Opening a FIFO would hang, a device may do anything.
+            // Opening a FIFO would block, and opening a device may have side effects.
             return Err(failed(io::Error::other("this is not a regular file")));
         }
         let known = pcp_agent::FileId::from(&metadata);
@@ -188,15 +187,15 @@ impl LockFile {
         Ok(Self { path: path.to_owned(), opened })
     }
 
-    /// Its path.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Who else has reserved: everybody who can be found, at least one entry when anybody has.
+    /// The other processes that have reserved, as far as they can be found. Not empty if there is any.
     ///
     /// # Errors
-    /// [`Error::NoLocks`] when the kernel cannot test locks on this file.
+    /// [`Error::NoLocks`] if the kernel cannot test locks on this file.
     pub fn others(&self) -> Result<Vec<Holder>, Error> {
         match self.in_the_way(Kind::Write)? {
             None => Ok(Vec::new()),
@@ -207,7 +206,7 @@ impl LockFile {
     /// Takes the shared lock.
     ///
     /// # Errors
-    /// [`Error::Refused`] when somebody has a write lock; [`Error::NoLocks`] for everything else.
+    /// [`Error::Refused`] if another process has a write lock; otherwise [`Error::NoLocks`].
     pub fn reserve(&self) -> Result<Reservation, Error> {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         match lock::take(&self.opened.file, Kind::Read) {
@@ -218,7 +217,7 @@ impl LockFile {
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) =>
             {
-                // The holder may have left since; then nobody can be named.
+                // The holder may have exited since then; in that case its name is unknown.
                 let holders = match self.in_the_way(Kind::Read)? {
                     Some(Owner::Process(pid)) => vec![Holder::process(&Host::live(), pid)],
                     Some(Owner::Unknown) => self.all_holders(Owner::Unknown),
@@ -230,20 +229,20 @@ impl LockFile {
         }
     }
 
-    /// The agents that would heed a reservation: those that have this file open, or whose descriptors we may
-    /// not see.
+    /// The agents that honour a reservation: those that have this file open, and those whose descriptors we
+    /// may not examine.
     pub fn heeding_agents(&self) -> Vec<pcp_agent::Agent> {
         let mut agents = pcp_agent::agents(&Host::live(), &self.path, Some(self.opened.id));
         agents.retain(|agent| agent.watches != Some(false));
         agents
     }
 
-    /// Whose lock would keep us from one of this kind; our own never does.
+    /// The owner of a lock that conflicts with this kind; never this process.
     pub(super) fn in_the_way(&self, kind: Kind) -> Result<Option<Owner>, Error> {
         lock::in_the_way(&self.opened.file, kind).map_err(|source| self.no_locks(source))
     }
 
-    /// Which file it is.
+    /// Identifies the file.
     pub(super) fn id(&self) -> pcp_agent::FileId {
         self.opened.id
     }
@@ -252,7 +251,7 @@ impl LockFile {
         Error::NoLocks { path: self.path.clone(), source }
     }
 
-    /// `F_GETLK` names one; `/proc/locks` and `/proc/PID/fdinfo` know the rest.
+    /// Finds all holders: `F_GETLK` names one, `/proc/locks` and `/proc/PID/fdinfo` list the others.
     pub(super) fn all_holders(&self, first: Owner) -> Vec<Holder> {
         let host = Host::live();
         let mut pids = Vec::new();
@@ -279,7 +278,7 @@ impl LockFile {
     }
 }
 
-/// The shared lock, held until this is dropped or the process ends, however it ends.
+/// The shared lock, held until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Reservation {
     opened: Arc<Opened>,
@@ -290,7 +289,7 @@ impl Drop for Reservation {
         let mut reservations = self.opened.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         *reservations -= 1;
         if *reservations == 0 {
-            // It cannot fail on an open file, and if it did the descriptor's end would do the same.
+            // This cannot fail on an open file. If it did, closing the descriptor would release the lock.
             let _ = lock::release(&self.opened.file);
         }
     }

@@ -1,12 +1,12 @@
-//! The reservation of the hardware counters: the protocol of PCP's `perfalloc` and `pmdaperfevent`.
+//! Reserves the hardware counters, by the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
-//! Receives a [`Policy`] and a [`LockFile`]; hands on a [`Reservation`] (held until dropped), a [`Watcher`]
-//! (for those who give way), or a [`Status`] (for those who only ask), and [`Warning`]s for the user. Decides
-//! what each policy does; leaves saying it, and switching events off and on, to the caller.
+//! Takes a [`Policy`] and a [`LockFile`]; returns a [`Reservation`] (held until dropped), a [`Watcher`] (to
+//! yield to other users), or a [`Status`] (for display), with [`Warning`]s for the user. It implements the
+//! policies; the caller prints the warnings and switches events off and on.
 //!
-//! The protocol is one byte of one file. Reservers hold a shared lock on it; the agent asks ten times a
-//! second whether anybody does, and switches its counters off meanwhile. Nobody answers, so a reserver waits
-//! out one round:
+//! The protocol uses one byte of one file. Reservers hold a shared lock on it. The agent tests the lock ten
+//! times per second and switches its counters off while it is held. It does not reply, so a reserver waits
+//! for one round:
 //!
 //! ```text
 //! pmc    lock ├────── wait 200 ms ──────┤ open counters … close │ unlock
@@ -28,30 +28,30 @@ use crate::error::{Error as UserError, Warning};
 use crate::host::{Host, pcp_agent};
 use crate::sys::lock::{Kind, Owner};
 
-/// How often the agent looks, and how often a [`Watcher`] should be polled.
+/// Interval at which the agent tests the lock; also the interval for polling a [`Watcher`].
 pub const ROUND: Duration = Duration::from_millis(100);
 
-/// How long a new reserver waits for the agent: two of its rounds, so that a late one is still in time.
+/// How long a new reserver waits for the agent: two rounds, in case the agent is late.
 pub const SETTLE: Duration = Duration::from_millis(200);
 
-/// What to do about other people's use of the hardware counters (`--reserve`).
+/// How to deal with other users of the hardware counters (`--reserve`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
-    /// Reserve where that is possible; carry on where it is not.
+    /// Reserve if possible, and continue otherwise.
     #[default]
     Auto,
-    /// Take nothing; say who has reserved.
+    /// Do not reserve; report the holders.
     Check,
     /// Reserve, or fail before the command starts.
     Require,
-    /// Do not count while somebody else has reserved.
+    /// Do not count while another process has reserved.
     Yield,
-    /// Do not look.
+    /// Ignore reservations.
     Off,
 }
 
 impl Policy {
-    /// Every policy with the word that chooses it.
+    /// Every policy with its name on the command line.
     pub const ALL: [(Self, &str); 5] = [
         (Self::Auto, "auto"),
         (Self::Check, "check"),
@@ -78,26 +78,26 @@ impl fmt::Display for Policy {
     }
 }
 
-/// What [`prepare`] did.
+/// Result of [`prepare`].
 #[derive(Debug, Default)]
 pub struct Prepared {
-    /// The reservation, to be kept as long as counters are open.
+    /// The reservation, to be held while counters are open.
     pub reservation: Option<Reservation>,
-    /// (`yield`) What to poll every [`ROUND`] while counting.
+    /// The watcher to poll every [`ROUND`] while counting (`yield`).
     pub watcher: Option<Watcher>,
-    /// Who else has reserved.
+    /// Other processes that have reserved.
     pub others: Vec<Holder>,
-    /// Agents that have been given time to switch their counters off, by pid.
+    /// Pids of the agents that were given time to switch their counters off.
     pub agents: Vec<u32>,
-    /// What to tell the user.
+    /// Warnings for the user.
     pub findings: Vec<Warning>,
 }
 
-/// Does what the policy asks for; to be called before the first hardware event is opened, since it returns
-/// only when the agent has had time to switch its counters off.
+/// Applies the policy. Call it before opening the first hardware event: it returns after the agent has had
+/// time to switch its counters off.
 ///
 /// # Errors
-/// Under [`Policy::Require`] only: the reservation is missing or refused.
+/// Only with [`Policy::Require`]: the reservation is missing or refused.
 pub fn prepare(policy: Policy, path: &Path) -> Result<Prepared, Error> {
     match policy {
         Policy::Off => Ok(Prepared::default()),
@@ -129,9 +129,9 @@ fn check(path: &Path) -> Prepared {
     }
 }
 
-/// Reserves, also when others have: their reservation may end before we do, and the agent would be back amid
-/// our run. Without an agent the lock costs nothing, and one that starts later heeds it: only the wait is
-/// saved.
+/// Reserves, even if others have reserved: their reservation may end first, and the agent would resume
+/// during our run. Without an agent the lock costs nothing, and an agent that starts later honours it; only
+/// the wait is skipped.
 ///
 /// # Errors
 /// [`Error::Refused`] and [`Error::NoLocks`].
@@ -150,8 +150,8 @@ pub fn acquire(file: &LockFile) -> Result<Prepared, Error> {
     Ok(Prepared { reservation: Some(reservation), watcher: None, others, agents, findings })
 }
 
-/// Gives the agents that heed the file time to switch their counters off; their pids. Returns at once where
-/// there is none.
+/// Waits for the agents that honour the file to switch their counters off, and returns their pids. Returns
+/// immediately if there are none.
 pub fn settle(file: &LockFile) -> Vec<u32> {
     let agents: Vec<u32> = file.heeding_agents().iter().map(|agent| agent.pid).collect();
     if !agents.is_empty() {
@@ -160,17 +160,17 @@ pub fn settle(file: &LockFile) -> Vec<u32> {
     agents
 }
 
-/// Whether we should count now.
+/// Whether pmc should count now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// Nobody else has reserved.
+    /// No other process has reserved.
     Free,
-    /// Somebody else has.
+    /// Another process has reserved.
     Reserved(Holder),
 }
 
-/// Watches the lock file as the agent does: for those who give way. A reservation of this process never
-/// counts.
+/// Watches the lock file like the agent does, to yield to other users. Ignores reservations of this
+/// process.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
@@ -179,13 +179,13 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Watches the file at this path; it need not exist yet.
+    /// Watches the file at this path, which need not exist yet.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), file: LockFile::open(path).ok(), state: State::Free }
     }
 
-    /// Looks, and says what is the case now. One system call; a holder's name is looked up only when it
-    /// changes. What cannot be tested leaves the state as it was, as it does in the agent.
+    /// Tests the lock and returns the current state. Takes one system call, and looks up a holder's name
+    /// only when the holder changes. If the test fails, the state stays the same, as in the agent.
     pub fn poll(&mut self) -> &State {
         if self.file.is_none() {
             self.file = LockFile::open(&self.path).ok();
@@ -212,26 +212,26 @@ impl Watcher {
         &self.state
     }
 
-    /// What the last [`Watcher::poll`] found.
+    /// The state found by the last [`Watcher::poll`].
     pub fn state(&self) -> &State {
         &self.state
     }
 }
 
-/// The reservation as `pmc info` shows it.
+/// The reservation as shown by `pmc info`.
 #[derive(Debug)]
 pub struct Status {
-    /// Where the lock file is or would be.
+    /// Path of the lock file, whether it exists or not.
     pub path: PathBuf,
-    /// Whether it exists.
+    /// Whether the lock file exists.
     pub exists: bool,
-    /// Who has reserved; or why that cannot be told.
+    /// The holders, or why they are unknown.
     pub holders: Result<Vec<Holder>, Error>,
-    /// The agents that run.
+    /// The running agents.
     pub agents: Vec<pcp_agent::Agent>,
 }
 
-/// How things stand; takes nothing.
+/// Returns the current state without reserving.
 pub fn status(path: &Path) -> Status {
     let file = LockFile::open(path);
     let agents = pcp_agent::agents(&Host::live(), path, file.as_ref().ok().map(|file| file.id()));

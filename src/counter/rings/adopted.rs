@@ -1,7 +1,7 @@
-//! Events that somebody else has opened: their descriptors and rings, with a new owner.
+//! Events opened by another process: takes over their descriptors and rings.
 //!
-//! Receives what the former owner knew of them ([`OpenEvents`]); hands on [`Rings`] that go on where he
-//! stopped reading.
+//! Takes the former owner's description of the events ([`OpenEvents`]); returns [`Rings`] that continue
+//! where the former owner stopped reading.
 
 use std::cell::Cell;
 use std::io;
@@ -16,25 +16,26 @@ use crate::sys::ring::Direction;
 /// Open events on their way to another owner.
 #[derive(Debug)]
 pub struct OpenEvents {
-    /// Names and requests: those that sample, then the one that only tracks, if there is one.
+    /// Names and attributes of the sampling events, then of the tracker, if any.
     pub events: Vec<(String, Attr)>,
-    /// How many sample.
+    /// Number of sampling events.
     pub sampled: usize,
-    /// Where each was opened.
+    /// Each open instance with its descriptor.
     pub instances: Vec<(Instance, OwnedFd)>,
-    /// What keeps them with their threads.
+    /// Guard events that keep the events on their threads.
     pub guards: Vec<OwnedFd>,
-    /// For each ring the index of the instance that it is mapped on.
+    /// For each ring, the index of the instance on which it is mapped.
     pub rings: Vec<usize>,
     /// Pages of each ring.
     pub pages: usize,
 }
 
 impl Rings {
-    /// Takes over what is open: maps each ring as it is, and reads on where the former owner stopped.
+    /// Takes over open events: maps each existing ring and continues where the former owner stopped
+    /// reading.
     ///
     /// # Errors
-    /// `InvalidData` for descriptors that are not those events; the kernel's.
+    /// `InvalidData` if a descriptor does not belong to its event. Also the kernel's error.
     pub fn adopt(open: OpenEvents) -> io::Result<Self> {
         let wrong =
             || io::Error::new(io::ErrorKind::InvalidData, "they are not the events that they should be");
@@ -47,7 +48,7 @@ impl Rings {
         };
         let take = |(Instance { event, id, ring, slot }, fd): (Instance, OwnedFd)| {
             let fd = EventFd::from(fd);
-            // What only counts has no ring.
+            // A recording that only counts has no rings.
             let has_ring = ring < rings.len() || (rings.is_empty() && ring == usize::MAX);
             if event >= count || !has_ring || fd.id()? != id {
                 return Err(wrong());
@@ -75,7 +76,7 @@ impl Rings {
         Ok(adopted)
     }
 
-    /// All that is open: the descriptor of each instance, in their order, then those of [the
+    /// All open descriptors: those of the instances, in order, then those of [the
     /// guards](super::RingOptions::keeps_contexts).
     pub fn all_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.open
@@ -85,12 +86,12 @@ impl Rings {
             .map(AsFd::as_fd)
     }
 
-    /// For each ring the index of the instance that it is mapped on.
+    /// For each ring, the index of the instance on which it is mapped.
     pub fn mapped_on(&self) -> Vec<usize> {
         self.rings.iter().map(|mapped| mapped.open).collect()
     }
 
-    /// Whether the rings of samples keep the newest.
+    /// Whether the sample rings keep the newest records.
     pub fn keeps_newest(&self) -> bool {
         let mut sampled = self.open.iter().filter(|open| open.event < self.sampled_events());
         let keeps = |mapped: &MappedRing| mapped.direction == Direction::Backward;

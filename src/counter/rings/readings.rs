@@ -1,7 +1,6 @@
-//! What sampling events have counted.
+//! Counts of sampling events.
 //!
-//! Receives [`Rings`] that are open; hands on a count for each place where an event was opened, and those of
-//! threads together.
+//! Takes open [`Rings`]; returns a count for each instance of an event, and totals by thread.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +8,18 @@ use super::{Instance, Rings, SampledSlot};
 use crate::abi::read_format;
 use crate::units::Count;
 
-/// What an instance has come to.
+/// The count of an instance.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
-    /// Which.
+    /// The instance.
     pub instance: Instance,
-    /// Its count, those of children that inherited it included; times are 0 where they are not read.
+    /// Its count, including children that inherited it. Times are 0 if they are not read.
     pub count: Count,
-    /// Records that the kernel could not put into the ring.
+    /// Number of records lost because the ring was full.
     pub lost: u64,
 }
 
-/// What each event has come to on each thread: its instances there, one a CPU, take turns.
+/// Sums each event's counts by thread. The instances of a thread, one per CPU, run in turn.
 pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> {
     let mut counts = BTreeMap::<_, Count>::new();
     for Reading { instance, count, .. } in readings {
@@ -31,7 +30,7 @@ pub fn by_thread(readings: &[Reading]) -> BTreeMap<(usize, Option<u32>), Count> 
 }
 
 impl Rings {
-    /// What each instance has counted, and what its ring had no room for.
+    /// Reads the count and the lost records of each instance.
     pub fn read(&self) -> Vec<Reading> {
         let mut words = vec![0; 3 + 3 * self.events.len()];
         let read = |one: &SampledSlot| {
@@ -40,8 +39,8 @@ impl Rings {
             let times = (format & (read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING))
                 .count_ones() as usize;
             let has_lost = format & read_format::LOST != 0;
-            // Alone: value, times, id, lost. In a group: number, times, then value, id, lost of each, ours
-            // among them.
+            // Outside a group: value, times, id, lost. In a group: number, times, then value, id, lost of
+            // each member, including this one.
             let (value, lost) = if format & read_format::GROUP == 0 {
                 (words.first()?, words[..got].get(1 + times + 1))
             } else {
@@ -52,7 +51,7 @@ impl Rings {
             let instance = Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot };
             let both = if times == 2 { words[..got].get(1..3) } else { None };
             let [enabled_ns, running_ns] = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
-            // Before Linux 6.0 the kernel does not say.
+            // Not reported before Linux 6.0.
             Some(Reading {
                 instance,
                 count: Count { value: *value, enabled_ns, running_ns },

@@ -1,36 +1,36 @@
-//! What is taken out of rings: what waits in forward ones, what backward ones hold.
+//! Reading records from rings: waiting records of forward rings, and the contents of backward ones.
 //!
-//! Receives [`Rings`] that are mapped; shows their records where they lie. Decides nothing about them.
+//! Takes mapped [`Rings`]; passes their records to callbacks without copying or interpreting them.
 
 use super::{MappedRing, Rings};
 use crate::error::Error;
 use crate::sys::perf::{EventFd, Paused};
 use crate::sys::ring::{Direction, Ring};
 
-/// What was shown of a ring.
+/// The part of a ring that was passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopiedRing {
-    /// Its index.
+    /// Index of the ring.
     pub ring: usize,
-    /// Backward: the newest record comes first.
+    /// In a backward ring, the newest record comes first.
     pub direction: Direction,
-    /// Bytes shown.
+    /// Number of bytes passed on.
     pub len: u64,
-    /// Bytes ever written into it, up to what was shown.
+    /// Number of bytes ever written into the ring, up to the end of this part.
     pub end: u64,
 }
 
 impl Rings {
-    /// Shows what waits in the forward rings, and leaves it there: one or two slices a ring.
+    /// Shows the waiting records of the forward rings, one or two slices per ring, without removing them.
     pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
     }
 
-    /// Shows the waiting records of every forward ring to `take`: the ring's index, and one or two slices.
-    /// Bytes in all.
+    /// Passes the waiting records of every forward ring to `take` and removes them: the ring's index, and
+    /// one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
-    /// What `take` says.
+    /// The error of `take`.
     pub fn drain<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let mut bytes = 0;
         for (index, mapped) in self.rings.iter_mut().enumerate() {
@@ -42,22 +42,22 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Whether a forward ring holds records that the kernel has not published, or not yet.
+    /// Whether a forward ring holds records that the kernel has not published.
     pub fn has_unpublished(&self) -> bool {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(|ring| ring.unpublished() > 0)
     }
 
-    /// Whether records of a ring that is read were written over each other.
+    /// Whether records of a forward ring overwrote each other.
     pub fn is_torn(&self) -> bool {
         self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).any(Ring::is_torn)
     }
 
-    /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and
-    /// one or two slices. Bytes in all.
+    /// Passes the contents of the backward rings to `take`, each newest record first, and lets the kernel
+    /// write again: the ring's index, and one or two slices. Returns the total number of bytes.
     ///
     /// # Errors
-    /// What `take` says; and the kernel's, where it does not stop writing into a ring: then that one
-    /// is not read.
+    /// The error of `take`. Also the kernel's error if it does not stop writing into a ring; that ring is
+    /// not read.
     pub fn snapshot<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>,
@@ -77,9 +77,9 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Shows what was written into the backward rings after the first bytes of each (`after`, by the index of
-    /// the ring; of others everything that they hold), as often as it is asked for, and takes out what waits
-    /// in the forward ones: one or two slices a ring. What was shown.
+    /// Passes the bytes written into each backward ring after the first `after[ring]` bytes to `take`; a
+    /// ring without an entry in `after` is passed whole. This can be repeated. Also drains the waiting
+    /// records of forward rings. Returns the parts passed on, one or two slices per ring.
     ///
     /// # Errors
     /// As [`Rings::snapshot`].
@@ -115,8 +115,8 @@ impl Rings {
         Ok(copied)
     }
 
-    /// How far the rings are, as if nothing had been shown of them by [`copy`](Self::copy): after that it
-    /// shows what is written from now on, and what waits in forward ones.
+    /// The current position of each ring. A later [`copy`](Self::copy) from there returns only newly
+    /// written records, and those waiting in forward rings.
     pub fn positions(&self) -> Vec<CopiedRing> {
         let position = |(index, mapped): (usize, &MappedRing)| {
             let (ring, direction) = (mapped.ring.as_ref()?, mapped.direction);
@@ -126,7 +126,7 @@ impl Rings {
         self.rings.iter().enumerate().filter_map(position).collect()
     }
 
-    /// Whether any ring keeps the newest records until a snapshot is taken.
+    /// Whether any ring keeps the newest records until a snapshot.
     pub fn has_backward(&self) -> bool {
         self.rings.iter().any(|mapped| mapped.direction == Direction::Backward)
     }

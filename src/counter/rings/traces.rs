@@ -1,7 +1,7 @@
-//! What hardware traces into the AUX areas beside rings.
+//! Hardware traces in the AUX areas of rings.
 //!
-//! Receives [`Rings`] that are mapped; shows the trace where it lies, or a copy of what an area holds that
-//! keeps the newest. Leaves what it says to decoders.
+//! Takes mapped [`Rings`]; passes on the trace in place, or a copy of an area that keeps the newest.
+//! Decoders interpret it.
 //!
 //! ```text
 //! CPU 0   thread A, trace   mapped: ring 0 + AUX area    an area is mapped on an event that traces: it is
@@ -16,28 +16,28 @@ use crate::error::Error;
 use crate::sys::page_size;
 use crate::sys::ring::{AuxMode, Ring};
 
-/// The areas of a recording.
+/// The AUX areas of a recording.
 #[derive(Debug, Clone, Copy)]
 pub struct AuxOptions {
-    /// Of each: a power of two.
+    /// Pages of each area, a power of two.
     pub pages: usize,
-    /// What becomes of what finds no room.
+    /// Behaviour when an area is full.
     pub mode: AuxMode,
 }
 
-/// Where a piece of a trace comes from.
+/// Origin of a piece of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracePiece {
-    /// Index of the ring that its area is beside.
+    /// Index of the ring to which the AUX area belongs.
     pub ring: usize,
-    /// The CPU or thread that the ring is for.
+    /// The CPU or thread of the ring.
     pub slot: TargetSlot,
-    /// Bytes that were traced there before it.
+    /// Number of bytes traced there before this piece.
     pub offset: u64,
 }
 
 impl Rings {
-    /// Maps the area of a ring, if it is mapped on an event that traces.
+    /// Maps the AUX area of a ring if the ring is mapped on a tracing event.
     pub(super) fn map_aux(&self, ring: &mut Ring, on: usize) -> io::Result<()> {
         match self.aux.filter(|_| self.traces(on)) {
             Some(AuxOptions { pages, mode }) => ring.map_aux(&self.open[on].fd, pages, mode),
@@ -50,19 +50,19 @@ impl Rings {
         self.events[self.open[open].event].spec.trace.is_some()
     }
 
-    /// Shows what was traced since the last time to `take`, as one or two slices a ring, and starts again
-    /// what the kernel has stopped for want of room: on the rings of which something was taken, and those of
-    /// `cut`, where it has said that it did. Bytes in all.
+    /// Passes new trace data to `take`, as one or two slices per ring. Restarts events that the kernel
+    /// stopped for lack of room: on rings from which data was taken, and on the rings in `cut`, whose
+    /// records reported a stop. Returns the total number of bytes.
     ///
     /// ```text
-    /// the area was full   the kernel has disabled the event, and ENABLE brings it back; but Linux 6.1 leaves
-    ///                     it on if it was on CPU 0 (perf_aux_output_end marks what is to be disabled by the
-    ///                     number of the CPU), and then it must be told to stop before
-    /// else                it runs, and ENABLE does nothing
+    /// area full   The kernel has disabled the event, and ENABLE restarts it. But Linux 6.1 leaves an event
+    ///             on CPU 0 enabled (perf_aux_output_end marks the event to disable by its CPU number), so
+    ///             it must be disabled first.
+    /// otherwise   The event is running, and ENABLE does nothing.
     /// ```
     ///
     /// # Errors
-    /// What `take` says; and the kernel's, where it does not start them.
+    /// The error of `take`. Also the kernel's error if it does not restart the events.
     pub fn drain_traces<E>(
         &mut self,
         cut: &[usize],
@@ -79,7 +79,7 @@ impl Rings {
             let Some(mapped) = &mut self.rings[ring].ring else { continue };
             let len = mapped.drain_aux(|offset, slices| take(TracePiece { ring, slot, offset }, slices))?;
             bytes += len;
-            // One that finds no room when it begins says nothing.
+            // An event that finds no room when it starts writes no record.
             let is_cut = cut.contains(&ring) || len >= full;
             if is_cut {
                 self.switch_traces(false, |own| own == ring)?;
@@ -91,10 +91,11 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Shows a copy of what the areas hold that keep the newest. Nothing is traced meanwhile. Bytes in all.
+    /// Passes a copy of the areas that keep the newest to `take`. Tracing stops meanwhile. Returns the
+    /// total number of bytes.
     ///
     /// # Errors
-    /// What `take` says, and the kernel's, where it does not stop them or start them again.
+    /// The error of `take`. Also the kernel's error if it does not stop or restart the events.
     pub fn copy_traces<E>(
         &mut self,
         mut take: impl FnMut(TracePiece, &[&[u8]]) -> Result<(), E>,
@@ -120,7 +121,7 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Starts or stops, for a moment, the traces beside these rings that are to be on.
+    /// Starts or briefly stops those traces of these rings that should be on.
     fn switch_traces(&self, on: bool, which: impl Fn(usize) -> bool) -> Result<(), Error> {
         let is_meant = |at: &usize| {
             let open = &self.open[*at];

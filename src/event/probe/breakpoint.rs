@@ -10,17 +10,17 @@ use super::subject::{Subject, mapped};
 use crate::abi::KallsymsLine;
 use crate::abi::attr::kind;
 
-/// What a breakpoint watches.
+/// A memory location that a breakpoint watches.
 struct Place {
     address: u64,
-    /// Bytes; 0 where nobody says.
+    /// Size in bytes; 0 if unknown.
     size: u64,
     is_function: bool,
 }
 
-/// A breakpoint: `access` is some of `rwx`. Where it is not said a function is executed, all else is read
-/// and written. `&SYMBOL` is the kernel's in the kernel's levels alone or where whole CPUs are measured,
-/// otherwise the measured program's.
+/// Creates a breakpoint. `access` is a subset of `rwx`. By default, functions are watched for execution and
+/// everything else for reads and writes. `&SYMBOL` is a kernel symbol if only kernel levels are counted or
+/// if whole CPUs are measured; otherwise it is a symbol of the measured program.
 pub(in crate::event) fn breakpoint(
     (sources, subject): (&Sources<'_>, &Subject),
     (address, length, access): (Word<'_>, Option<Word<'_>>, Option<Word<'_>>),
@@ -37,7 +37,7 @@ pub(in crate::event) fn breakpoint(
             };
             match beyond {
                 0 => place,
-                // Somewhere in it, which says nothing about how much is there.
+                // An address within the symbol, so the size of the access is unknown.
                 _ => Place { address: place.address.wrapping_add(beyond), size: 0, ..place },
             }
         }
@@ -62,7 +62,7 @@ pub(in crate::event) fn breakpoint(
         kinds |= bit;
     }
     let bytes = match length {
-        // The kernel takes exactly a word of the machine for an instruction, whatever its length.
+        // For an instruction the kernel requires exactly one machine word, whatever its length.
         None if kinds == 4 => size_of::<std::ffi::c_long>() as u64,
         None if matches!(place.size, 1 | 2 | 4 | 8) => place.size,
         None => 4,
@@ -80,7 +80,7 @@ pub(in crate::event) fn breakpoint(
     Ok(spec)
 }
 
-/// A symbol of the running kernel.
+/// Finds a symbol of the running kernel.
 fn in_kernel(sources: &Sources<'_>, symbol: Word<'_>) -> Result<Place> {
     let text = sources.kallsyms().unwrap_or_default();
     let all = || text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
@@ -110,8 +110,8 @@ fn several(symbol: Word<'_>, whose: &str, addresses: impl Iterator<Item = u64>) 
     Fault::at(&symbol.span(), said).expected(format!("one of {}", places.join(", ")))
 }
 
-/// A symbol of the measured program: of what runs already at its address in memory, of a command only where
-/// its file says the address.
+/// Finds a symbol of the measured program. For a running process it returns the address in memory; for a
+/// command it works only if the file is loaded at a fixed address.
 fn in_program(sources: &Sources<'_>, subject: &Subject, symbol: Word<'_>) -> Result<Place> {
     if let Some(program) = subject.program() {
         let question = |elf: &Elf<'_>| (elf::symbols(elf, symbol.text, true), elf::is_fixed(elf));
@@ -151,7 +151,7 @@ fn in_program(sources: &Sources<'_>, subject: &Subject, symbol: Word<'_>) -> Res
     })
 }
 
-/// The one symbol of the name, if the file has it, so much higher than the file says.
+/// Returns the only symbol of this name, shifted up by `bias`; `None` if the file lacks the symbol.
 fn only(symbol: Word<'_>, file: &Path, found: &Found, bias: u64) -> Result<Option<Place>> {
     match found.symbols.as_slice() {
         [] => Ok(None),

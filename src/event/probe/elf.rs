@@ -1,4 +1,4 @@
-//! What program files say of places in them: functions, variables, and the markers of `<sys/sdt.h>`.
+//! Functions, variables, and `<sys/sdt.h>` markers in program files.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use object::{
 
 use crate::host::Host;
 
-/// A program file, as it is handed to who asks something of it.
+/// A parsed program file.
 pub(super) type Elf<'a> = object::File<'a, &'a ReadCache<File>>;
 
-/// What names are looked up in, read once for all words of a request.
+/// Files used for name lookups, read once for all words of a request.
 #[derive(Debug)]
 pub(in crate::event) struct Sources<'h> {
     /// The machine.
@@ -24,25 +24,24 @@ pub(in crate::event) struct Sources<'h> {
     files: RefCell<HashMap<PathBuf, Rc<ReadCache<File>>>>,
 }
 
-/// Files that are kept open.
+/// Maximum number of files kept open.
 const MOST_FILES: usize = 32;
 
 impl<'h> Sources<'h> {
-    /// Nothing is read yet.
+    /// Creates an empty cache; nothing is read yet.
     pub(in crate::event) fn new(host: &'h Host) -> Self {
         Self { host, kallsyms: OnceCell::new(), files: RefCell::default() }
     }
 
-    /// The kernel's list of its names, which it takes a sixth of a second to write; `None` where it shows
-    /// none.
+    /// The kernel's symbol list, which takes it about 0.17 s to write; `None` if it shows none.
     pub(super) fn kallsyms(&self) -> Option<&[u8]> {
         self.kallsyms.get_or_init(|| self.host.kallsyms()).as_deref()
     }
 
-    /// Asks something of a program file; relative paths are those of this process.
+    /// Runs `question` on a program file. Relative paths start at this process's working directory.
     ///
     /// # Errors
-    /// Why the file cannot be read, in words.
+    /// The reason why the file cannot be read, as text.
     pub(super) fn ask<T>(&self, path: &Path, question: impl FnOnce(&Elf<'_>) -> T) -> Result<T, String> {
         let known = self.files.borrow().get(path).cloned();
         let cache = known.map_or_else(|| self.open(path), Ok)?;
@@ -53,7 +52,7 @@ impl<'h> Sources<'h> {
     fn open(&self, path: &Path) -> Result<Rc<ReadCache<File>>, String> {
         let real = if path.is_absolute() { self.host.path(path) } else { path.to_owned() };
         let said = |error: std::io::Error| crate::error::kernel_words(&error);
-        // A FIFO or a device must not be waited for.
+        // Opening a FIFO or a device could block.
         if !std::fs::metadata(&real).map_err(said)?.is_file() {
             return Err("it is no regular file".to_owned());
         }
@@ -67,27 +66,27 @@ impl<'h> Sources<'h> {
     }
 }
 
-/// Whether it is loaded where it says: its addresses are those of the process.
+/// Whether the file is loaded at its own addresses, so that they are valid in the process.
 pub(super) fn is_fixed(elf: &Elf<'_>) -> bool {
     elf.kind() == ObjectKind::Executable
 }
 
-/// What a file says about a name.
+/// Result of looking up a name in a file.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The symbols of this name: address in the file's numbering, size, whether it is a function. Each
-    /// address once.
+    /// The symbols of this name: address in the file, size, and whether it is a function. Each address
+    /// appears once.
     pub(super) symbols: Vec<(u64, u64, bool)>,
-    /// The file needs it from elsewhere.
+    /// Whether the file imports the name.
     pub(super) imported: bool,
-    /// Names to guess from, if there is no such symbol.
+    /// Names for suggestions, if the symbol does not exist.
     pub(super) names: Vec<String>,
 }
 
-/// As many names as a guess may look at: a browser has a million.
+/// Maximum number of names considered for suggestions; a browser has a million.
 const GUESSED_FROM: usize = 50_000;
 
-/// The functions of this name, and the variables if they are `wanted` too.
+/// Finds the functions of the name `wanted`, and its variables if `variables` is set.
 pub(super) fn symbols(elf: &Elf<'_>, wanted: &str, variables: bool) -> Found {
     let mut found = Found::default();
     for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
@@ -111,7 +110,7 @@ pub(super) fn symbols(elf: &Elf<'_>, wanted: &str, variables: bool) -> Found {
     found
 }
 
-/// Where the segment that is mapped at this address keeps it in the file.
+/// The file offset of this address, from the segment that contains it.
 pub(super) fn file_offset(elf: &Elf<'_>, address: u64) -> Option<u64> {
     elf.segments().find_map(|segment| {
         let within = address.checked_sub(segment.address())?;
@@ -120,8 +119,8 @@ pub(super) fn file_offset(elf: &Elf<'_>, address: u64) -> Option<u64> {
     })
 }
 
-/// How much higher than in the file's numbering a process has it that maps this offset of the file, where the
-/// first of its mappings begins, at this address.
+/// The load bias of a process: the difference between its addresses and those in the file. `mapped_at` is
+/// the address of its first mapping and `offset` that mapping's file offset.
 pub(super) fn load_bias(elf: &Elf<'_>, mapped_at: u64, offset: u64) -> Option<u64> {
     elf.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
@@ -132,22 +131,22 @@ pub(super) fn load_bias(elf: &Elf<'_>, mapped_at: u64, offset: u64) -> Option<u6
     })
 }
 
-/// A marker that `<sys/sdt.h>` left in a program: an instruction that does nothing, and a note of its place.
+/// A marker placed in a program by `<sys/sdt.h>`: a no-op instruction and a note with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
     pub(super) provider: String,
     pub(super) name: String,
-    /// Where in the file the instruction is.
+    /// File offset of the instruction.
     pub(super) offset: u64,
-    /// Where in the file the word is that is above 0 while somebody looks at the marker; 0: it has none.
+    /// File offset of the semaphore, a word above 0 while a tool watches the marker; 0 if there is none.
     pub(super) semaphore: u64,
 }
 
 /// `NT_STAPSDT`, the type of these notes.
 const STAPSDT: u64 = 3;
 
-/// The markers. Notes were written when the file was linked; `prelink` and the like may have moved it since,
-/// and `.stapsdt.base`, whose address the notes hold, with it.
+/// Reads the markers. The linker wrote the notes; `prelink` and similar tools may have moved the
+/// instructions since, along with `.stapsdt.base`, whose original address is in the notes.
 ///
 /// ```text
 /// u32 8 | u32 bytes | u32 3 | "stapsdt\0" | word place | word base | word semaphore | provider\0 name\0 …\0
@@ -179,7 +178,7 @@ fn marker(elf: &Elf<'_>, mut note: Reader<'_>, base: Option<u64>) -> Option<Mark
     })
 }
 
-/// Numbers and texts in the file's byte order.
+/// Reads numbers and strings in the file's byte order.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -198,7 +197,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// So many bytes, and those that fill up the word of 4 behind them, if they are there.
+    /// Reads `count` bytes and skips the padding to a multiple of 4, if present.
     fn padded(&mut self, count: u64) -> Option<&'a [u8]> {
         let count = usize::try_from(count).ok()?;
         let taken = self.take(count)?;
@@ -224,7 +223,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What tells the libraries apart that a program can use from those that it cannot.
+/// Architecture and word size, which determine whether a program can use a library.
 pub(super) fn machine(elf: &Elf<'_>) -> (Architecture, bool) {
     (elf.architecture(), elf.is_64())
 }

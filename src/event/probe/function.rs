@@ -11,8 +11,8 @@ use crate::abi::KallsymsLine;
 use crate::host::Host;
 use crate::host::pmu::Pmu;
 
-/// A uprobe through the kernel's uprobe PMU: `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`, and
-/// `%return` behind it asks for the return from the function.
+/// Creates a uprobe of the kernel's uprobe PMU. `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`; a
+/// `%return` suffix probes the return from the function.
 pub(in crate::event) fn uprobe(
     sources: &Sources<'_>,
     path: Word<'_>,
@@ -34,8 +34,8 @@ pub(in crate::event) fn uprobe(
     Ok(spec)
 }
 
-/// A kprobe through the kernel's kprobe PMU: `place` is `FUNCTION` or `FUNCTION+0x10`, with `MODULE:` before
-/// it or not, and `%return` behind it asks for the return from the function, as `returns` does.
+/// Creates a kprobe of the kernel's kprobe PMU. `place` is `FUNCTION` or `FUNCTION+0x10`, with an optional
+/// `MODULE:` prefix. A `%return` suffix or `returns` probes the return from the function.
 pub(in crate::event) fn kprobe(
     sources: &Sources<'_>,
     place: Word<'_>,
@@ -59,7 +59,7 @@ pub(in crate::event) fn kprobe(
     Ok(spec)
 }
 
-/// The offset in the file of `FUNCTION` or `FUNCTION+OFFSET`.
+/// The file offset of `FUNCTION` or `FUNCTION+OFFSET`.
 fn offset_of(sources: &Sources<'_>, path: Word<'_>, place: Word<'_>) -> Result<u64> {
     let (Word { text: symbol, .. }, beyond) = place.symbol_and_offset();
     let cannot = |why: String| {
@@ -102,7 +102,7 @@ fn without_return(place: Word<'_>) -> (Word<'_>, bool) {
     }
 }
 
-/// A probe of this PMU, so many bytes into a file or a function.
+/// Creates a probe of this PMU at an offset in a file or function.
 pub(super) fn at(pmu: &Pmu, name: &str, file_or_function: Word<'_>, offset: u64) -> Result<EventSpec> {
     let text = CString::new(file_or_function.text)
         .map_err(|_| Fault::at(&file_or_function.span(), "a name cannot hold a NUL character"))?;
@@ -116,7 +116,7 @@ pub(super) fn at(pmu: &Pmu, name: &str, file_or_function: Word<'_>, offset: u64)
     Ok(spec)
 }
 
-/// Makes a probe fire at the return from the function instead of its entry.
+/// Makes a probe fire on return from the function instead of on entry.
 pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &Span) -> Result<()> {
     let pmu = spec.pmu.as_deref().and_then(|name| host.pmu(name));
     let format = pmu.as_ref().and_then(|pmu| pmu.format("retprobe"));
@@ -128,11 +128,11 @@ pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &Span
     Ok(())
 }
 
-/// Where the kernel's code begins: the name from which any of it can be counted.
+/// Start of the kernel's code; any kernel address can be given as an offset from it.
 const START: &str = "_stext";
 
-/// Whether the kernel has one function of this name (`MODULE:FUNCTION` in a module). A kernel that shows no
-/// list of its names is asked itself, when the probe is opened.
+/// Checks that the kernel has exactly one function of this name (`MODULE:FUNCTION` in a module). If the
+/// kernel hides its symbol list, the check happens when the probe is opened.
 fn in_kernel(sources: &Sources<'_>, function: Word<'_>) -> Result<()> {
     let Some(text) = sources.kallsyms() else { return Ok(()) };
     let (module, wanted) = match function.text.split_once(':') {

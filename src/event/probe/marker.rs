@@ -1,7 +1,7 @@
-//! Markers that programs hold for whoever wants to look: `sdt_libstdcxx:throw`, `sdt:PATH:PROVIDER:NAME`.
+//! Static markers in programs: `sdt_libstdcxx:throw`, `sdt:PATH:PROVIDER:NAME`.
 //!
-//! A uprobe at the marker's instruction; the kernel raises its semaphore meanwhile, if it has one, so that
-//! the program knows that somebody looks.
+//! A marker becomes a uprobe at its instruction. If it has a semaphore, the kernel raises it meanwhile, so
+//! that the program knows that the marker is in use.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,10 @@ use super::subject::Subject;
 use crate::host::Host;
 use crate::sort;
 
-/// The markers whose provider and name fit these patterns, in this file, or in the first file of whom is
-/// measured that has one: for each name its places, since the compiler may have copied the marker. Those of
-/// a pattern have their own names, a single one that which was typed.
+/// Finds the markers whose provider and name match these patterns, in the given file or in the first file
+/// of the measured program or process that has one. Each name may have several locations, since the
+/// compiler may duplicate a marker. Matches of a pattern are shown under their own names, a single marker
+/// as typed.
 pub(in crate::event) fn markers(
     sources: &Sources<'_>,
     subject: &Subject,
@@ -59,7 +60,7 @@ pub(in crate::event) fn markers(
     Err(missing(&files, &others, provider, name, path.is_some()))
 }
 
-/// Uprobes for the markers, those of one name together.
+/// Creates uprobes for the markers; those of one name are merged.
 fn specs(
     host: &Host,
     file: &Path,

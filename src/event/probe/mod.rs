@@ -1,8 +1,7 @@
-//! Events at a place: breakpoints on an address, probes in functions, markers of
-//! programs, tracepoints of the kernel.
+//! Events at an address: breakpoints, function probes, program markers, and kernel tracepoints.
 //!
-//! Receives words and the [`Host`](crate::host::Host); hands on specs. A function's name is turned into its
-//! offset in the file here, since the kernel knows only files and offsets; nothing is written to tracefs.
+//! Takes words and the [`Host`](crate::host::Host); returns specs. Function names are resolved to file
+//! offsets here, since the kernel only accepts files and offsets. Writes nothing to tracefs.
 
 mod breakpoint;
 mod elf;

@@ -1,4 +1,5 @@
-//! Whom the events will measure: in whose files a marker or a variable is looked for that names no file.
+//! The programs or processes that the events will measure. Markers and variables without a file name are
+//! looked up in their files.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,19 +12,19 @@ use super::elf::{self, Reader, Sources};
 use crate::host::Host;
 use crate::host::maps::mappings;
 
-/// Finds the file that is executed for a command.
+/// Finds the executable of a command.
 pub type FindProgram = fn(&[OsString]) -> Option<PathBuf>;
 
-/// Whom the events will measure.
+/// The target of the events.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// The command that will be started.
+    /// The command to start.
     pub command: Vec<OsString>,
-    /// Where its file is; asked only where a word needs it.
+    /// Finds the command's executable; called only if a word needs it.
     pub find_program: Option<FindProgram>,
-    /// Processes or threads that run already.
+    /// Running processes or threads.
     pub tasks: Vec<u32>,
-    /// Whole CPUs are measured, whatever runs there.
+    /// Whether whole CPUs are measured.
     pub cpus: bool,
     /// `LD_LIBRARY_PATH` of the program.
     pub library_path: String,
@@ -31,14 +32,14 @@ pub struct Subject {
 
 /// A file that a process has mapped.
 pub(super) struct Mapped {
-    /// By which path we reach it.
+    /// The path by which pmc can open it.
     pub(super) path: PathBuf,
-    /// The lowest mapping: address, and offset in the file.
+    /// The lowest mapping: address and file offset.
     pub(super) at: (u64, u64),
 }
 
-/// The files that a task has mapped, each once, in the order of their addresses: its program comes first,
-/// since it lies below its libraries.
+/// The files that a task has mapped, each once, in address order. The program comes first, since it lies
+/// below its libraries.
 pub(super) fn mapped(host: &Host, task: u32) -> Vec<Mapped> {
     let text = host.maps(task).unwrap_or_default();
     let mut files: Vec<Mapped> = Vec::new();
@@ -50,7 +51,7 @@ pub(super) fn mapped(host: &Host, task: u32) -> Vec<Mapped> {
         }
         seen.push(file);
         let path = Path::new(OsStr::from_bytes(mapping.name));
-        // In another mount namespace the path leads elsewhere, or nowhere.
+        // In another mount namespace the path may refer to a different file or to none.
         let is_same = std::fs::metadata(host.path(path)).is_ok_and(|meta| meta.ino() == mapping.inode);
         let path = if is_same {
             path.to_owned()
@@ -68,7 +69,7 @@ impl Subject {
         (self.find_program?)(&self.command)
     }
 
-    /// The files of whom is measured, the programs first.
+    /// The files of the target, programs first.
     pub(super) fn files(&self, sources: &Sources<'_>) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = Vec::new();
         let mapped = self.tasks.iter().flat_map(|&task| mapped(sources.host, task)).map(|file| file.path);
@@ -82,8 +83,8 @@ impl Subject {
         files
     }
 
-    /// The program and the libraries that it needs, as the dynamic linker looks for them (`ld.so(8)`). What
-    /// it opens later by itself is not known before it runs.
+    /// The program and its required libraries, found as by the dynamic linker (`ld.so(8)`). Libraries that
+    /// it opens at run time are unknown.
     fn with_libraries(&self, sources: &Sources<'_>, program: &Path) -> Vec<PathBuf> {
         let cache = std::fs::read(sources.host.path("/etc/ld.so.cache")).unwrap_or_default();
         let mut files = vec![program.to_owned()];
@@ -114,18 +115,19 @@ impl Subject {
     }
 }
 
-/// A program and the libraries that it needs, as the dynamic linker finds them with this `LD_LIBRARY_PATH`.
+/// Returns a program and its required libraries, as the dynamic linker finds them with this
+/// `LD_LIBRARY_PATH`.
 pub fn with_libraries(host: &Host, program: &Path, library_path: &str) -> Vec<PathBuf> {
     let subject = Subject { library_path: library_path.to_owned(), ..Subject::default() };
     subject.with_libraries(&Sources::new(host), program)
 }
 
-/// Programs need fewer libraries than this.
+/// Upper bound on a program's libraries.
 const MOST_LIBRARIES: usize = 1000;
-/// Where libraries are when nobody says where.
+/// The default library directories.
 const DEFAULT: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// The texts of the dynamic section's entries with this tag.
+/// The strings of the dynamic section's entries with this tag.
 fn dynamic(elf: &elf::Elf<'_>, tag: u64) -> Vec<String> {
     let section = |name| elf.section_by_name(name).and_then(|section| section.uncompressed_data().ok());
     let (Some(entries), Some(texts)) = (section(".dynamic"), section(".dynstr")) else { return Vec::new() };
@@ -135,7 +137,7 @@ fn dynamic(elf: &elf::Elf<'_>, tag: u64) -> Vec<String> {
     entries.filter(|entry| entry.0 == tag).filter_map(|entry| text(entry.1)).collect()
 }
 
-/// Where the dynamic linker's cache has a library, for whatever machine.
+/// The paths of a library in the dynamic linker's cache, for all architectures.
 ///
 /// ```text
 /// "glibc-ld.so.cache1.1" | u32 libraries | 24 bytes | { i32 flags | u32 name | u32 path | 12 bytes }

@@ -1,4 +1,4 @@
-//! Tracepoints of the kernel, by name or pattern.
+//! Kernel tracepoints, by name or pattern.
 
 use super::super::error::{Fault, Result, Span};
 use super::super::syntax::Word;
@@ -7,7 +7,7 @@ use crate::abi::attr::kind;
 use crate::host::Host;
 use crate::host::tracepoint::TracepointError;
 
-/// The tracepoint, or all that fit if one of the words is a pattern.
+/// Returns the tracepoint, or all matches if one of the words is a pattern.
 pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_>) -> Result<Vec<EventSpec>> {
     let span = system.at..name.span().end;
     let no_tracefs = |error: TracepointError| fault_of(error, &span);
@@ -32,7 +32,7 @@ pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_
         let mut names = host.tracepoint_names(system).map_err(no_tracefs)?;
         names.retain(|n| glob::matches(name.text, n));
         for name in names {
-            // Some entries (ftrace's own) have no id: they cannot be opened.
+            // Some entries (ftrace's own) have no ID and cannot be opened.
             if let Ok(id) = host.tracepoint_id(system, &name) {
                 specs.push(tracepoint(system, &name, id));
             }

@@ -1,5 +1,5 @@
-//! Arm's tables are laid out otherwise: one list of numbers and names, and for each core the rows of it that
-//! the core has. Here a core's events are written as the events of the other makers are.
+//! Arm's tables have a different layout: one list of numbers and names, and for each core the numbers of
+//! its events. This module converts a core's events to the layout of the other vendors.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use super::row::rows;
 
 /// The events of a core in the columns of the other tables.
 ///
-/// Of Arm's flags the capitals are kept (`A`rchitectural, `I`mplementation defined, `R`ecommended, `D` for
-/// the driver alone): the others are letters that mean something else there. A code that the core's manual
-/// calls by another name has a row for that too.
+/// Of Arm's flags only the capitals are kept (`A`rchitectural, `I`mplementation defined, `R`ecommended, `D`
+/// for the driver only); the other letters have a different meaning in those tables. A code with a second
+/// name in the core's manual gets a row for each name.
 pub(super) fn events_of(core: &str, events: &str, cores: &str) -> String {
     let columns = rows(cores).map(|row| row.columns::<6>()).find(|columns| columns[0] == core);
     let Some([.., counters, numbers]) = columns else { return String::new() };

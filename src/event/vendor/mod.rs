@@ -1,16 +1,15 @@
-//! The makers' own events and metrics: the names of their manuals, with what the CPU is told for them.
+//! Vendor events and metrics: the names from the manuals, with their codes.
 //!
-//! Receives a [`Host`]; hands on the rows of the tables for its CPUs as they are. What a row's terms mean on
-//! a PMU is `names`' concern, what a metric's formula means is `profile`'s. Nothing is unpacked before it is
-//! asked for.
+//! Takes a [`Host`]; returns the unmodified table rows for its CPUs. `names` interprets a row's terms, and
+//! `profile` a metric's formula. Tables are unpacked on demand.
 //!
 //! ```text
 //! tables/*.tsv ──packed by a test──► table.bin ──┬─model (which CPU is it?)──► rows of its files
 //! the user's copy ──import──► its own tables ────┘ and these first
 //! ```
 //!
-//! The tables come from Intel's perfmon (BSD-3-Clause) and Arm's data (Apache-2.0), whose notices stand
-//! beside them; those of AMD are names and codes alone.
+//! The tables come from Intel's perfmon (BSD-3-Clause) and Arm's data (Apache-2.0), whose notices are in
+//! the same directory. AMD's tables contain only names and codes.
 
 mod arm;
 pub mod import;
@@ -26,116 +25,116 @@ use std::sync::OnceLock;
 use crate::host::Host;
 use crate::host::cpu::{event_table_id, event_table_id_of, named_id};
 
-/// The tables for this machine's CPUs. Cheap to make; a file is unpacked when it is first asked for.
+/// The tables for this machine's CPUs. Cheap to create; a file is unpacked on first use.
 #[derive(Debug)]
 pub struct Vendor {
     id: Option<String>,
     models: Vec<Model>,
-    /// Of each event's name in small letters: the numbers of its model, of the table there, and of the row's
-    /// first byte.
+    /// Index from the lower-case event name to the model's index, the table's index in the model, and the
+    /// row's byte offset.
     index: OnceLock<HashMap<String, Vec<[usize; 3]>>>,
 }
 
-/// An event of a table; every text as the table has it.
+/// An event of a table, with all text as in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The model whose table it is of: `skylakex`.
+    /// The model of the table: `skylakex`.
     pub model: &'a str,
-    /// Whether that table has been imported.
+    /// Whether the table was imported.
     pub is_imported: bool,
-    /// As its maker spells it: `MEM_LOAD_RETIRED.L3_MISS`, `ls_any_fills_from_sys.dram_io_all`.
+    /// The vendor's spelling: `MEM_LOAD_RETIRED.L3_MISS`, `ls_any_fills_from_sys.dram_io_all`.
     pub name: &'a str,
-    /// Whose it is: the PMU as sysfs names it, without the instance's number (`uncore_cha`). Never empty.
+    /// The PMU's sysfs name without an instance number (`uncore_cha`). Never empty.
     pub pmu: &'a str,
-    /// What it stands for, as files of sysfs have it: `event=0xd1,umask=0x20`.
+    /// The terms, as in sysfs files: `event=0xd1,umask=0x20`.
     pub terms: &'a str,
-    /// The counters that it can use: `0-3`, `F1` for the fixed counter 1, `F` for the uncore's; empty: not
-    /// known.
+    /// The counters that it can use: `0-3`, `F1` for fixed counter 1, `F` for the uncore's; empty if
+    /// unknown.
     pub counters: &'a str,
-    /// What else is known, a letter each: `p` can be precise, `P` must, `o` takes an offcore register,
-    /// `t` is counted alone, `f` free running, `d` deprecated, `x` experimental …
+    /// Properties, one letter each: `p` supports precise samples, `P` requires them, `o` needs an offcore
+    /// register, `t` must be counted separately, `f` free running, `d` deprecated, `x` experimental …
     pub flags: &'a str,
-    /// The period at which its maker samples it.
+    /// The vendor's recommended sampling period.
     pub period: Option<u64>,
     /// Words `KEY=VALUE`: `msr=0x3f6`, `filter=…`.
     pub extra: &'a str,
-    /// What it counts, in words, where a table has been imported that says so.
+    /// The description, if an imported table contains one.
     pub text: Option<&'a str>,
 }
 
-/// A metric of a table; every text as the table has it.
+/// A metric of a table, with all text as in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric<'a> {
-    /// `tma_backend_bound`
+    /// The metric's name: `tma_backend_bound`.
     pub name: &'a str,
-    /// The core PMU whose table it is from; empty for those of the uncore.
+    /// The core PMU of the table; empty for uncore metrics.
     pub pmu: &'a str,
     /// A factor and a unit: `100%`.
     pub scale: &'a str,
-    /// Separated by `;`.
+    /// Groups, separated by `;`.
     pub groups: &'a str,
-    /// Where it stands in the tree of the top-down method; 1 for its roots.
+    /// Level in the top-down tree; 1 for its roots.
     pub level: Option<u8>,
-    /// The metric above it in that tree.
+    /// The parent metric in that tree.
     pub parent: &'a str,
-    /// What it is computed by, in perf's language.
+    /// The formula, in perf's language.
     pub expr: &'a str,
-    /// When it is worth a look, in the same language.
+    /// The condition for a noteworthy value, in the same language.
     pub threshold: &'a str,
     /// The events to sample with.
     pub locate: &'a str,
-    /// In which slots or clocks it is given.
+    /// The unit in which it is expressed: slots or clocks.
     pub domain: &'a str,
-    /// The levels at which it is valid (of a thread, core, socket …).
+    /// The levels at which it is valid (thread, core, socket …).
     pub resolution: &'a str,
-    /// Its maker's word for the kind of metric.
+    /// The vendor's category of the metric.
     pub category: &'a str,
-    /// What it says, in words, where a table has been imported that says so.
+    /// The description, if an imported table contains one.
     pub text: Option<&'a str>,
 }
 
 impl Vendor {
-    /// The tables for the CPU that `PMC_CPUID` or `PERF_CPUID` names, or else the host's files.
+    /// Finds the tables for the CPU named by `PMC_CPUID` or `PERF_CPUID`, or else by the host's files.
     pub fn of(host: &Host) -> Self {
         let id = event_table_id(host, 0);
         let models = id.as_deref().map(|id| model::models(host, id, true)).unwrap_or_default();
         Self { id, models, index: OnceLock::new() }
     }
 
-    /// The tables for the CPU that the header of a recording names; where nothing is understood by that,
-    /// those of this machine. `host`: who reads it, and may have imported tables.
+    /// Finds the tables for the CPU in a recording's header, or those of this machine if that is not
+    /// understood. `host` is the reading machine, which may have imported tables.
     pub fn recorded(host: &Host, cpuid: &str) -> Self {
         let Some(id) = event_table_id_of(cpuid) else { return Self::of(host) };
         let models = model::models(host, &id, false);
         Self { id: Some(id), models, index: OnceLock::new() }
     }
 
-    /// perf's id of the CPU: `GenuineIntel-6-55-7`, `0x00000000410fd0c0`.
+    /// perf's ID of the CPU: `GenuineIntel-6-55-7`, `0x00000000410fd0c0`.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// Whether the user named the CPU, which need not be this machine's.
+    /// Whether the user named the CPU, which may differ from this machine's.
     pub fn is_of_named_cpu(&self) -> bool {
         named_id().is_some() && named_id() == self.id
     }
 
-    /// Whether the CPU is what a line of `mapfile.tsv` could name so, an extended regular expression.
+    /// Whether the CPU's ID matches this pattern, an extended regular expression as in `mapfile.tsv`.
     pub fn is(&self, pattern: &str) -> bool {
         self.id().is_some_and(|id| model::fits(pattern, id))
     }
 
-    /// One for each kind of core, then the uncore's; empty where there is no table for this CPU.
+    /// One model for each kind of core, then the uncore's; empty if there is no table for this CPU.
     pub fn models(&self) -> &[Model] {
         &self.models
     }
 
-    /// All events, in the order of the tables.
+    /// All events, in table order.
     pub fn events(&self) -> impl Iterator<Item = Event<'_>> {
         self.rows(false).map(|(model, row)| event(model, row))
     }
 
-    /// The events of this name in any case, one for each PMU that has it.
+    /// The events of this name, ignoring case, one for each PMU that has it.
     pub fn named(&self, name: &str) -> Vec<Event<'_>> {
         let index = self.index.get_or_init(|| {
             let mut index: HashMap<String, Vec<[usize; 3]>> = HashMap::new();
@@ -159,8 +158,8 @@ impl Vendor {
             .collect()
     }
 
-    /// The cycles from the retirement before to that of an instruction with this event (`NAME:R` in metrics):
-    /// what the maker measured on average, where a table says so.
+    /// Average number of cycles between the previous retirement and that of an instruction with this event
+    /// (`NAME:R` in metrics), as measured by the vendor; `None` if no table lists it.
     pub fn retire_latency(&self, event: &str) -> Option<f64> {
         let table = table::unpack(table::PACKED, "intel/retire_latency.tsv")?;
         let is_it = |[model, name, ..]: &[&str; 4]| {
@@ -170,7 +169,7 @@ impl Vendor {
         mean.parse().ok()
     }
 
-    /// All metrics, in the order of the tables.
+    /// All metrics, in table order.
     pub fn metrics(&self) -> impl Iterator<Item = Metric<'_>> {
         self.rows(true).map(|(model, row)| {
             let [

@@ -1,9 +1,9 @@
-//! Which tables describe this machine's CPUs: `mapfile.tsv`, read for the CPU's id.
+//! Selects the tables for this machine's CPUs, by looking up the CPU's ID in `mapfile.tsv`.
 //!
-//! Receives a [`Host`]; hands on [`Model`]s. The first line of the file that fits is a PMU's. Where cores
-//! differ, the kernel's PMUs (`cpu_core`, `cpu_atom`, `cpu_lowpower`) tell the kinds apart that the file
-//! tells apart by CPUID, so no CPU is asked. Arm's ids name one core each, without variant and revision; each
-//! PMU's CPUs say which core it counts.
+//! Takes a [`Host`]; returns [`Model`]s. Each PMU uses the first matching line of the file. The file
+//! distinguishes the kinds of hybrid cores by CPUID; pmc uses the kernel's PMUs (`cpu_core`, `cpu_atom`,
+//! `cpu_lowpower`) instead, so it does not query any CPU. Each Arm ID names one core, without variant and
+//! revision; the CPUs of a PMU determine which core it counts.
 
 use std::path::PathBuf;
 
@@ -17,14 +17,14 @@ use crate::sort;
 /// The events and metrics of one kind of core, or of the uncore.
 #[derive(Debug)]
 pub struct Model {
-    /// The table's name for it: `skylakex`, `amdzen4`, `neoverse-n1`.
+    /// The table's name for the model: `skylakex`, `amdzen4`, `neoverse-n1`.
     pub name: String,
-    /// The PMU of its cores as sysfs names it: `cpu`, `cpu_core`, `armv8_pmuv3_0`; empty for the uncore.
+    /// The sysfs name of its core PMU: `cpu`, `cpu_core`, `armv8_pmuv3_0`; empty for the uncore.
     pub pmu: String,
     pub(super) tables: Vec<Table>,
 }
 
-/// What the tables of a model hold.
+/// Number of entries in a model's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
     /// Events of cores.
@@ -35,8 +35,8 @@ pub struct Count {
     pub metrics: usize,
 }
 
-/// The models of a machine, those of cores first. `id`: what the first CPU is; `is_here`: it is one of this
-/// machine's, whose PMUs tell of others.
+/// The models of a machine, core models first. `id` is the ID of the first CPU. `is_here` says that the CPU
+/// is in this machine, whose PMUs reveal other kinds of cores.
 pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
     let maps = Maps::read(host);
     if let Some(core) = arm_core(id) {
@@ -51,7 +51,7 @@ pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
                 models.push(Model { name: name.to_owned(), pmu: pmu.to_owned(), tables: map.tables(files) });
             }
         }
-        // What was imported comes first; what it lacks, such as metrics, is this program's.
+        // Imported tables come first; the built-in ones supply missing kinds, such as metrics.
         for model in models.split_off(known) {
             match models.iter_mut().find(|own| own.pmu == model.pmu) {
                 Some(own) => own.complete(model.tables),
@@ -64,18 +64,17 @@ pub(super) fn models(host: &Host, id: &str, is_here: bool) -> Vec<Model> {
 }
 
 impl Model {
-    /// Whether its events have been imported.
+    /// Whether its events were imported.
     pub fn imported_events(&self) -> bool {
         self.tables.iter().any(|table| table.is_imported() && !table.holds_metrics())
     }
 
-    /// Whether its metrics have been imported.
+    /// Whether its metrics were imported.
     pub fn imported_metrics(&self) -> bool {
         self.tables.iter().any(|table| table.is_imported() && table.holds_metrics())
     }
 
-    /// How many events its tables have for cores, how many for the uncore (AMD's have both), and how many
-    /// metrics.
+    /// Counts the core events, the uncore events (AMD's tables have both), and the metrics of its tables.
     pub fn count(&self) -> Count {
         let rows = |metrics: bool| {
             let tables = self.tables.iter().filter(move |table| table.holds_metrics() == metrics);
@@ -86,7 +85,7 @@ impl Model {
         Count { cores, uncore: events - cores, metrics: rows(true).count() }
     }
 
-    /// Adds tables of the kinds that it has none of.
+    /// Adds tables of the kinds that the model lacks.
     fn complete(&mut self, tables: Vec<Table>) {
         for table in tables {
             if self.tables.iter().all(|own| own.holds_metrics() != table.holds_metrics()) {
@@ -96,14 +95,14 @@ impl Model {
     }
 }
 
-/// The lists of models: what the user imported, and what this program has.
+/// The lists of models: the user's imported one, and the built-in one.
 struct Maps {
     folder: PathBuf,
     imported: String,
     own: String,
 }
 
-/// One of the two.
+/// One of the two lists.
 struct Map<'a> {
     text: &'a str,
     folder: Option<&'a PathBuf>,
@@ -131,22 +130,22 @@ impl Map<'_> {
     }
 }
 
-/// Whether an id is what a line of the map is for: an extended regular expression from the id's start to its
-/// end or a `-`.
+/// Whether an ID matches a line of the map: an extended regular expression that must match from the ID's
+/// start to its end or to a `-`.
 pub(super) fn fits(pattern: &str, id: &str) -> bool {
-    // Most lines are told by their first letters, without a regular expression.
+    // Most lines are decided by their literal prefix, without a regular expression.
     let plain = pattern.find(['[', '(', '.', '\\']).unwrap_or(pattern.len());
     id.starts_with(&pattern[..plain])
         && regex_lite::Regex::new(&format!("^(?:{pattern})(?:-|$)")).is_ok_and(|regex| regex.is_match(id))
 }
 
-/// Who made an Arm core and its number, of a MIDR in hexadecimal.
+/// Implementer and part number of an Arm core, from a hexadecimal MIDR.
 fn arm_core(id: &str) -> Option<(u64, u64)> {
     let midr = u64::from_str_radix(id.strip_prefix("0x")?, 16).ok()?;
     Some((midr >> 24 & 0xff, midr >> 4 & 0xfff))
 }
 
-/// The PMUs of cores.
+/// The core PMUs.
 fn arm_pmus(host: &Host) -> Vec<Pmu> {
     let mut pmus = host.hybrid_pmus();
     if pmus.is_empty() {
@@ -155,7 +154,7 @@ fn arm_pmus(host: &Host) -> Vec<Pmu> {
     pmus
 }
 
-/// One model for each PMU of cores; where the machine shows none, one under the name that a PMU usually has.
+/// One model for each core PMU. If the machine lists none, one model under the usual PMU name.
 fn arm_models(host: &Host, maps: &Maps, pmus: Vec<Pmu>, first: (u64, u64)) -> Vec<Model> {
     let mut cores: Vec<(String, (u64, u64))> = pmus
         .into_iter()
@@ -188,7 +187,7 @@ mod tests {
     use crate::event::vendor::Vendor;
     use std::path::Path;
 
-    /// PMU and name of each model that an id gets on a machine without PMUs.
+    /// PMU and name of each model for an ID on a machine without PMUs.
     fn of(id: &str) -> Vec<String> {
         let host = Host::rooted("/nonexistent");
         models(&host, id, true).iter().map(|m| format!("{}/{}", m.pmu, m.name)).collect()
@@ -234,7 +233,7 @@ mod tests {
             let model = arrow_lake_h.iter().find(|model| model.pmu == pmu).unwrap();
             model.tables.iter().any(|table| table.rows().any(|row| row.name() == name))
         };
-        // The two kinds of small cores, Skymont and Crestmont, differ in nothing but their native ids.
+        // The two kinds of small cores, Skymont and Crestmont, differ only in their native IDs.
         assert!(named("cpu_atom", "ARITH.IDIV_ACTIVE") && !named("cpu_lowpower", "ARITH.IDIV_ACTIVE"));
         assert!(named("cpu_lowpower", "INST_RETIRED.ANY"));
     }

@@ -1,11 +1,11 @@
-//! The lines of a table and their columns. Knows nothing of what stands in them.
+//! Lines and columns of a table. Does not interpret them.
 
-/// The rows of a TSV text.
+/// The rows of a TSV text, without the heading.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
     rows_at(text).map(|(_, row)| row)
 }
 
-/// The same with each one's first byte.
+/// The rows with the offsets of their first bytes.
 pub(super) fn rows_at(text: &str) -> impl Iterator<Item = (usize, Row<'_>)> {
     let mut end = 0;
     let lines = text.split_inclusive('\n').map(move |line| {
@@ -25,18 +25,18 @@ pub(super) fn row(text: &str) -> Option<Row<'_>> {
 pub(super) struct Row<'a>(&'a str);
 
 impl<'a> Row<'a> {
-    /// Its columns; those that the line leaves out at its end are empty.
+    /// The columns; missing trailing columns are empty.
     pub(super) fn columns<const N: usize>(self) -> [&'a str; N] {
         let mut columns = self.0.split('\t');
         std::array::from_fn(|_| columns.next().unwrap_or_default())
     }
 
-    /// Of an event: no PMU stands in its second column.
+    /// Whether an event's row has an empty PMU column, which means the cores.
     pub(super) fn is_of_cores(self) -> bool {
         self.0.split('\t').nth(1).unwrap_or_default().is_empty()
     }
 
-    /// Its first column.
+    /// The first column.
     pub(super) fn name(self) -> &'a str {
         self.0.split('\t').next().unwrap_or_default()
     }

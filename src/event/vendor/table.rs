@@ -1,15 +1,15 @@
-//! The tables of events and metrics as they are packed into the program.
+//! The tables of events and metrics, packed into the program.
 //!
-//! `table.bin` is made of `tables/` by a test (`PMC_BLESS=1 cargo test --test counting generated`): one zstd
-//! frame a file, so that only what this CPU needs is unpacked. Tables of a kind (events of Intel's cores, of
-//! its uncores, …) say much the same: most are packed against another, which is unpacked first, in a third of
-//! the bytes that they would take by themselves.
+//! A test (`PMC_BLESS=1 cargo test --test counting generated`) builds `table.bin` from `tables/`. Each file
+//! is a separate zstd frame, so that only the files for this CPU are unpacked. Tables of the same kind
+//! (Intel core events, Intel uncore events, …) are similar. So most are compressed with another table as
+//! the dictionary, which must be unpacked first; this takes a third of the space.
 //!
 //! ```text
 //! intel/skylakex.uncore.tsv 249874 143 2\n      name, bytes of the text, bytes of its frame, and the number
-//! …                                             of the one that it is packed against, which stands before
+//! …                                             of its dictionary, an earlier file
 //! \n
-//! frame of the first, of the second, …
+//! frame of the first file, of the second, …
 //! ```
 //!
 //! The text in a frame is the TSV file itself.
@@ -26,14 +26,14 @@ pub static PACKED: &[u8] = include_bytes!("table.bin");
 /// A file of a packed table.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Its name.
+    /// The file's name.
     pub name: &'a str,
     length: usize,
     bytes: &'a [u8],
     base: Option<usize>,
 }
 
-/// The files of a packed table. Ends early where the table is torn.
+/// The files of a packed table. Stops early if the table is truncated.
 pub fn frames(packed: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     let end = packed.windows(2).position(|pair| pair == b"\n\n").unwrap_or(0);
     let (index, mut rest) = packed.split_at((end + 2).min(packed.len()));
@@ -48,14 +48,14 @@ pub fn frames(packed: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     })
 }
 
-/// The text of a file of the packed table.
+/// Returns the text of a file of the packed table.
 pub fn unpack(packed: &[u8], name: &str) -> Option<String> {
     let frames: Vec<Frame<'_>> = frames(packed).collect();
     let number = frames.iter().position(|frame| frame.name == name)?;
     String::from_utf8(unpacked(&frames, number)?).ok()
 }
 
-/// The text of a frame, after those that it is told by.
+/// Unpacks a frame, after the frames on which it depends.
 fn unpacked(frames: &[Frame<'_>], number: usize) -> Option<Vec<u8>> {
     let (before, others) = frames.split_at_checked(number)?;
     let frame = others.first()?;
@@ -63,13 +63,13 @@ fn unpacked(frames: &[Frame<'_>], number: usize) -> Option<Vec<u8>> {
     zstd::bulk::Decompressor::with_dictionary(&base).ok()?.decompress(frame.bytes, frame.length).ok()
 }
 
-/// A file of the table, unpacked when it is first read.
+/// A file of the table, unpacked on first use.
 #[derive(Debug)]
 pub(super) struct Table {
     file: String,
-    /// The Arm core whose events are wanted of those of all.
+    /// The Arm core whose events to select from the common table.
     core: Option<String>,
-    /// The folder of imported tables that it lies in.
+    /// The directory of imported tables that contains the file.
     folder: Option<PathBuf>,
     text: OnceLock<String>,
 }
@@ -79,12 +79,12 @@ impl Table {
         Self { file: file.to_owned(), core: None, folder: None, text: OnceLock::new() }
     }
 
-    /// A file that has been imported into this folder.
+    /// A file that was imported into this directory.
     pub(super) fn imported(folder: &Path, file: &str) -> Self {
         Self { folder: Some(folder.to_owned()), ..Self::of(file) }
     }
 
-    /// Whether it has been imported.
+    /// Whether it was imported.
     pub(super) fn is_imported(&self) -> bool {
         self.folder.is_some()
     }
@@ -94,22 +94,22 @@ impl Table {
         Self { core: Some(core.to_owned()), ..Self::of("arm/events.tsv") }
     }
 
-    /// Whether it holds metrics; the others hold events.
+    /// Whether it contains metrics; otherwise it contains events.
     pub(super) fn holds_metrics(&self) -> bool {
         self.file.ends_with("metrics.tsv")
     }
 
-    /// Its lines, without the first, which names the columns.
+    /// Its lines without the heading.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         rows(self.text())
     }
 
-    /// The same with the place of each.
+    /// The rows with their offsets.
     pub(super) fn rows_at(&self) -> impl Iterator<Item = (usize, Row<'_>)> {
         rows_at(self.text())
     }
 
-    /// The line that stands there.
+    /// The row at this offset.
     pub(super) fn row_at(&self, at: usize) -> Option<Row<'_>> {
         row(self.text().get(at..)?)
     }
@@ -131,7 +131,8 @@ impl Table {
     }
 }
 
-/// The text of a file of the folder of imported tables; `None` where it cannot be read, or leads elsewhere.
+/// The text of a file in the directory of imported tables; `None` if it cannot be read or its path leaves
+/// the directory.
 pub(super) fn imported(folder: &Path, file: &str) -> Option<String> {
     let is_inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
     is_inside.then(|| std::fs::read_to_string(folder.join(file)).ok())?

@@ -1,4 +1,4 @@
-//! Arm's data: `pmu/*.json`, a file for each core.
+//! Arm's data: `pmu/*.json`, one file per core.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::fields::{number, text, word};
 use super::tables::{Event, Owner};
 use super::{Reader, json_files};
 
-/// Reads the files of a folder; `false` where none of them is of this form.
+/// Reads the files of a directory; `false` if none of them has this format.
 pub(super) fn read(folder: &Path, reader: &mut Reader) -> bool {
     let mut found = false;
     for path in json_files(folder) {

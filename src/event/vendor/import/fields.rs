@@ -1,9 +1,9 @@
-//! What an object of the makers' JSON says of an event or a metric. Intel's files and the kernel's name their
-//! fields alike; the kernel's have fewer.
+//! Converts JSON objects from vendors to events and metrics. Intel's and the kernel's files use the same
+//! field names; the kernel's have fewer fields.
 //!
-//! Numbers are `0x1F`, `31` or empty words (`na`, `null`, `tbd`); of alternatives (`"0xB7, 0xBB"`) the first
-//! is the event, since the kernel takes the second where the first is in use. An event of whose code a part
-//! is none of these is left out: it would count something else.
+//! Numbers are `0x1F`, `31` or empty words (`na`, `null`, `tbd`). Of alternatives (`"0xB7, 0xBB"`) the
+//! first is the event; the kernel uses the second if the first is busy. An event whose code contains
+//! anything else is skipped, since it would count something different.
 
 use serde_json::{Map, Value};
 
@@ -12,12 +12,12 @@ use super::tables::{Event, Metric};
 /// An object of a file.
 pub(super) type Object = Map<String, Value>;
 
-/// Bytes of a text that are kept.
+/// Maximum length of a description, in bytes.
 const LONGEST_TEXT: usize = 4000;
-/// Bytes of a formula that are kept: the longest of Intel's has some 4,000.
+/// Maximum length of a formula, in bytes; Intel's longest has about 4000.
 const LONGEST_FORMULA: usize = 32 * 1024;
 
-/// A field as text; numbers too.
+/// A field as text; numbers are converted.
 pub(super) fn word<'a>(object: &'a Object, field: &str) -> std::borrow::Cow<'a, str> {
     match object.get(field) {
         Some(Value::String(text)) => text.trim().into(),
@@ -27,7 +27,7 @@ pub(super) fn word<'a>(object: &'a Object, field: &str) -> std::borrow::Cow<'a, 
     }
 }
 
-/// A field as it may stand in a table: a line without control characters, with single spaces.
+/// A field as a table cell: one line without control characters, with single spaces.
 fn line(object: &Object, field: &str, most: usize) -> String {
     let text = word(object, field);
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -39,7 +39,7 @@ fn line(object: &Object, field: &str, most: usize) -> String {
     text
 }
 
-/// What it counts: in short, else at length.
+/// The description: the brief one, otherwise the long one.
 pub(super) fn text(object: &Object, fields: &[&str]) -> String {
     fields
         .iter()
@@ -56,7 +56,7 @@ fn number_of(text: &str) -> Option<u64> {
     }
 }
 
-/// The first of the numbers of a field; `None` where it has none.
+/// The first number of a field; `None` if it has none.
 pub(super) fn number(object: &Object, field: &str) -> Option<u64> {
     number_of(word(object, field).split(',').next()?)
 }
@@ -65,15 +65,15 @@ fn is_set(object: &Object, field: &str) -> bool {
     number(object, field).is_some_and(|number| number != 0)
 }
 
-/// A part of an event's code that is no number, or too large for one.
+/// Part of an event's code is not a number, or is too large.
 struct Unreadable;
 
-/// A part of an event's code, 0 where it has none.
+/// Part of an event's code; 0 if missing.
 fn code(object: &Object, field: &str) -> Result<u64, Unreadable> {
     Ok(code_if_any(object, field)?.unwrap_or(0))
 }
 
-/// A part of an event's code, the first of alternatives; `None` where it is left out or an empty word.
+/// Part of an event's code, the first of alternatives; `None` if it is missing or an empty word.
 fn code_if_any(object: &Object, field: &str) -> Result<Option<u64>, Unreadable> {
     if matches!(object.get(field), Some(Value::Array(_) | Value::Object(_))) {
         return Err(Unreadable);
@@ -89,7 +89,7 @@ fn code_if_any(object: &Object, field: &str) -> Result<Option<u64>, Unreadable> 
     Ok(numbers.first().copied().flatten())
 }
 
-/// What stands above the eight bits of a code.
+/// The code shifted above the lowest eight bits.
 fn above(code: u64) -> Result<u64, Unreadable> {
     code.checked_mul(0x100).ok_or(Unreadable)
 }
@@ -111,7 +111,7 @@ pub(super) fn pmu(unit: &str) -> String {
         "CPU-M-SF" => "cpum_sf".to_owned(),
         "PAI-CRYPTO" => "pai_crypto".to_owned(),
         "PAI-EXT" => "pai_ext".to_owned(),
-        // Units that are named as the kernel's PMUs are.
+        // Units named like the kernel's PMUs.
         unit if ["hisi_", "imx8_", "imx9_", "ali_", "arm_", "amd_", "uncore_"]
             .iter()
             .any(|own| unit.starts_with(own)) =>
@@ -122,8 +122,8 @@ pub(super) fn pmu(unit: &str) -> String {
     }
 }
 
-/// An event; `None` where it has no name, or its code cannot be read. `experimental`: the file says so of all
-/// its events.
+/// Converts an event; `None` if its name is missing or its code is invalid. `experimental` applies to all
+/// events of the file.
 pub(super) fn event(object: &Object, experimental: bool) -> Option<Event> {
     coded(object, experimental).ok()
 }
@@ -141,7 +141,7 @@ fn coded(object: &Object, experimental: bool) -> Result<Event, Unreadable> {
     let (mut event, mut umask) = (code_if_any(object, "EventCode")?, code(object, "UMask")?);
     let mut any = code(object, "AnyThread")? != 0;
     let mut extra = Vec::new();
-    // Intel's codes of fixed counters are no events for Linux, which has the general ones in their place.
+    // Linux does not support Intel's codes of fixed counters as events; it uses the general codes instead.
     let is_fixed = word(object, "Counter").to_ascii_lowercase().starts_with("fixed");
     let general = match name.as_str() {
         "INST_RETIRED.ANY" => Some((0xc0, 0)),
@@ -161,7 +161,7 @@ fn coded(object: &Object, experimental: bool) -> Result<Event, Unreadable> {
     };
     let wide = code(object, "UMaskExt")?;
     let mut masks = [code(object, "PortMask")?, code(object, "FCMask")?];
-    // There the kernel has terms of their own for what stands above the mask.
+    // There, the kernel has separate terms for the bits above the mask.
     if pmu == "uncore_iio" {
         if masks == [0, 0] {
             masks = [wide >> 4 & 0xfff, wide >> 16 & 7];
@@ -213,7 +213,7 @@ fn coded(object: &Object, experimental: bool) -> Result<Event, Unreadable> {
     })
 }
 
-/// A register that is set beside the event.
+/// Adds a register that is set along with the event.
 fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), Unreadable> {
     let (index, value) = (code_if_any(object, "MSRIndex")?, code_if_any(object, "MSRValue")?);
     let Some(value) = value else { return Ok(()) };
@@ -227,7 +227,7 @@ fn register(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -
     Ok(())
 }
 
-/// Terms that a filter has, or the register that is to be set by hand.
+/// Adds the terms of a filter, or the register that the user must set.
 fn filter(object: &Object, terms: &mut Vec<String>, extra: &mut Vec<String>) -> Result<(), Unreadable> {
     let filter = word(object, "Filter");
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:[]".contains(c);
@@ -279,7 +279,7 @@ fn counters(text: &str) -> String {
     ranges.into_iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// The letters of the tables.
+/// The flag letters of the tables.
 fn flags(object: &Object, experimental: bool) -> String {
     let mut flags = String::new();
     match number(object, "PEBS").max(number(object, "Precise")) {
@@ -313,7 +313,7 @@ fn flags(object: &Object, experimental: bool) -> String {
     flags
 }
 
-/// A metric in perf's language; `None` where it has no name or no formula, or one that no table can hold.
+/// Converts a metric in perf's language; `None` if its name or formula is missing, or does not fit a table.
 pub(super) fn metric(object: &Object) -> Option<Metric> {
     let formula = |field: &str| {
         let text = line(object, field, usize::MAX);
@@ -328,7 +328,7 @@ pub(super) fn metric(object: &Object) -> Option<Metric> {
     let locate = long.split_once("Sample with: ").map_or("", |(_, rest)| rest);
     let locate = locate.split(". ").next().unwrap_or_default().trim_end_matches('.');
     Some(Metric {
-        // The kernel's tree has `power_self_refresh %`: the unit is no part of what is typed.
+        // The kernel's tree has `power_self_refresh %`; the unit is not part of the name.
         name: word(object, "MetricName").trim_end_matches([' ', '%']).to_owned(),
         scale: line(object, "ScaleUnit", 100),
         level,

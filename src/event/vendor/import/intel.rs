@@ -6,7 +6,8 @@ use std::path::Path;
 use super::tables::Owner;
 use super::{Reader, below, fields};
 
-/// Reads what the map names: columns CPU, version, file, kind, core type, native id, role of the core.
+/// Reads the files named by the map: columns CPU, version, file, kind, core type, native ID, role of the
+/// core.
 pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut Reader) {
     let mut seen = BTreeSet::new();
     for row in map {
@@ -15,7 +16,7 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut Reader) {
             "core" | "hybridcore" => ("core", false),
             "uncore" | "uncore experimental" => ("uncore", true),
             "metrics" => ("metrics", false),
-            // Bits of the offcore registers and the like: numbers that the events have already.
+            // Bits of the offcore registers and the like: the events already contain these numbers.
             _ => continue,
         };
         let Some(file) = below(tree, path) else {
@@ -48,7 +49,8 @@ pub(super) fn read(tree: &Path, map: &[Vec<String>], reader: &mut Reader) {
             }
             continue;
         }
-        // Beside Intel's own form lies perf's, whose formulas name events themselves.
+        // The `perf` directory has the same metrics in perf's format, whose formulas contain the event
+        // names.
         let perf = file.with_file_name("perf").join(format!("{stem}_perf.json"));
         if perf.exists() {
             for object in reader.objects(&perf, "Metrics") {

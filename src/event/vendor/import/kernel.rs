@@ -1,6 +1,6 @@
-//! The kernel's `tools/perf/pmu-events/arch/ARCH`: `mapfile.csv` names a folder for each model, whose files
-//! hold events and metrics of all its PMUs. `ArchStdEvent` refers to an entry of the files beside the
-//! folders, and says what is otherwise.
+//! The kernel's `tools/perf/pmu-events/arch/ARCH`: `mapfile.csv` names a directory for each model, whose
+//! files contain events and metrics of all its PMUs. `ArchStdEvent` refers to an entry of the files next to
+//! the directories, and may override parts of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use super::fields::{self, Object, word};
 use super::tables::Owner;
 use super::{Reader, below, folders, json_files};
 
-/// Entries that others refer to, by name in lower case.
+/// Entries that others refer to, by lower-case name.
 type Standard = BTreeMap<String, Object>;
 
-/// Reads what the map names: columns CPU, version, folder, kind.
+/// Reads the directories named by the map: columns CPU, version, directory, kind.
 pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut Reader) {
     let standard = standard(arch, reader);
     let mut done: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
@@ -28,7 +28,7 @@ pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut Reader) {
             done.insert(path, files);
         }
         for (pmu, file) in &done[path] {
-            // The PMU of Arm's cores has a name of each machine's own.
+            // The name of Arm's core PMU differs by machine.
             let pmu = if cpuid.starts_with("0x") && pmu == "cpu" { "" } else { pmu };
             let owner = Owner { cpuid: cpuid.to_owned(), model: model.clone(), pmu: pmu.to_owned() };
             reader.tables.own(owner, file);
@@ -36,7 +36,7 @@ pub(super) fn read(arch: &Path, map: &[Vec<String>], reader: &mut Reader) {
     }
 }
 
-/// Reads the files of a model; hands on the tables that it has, each with the PMU of the cores it is of.
+/// Reads the files of a model; returns its tables, each with its core PMU.
 fn model_files(
     folder: &Path,
     model: &str,
@@ -45,7 +45,7 @@ fn model_files(
 ) -> Vec<(String, String)> {
     let mut tables = Vec::new();
     let mut paths = json_files(folder);
-    // Some models keep their events in one more layer of folders.
+    // Some models have one more level of directories for their events.
     paths.extend(folders(folder).iter().flat_map(|folder| json_files(folder)));
     for path in paths {
         for object in reader.objects(&path, "Events") {
@@ -70,7 +70,7 @@ fn model_files(
                 reader.tables.event(&table, fields::event(&object, false));
             }
             if !word(&object, "MetricName").is_empty() {
-                // Metrics of the uncore are asked for by the same names as those of the cores.
+                // Uncore metrics share a namespace with core metrics.
                 let table = add(if core.is_empty() { "cpu" } else { core }, "metrics");
                 reader.tables.metric(&table, fields::metric(&object));
             }

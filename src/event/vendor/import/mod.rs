@@ -1,9 +1,9 @@
-//! Tables that the user brings: Intel's perfmon, Arm's data and the kernel's `pmu-events`, read from a copy
-//! and kept in the form of the tables of this program, with their texts.
+//! Imports tables supplied by the user: Intel's perfmon, Arm's data and the kernel's `pmu-events`. They are
+//! stored in the format of the built-in tables, with their descriptions.
 //!
-//! Receives a folder and the place where tables are kept; writes TSV files there and hands on what came of
-//! it. Believes nothing: names are letters, numbers are numbers, texts are cleaned, files have a largest
-//! size; what is none of that is left out and counted.
+//! Takes a source directory and the directory for imported tables; writes TSV files there and returns a
+//! summary. All input is validated: names, numbers, texts and file sizes. Invalid entries are skipped and
+//! counted.
 //!
 //! ```text
 //! perfmon/mapfile.csv  SKX/events/*.json  SKX/metrics/perf/*.json ─┐
@@ -26,32 +26,32 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use tables::Tables;
 
-/// A file of a tree larger than this is none of theirs; the largest has some 12 MB.
+/// Maximum file size; the largest real file has about 12 MB.
 const LARGEST_FILE: u64 = 128 << 20;
-/// Files that a tree may have.
+/// Maximum number of files in a tree.
 const MOST_FILES: usize = 20_000;
 
-/// What an import came to.
+/// Summary of an import.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// What the folder is: `Intel's perfmon`.
+    /// The kind of data: `Intel's perfmon`.
     pub form: &'static str,
-    /// Models of CPUs.
+    /// Number of CPU models.
     pub models: usize,
-    /// Events of all models.
+    /// Number of events of all models.
     pub events: usize,
-    /// Metrics of all models.
+    /// Number of metrics of all models.
     pub metrics: usize,
-    /// Entries that are left out: their name, code or formula cannot be read.
+    /// Number of entries skipped because their name, code or formula is invalid.
     pub left_out: usize,
-    /// Files that are left out, with the reason.
+    /// Skipped files, with the reason.
     pub unread: Vec<(PathBuf, String)>,
 }
 
-/// Reads the tree at `from` and keeps its tables below `into`; an earlier import of its form is gone.
+/// Imports the tree at `from` into `into`, replacing an earlier import of the same kind.
 ///
 /// # Errors
-/// Where the folder is none of the three, nothing in it can be read, or `into` cannot be written.
+/// The directory is none of the three kinds, nothing in it can be read, or `into` cannot be written.
 pub fn import(from: &Path, into: &Path) -> Result<Summary> {
     let listed = fs::read_dir(from).map_err(|error| {
         Error::io(format!("reading the folder {}", from.display()), error)
@@ -80,7 +80,7 @@ pub fn import(from: &Path, into: &Path) -> Result<Summary> {
     Ok(Summary { form: form.name(), models, events, metrics, left_out, unread })
 }
 
-/// Whose tree it is.
+/// The kind of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Intel,
@@ -106,7 +106,7 @@ impl Form {
     }
 }
 
-/// Finds out whose tree it is, and reads it.
+/// Detects the kind of the tree and reads it.
 fn read(from: &Path, reader: &mut Reader) -> Result<Form> {
     let kernel = ["", "arch", "pmu-events/arch", "tools/perf/pmu-events/arch"].map(|below| from.join(below));
     if let Some(map) = reader.map(&from.join("mapfile.csv")) {
@@ -139,7 +139,7 @@ fn read(from: &Path, reader: &mut Reader) -> Result<Form> {
         .try_this("a copy of github.com/intel/perfmon, of github.com/ARM-software/data, or tools/perf/pmu-events of Linux"))
 }
 
-/// Reads files, and keeps what came of them.
+/// Reads files and collects the results.
 struct Reader {
     tables: Tables,
     unread: Vec<(PathBuf, String)>,
@@ -147,7 +147,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// The rows of a `mapfile.csv` without its head, at least seven columns each; `None` where there is none.
+    /// The rows of a `mapfile.csv` without its heading, at least seven columns each; `None` if there is
+    /// none.
     fn map(&mut self, path: &Path) -> Option<Vec<Vec<String>>> {
         let text = fs::read_to_string(path).ok().filter(|text| text.len() < 4 << 20)?;
         let row = |line: &str| {
@@ -156,13 +157,13 @@ impl Reader {
             columns
         };
         let rows = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(row);
-        // The head is the first line of all but s390's.
+        // All maps but s390's start with a heading.
         let rows = rows.filter(|row| !row[0].eq_ignore_ascii_case("Family-model") && !row[2].is_empty());
         Some(rows.collect())
     }
 
-    /// The objects of a JSON file that is a list of them, or has one called `list`. What cannot be read is
-    /// kept for the summary.
+    /// The objects of a JSON file that is a list, or contains one called `list`. Unreadable files are
+    /// recorded for the summary.
     fn objects(&mut self, path: &Path, list: &str) -> Vec<Map<String, Value>> {
         match self.parse(path) {
             Ok(Value::Array(objects)) => objects.into_iter().filter_map(object).collect(),
@@ -209,12 +210,12 @@ fn object(value: Value) -> Option<Map<String, Value>> {
     }
 }
 
-/// The folders in a folder, by name.
+/// The subdirectories of a directory, by name.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().filter(|path| path.is_dir()).collect()
 }
 
-/// The JSON files in a folder, by name.
+/// The JSON files in a directory, by name.
 fn json_files(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect()
 }
@@ -226,7 +227,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A path that a map names, below its folder; `None` where it leads out of it.
+/// A path named by a map, below its directory; `None` if it leaves that directory.
 fn below(folder: &Path, named: &str) -> Option<PathBuf> {
     let named = Path::new(named.trim_start_matches('/'));
     let plain = named.components().all(|part| matches!(part, Component::Normal(_)));
@@ -237,7 +238,7 @@ fn below(folder: &Path, named: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A tree of these files.
+    /// Creates a tree of these files.
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

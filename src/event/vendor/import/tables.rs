@@ -1,5 +1,5 @@
-//! Rows of events and metrics on their way into files. Decides where a row belongs and what a name may be;
-//! knows nothing of whose rows they are.
+//! Collects rows of events and metrics and writes them to files. Decides which file a row belongs to and
+//! which names are valid; does not depend on the data's source.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,9 +8,9 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The columns of a file of events.
+/// The columns of an events file.
 const EVENTS: &str = "name\tpmu\tterms\tcounters\tflags\tsav\textra\ttext";
-/// The columns of a file of metrics.
+/// The columns of a metrics file.
 const METRICS: &str =
     "name\tscale\tgroups\tlevel\tparent\texpr\tthreshold\tlocate\tdomain\tresolution\tcategory\ttext";
 /// The columns of the map.
@@ -20,7 +20,7 @@ const MAP: &str = "cpuid\tmodel\tpmu\tcoretype\tnativeid\tfiles";
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub name: String,
-    /// Empty for the cores'.
+    /// Empty for core events.
     pub pmu: String,
     pub terms: String,
     pub counters: String,
@@ -44,30 +44,30 @@ pub(super) struct Metric {
     pub text: String,
 }
 
-/// Whose tables the files are: a line of the map.
+/// The owner of files: a line of the map.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Owner {
-    /// What the CPU's id must fit.
+    /// The pattern for the CPU's ID.
     pub cpuid: String,
     pub model: String,
-    /// The PMU of the cores; empty for the uncore, and where the machine names it (Arm).
+    /// The core PMU; empty for the uncore, and on Arm, where the machine determines it.
     pub pmu: String,
 }
 
-/// All that was read.
+/// Everything read so far.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    /// By file, then by PMU and name in lower case.
+    /// By file, then by PMU and lower-case name.
     events: BTreeMap<String, BTreeMap<(String, String), Event>>,
     metrics: BTreeMap<String, BTreeMap<String, Metric>>,
-    /// In the order of the trees' own maps, since the first that fits is taken.
+    /// In the order of the source maps, since the first match wins.
     owners: Vec<(Owner, Vec<String>)>,
-    /// Entries whose name or code is none.
+    /// Number of entries with an invalid name or code.
     pub left_out: usize,
 }
 
 impl Tables {
-    /// Adds an event to a file (`skylakex.core.tsv`). Of two of one name the first stays.
+    /// Adds an event to a file (`skylakex.core.tsv`). The first event of a name is kept.
     pub(super) fn event(&mut self, file: &str, event: Option<Event>) {
         match event.filter(|event| is_name(&event.name) && (event.pmu.is_empty() || is_name(&event.pmu))) {
             Some(event) => {
@@ -89,7 +89,7 @@ impl Tables {
         }
     }
 
-    /// Says whose a file is.
+    /// Sets the owner of a file.
     pub(super) fn own(&mut self, owner: Owner, file: &str) {
         let plain = |text: &str| text.len() < 400 && !text.contains(char::is_control);
         if !plain(&owner.cpuid) || owner.cpuid.is_empty() || !is_name(&owner.model) {
@@ -109,12 +109,12 @@ impl Tables {
         }
     }
 
-    /// Events and metrics.
+    /// Number of events and metrics.
     pub(super) fn count(&self) -> (usize, usize) {
         (self.events.values().map(BTreeMap::len).sum(), self.metrics.values().map(BTreeMap::len).sum())
     }
 
-    /// Models that have a table.
+    /// Number of models that have a table.
     pub(super) fn models(&self) -> usize {
         let mut models: Vec<&str> = self.owners.iter().map(|(owner, _)| owner.model.as_str()).collect();
         models.sort_unstable();
@@ -122,7 +122,8 @@ impl Tables {
         models.len()
     }
 
-    /// Writes the files below `folder` of `into`, and their lines into its map, before those of other forms.
+    /// Writes the files to `folder` in `into`, and adds their lines to its map, before those of other
+    /// kinds.
     pub(super) fn write(&self, into: &Path, folder: &str) -> Result<()> {
         let home = into.join(folder);
         let failed = |path: &Path, error| {
@@ -174,8 +175,8 @@ impl Tables {
     }
 }
 
-/// Whether it can be the name of an event, a metric, a PMU or a model: nothing that event text, a table or a
-/// path would take apart.
+/// Whether this is a valid name of an event, a metric, a PMU or a model: it contains no character that
+/// event text, a table or a path treats specially.
 fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     !name.is_empty() && name.len() <= 200 && name.chars().all(plain) && !name.starts_with(['.', '-'])
