@@ -8,9 +8,9 @@
 //! Users are identified by the kernel (`SO_PEERCRED`) at the time of the connection. Capabilities are not
 //! checked, because a process may have changed them by the time of its request.
 //!
-//! | who                        | may                                                               |
-//! |----------------------------|-------------------------------------------------------------------|
-//! | the holder's user, root    | everything                                                        |
+//! | who                        | may                                                                |
+//! |----------------------------|--------------------------------------------------------------------|
+//! | the holder's user, root    | everything                                                         |
 //! | any other user             | read or copy what is shared; one copy per second, the same for all |
 
 use std::collections::{BTreeMap, HashMap};
@@ -224,7 +224,7 @@ fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Op
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let left = left.map(|left| Timespec {
                 tv_sec: left.as_secs() as i64,
-                // Rounding down would wake too early and wait again.
+                // Keep the nanoseconds: a timeout that is rounded down wakes too early and waits again.
                 tv_nsec: i64::from(left.subsec_nanos()),
             });
             match poll(&mut fds, left.as_ref()) {

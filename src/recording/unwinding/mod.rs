@@ -19,9 +19,9 @@
 //! **Slow unwinding loses nothing.** There are three possible bottlenecks, each with its own answer:
 //!
 //! * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
-//!   for [`worker::PATIENCE`]. Then it writes the samples that need them unchanged, with registers and stack like
-//!   perf, for a separate event (a *twin*, see [`record::unwound`](crate::record::unwound)). A reader unwinds
-//!   them later. So a killed recorder loses no more than usual.
+//!   for [`worker::PATIENCE`]. Then it writes the samples that need them unchanged, with registers and stack
+//!   like perf, for a separate event (a *twin*, see [`record::unwound`](crate::record::unwound)). A reader
+//!   unwinds them later. So a killed recorder loses no more than usual.
 //! * *There are more samples than the worker can unwind.* When [`HURRY`] bytes wait, or the oldest has waited
 //!   for [`OLD`], or a round takes too long, samples go to the file unchanged, which costs a copy.
 //! * *The disk is slower than that.* When [`MOST`] bytes wait, the rings are not read until some are written.
