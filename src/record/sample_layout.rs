@@ -1,7 +1,7 @@
 //! The places of the fields of a sample and of the `sample_id`: computed once from an attr, used for millions
 //! of records.
 //!
-//! Receives attrs; decodes the fixed part of [`Sample`]s, and [`SampleId`]s.
+//! Receives attrs; decodes the fixed part of [`Sample`](super::Sample)s, and [`SampleId`]s.
 //!
 //! ```text
 //! SAMPLE | id'fier | ip | pid tid | time | addr | id | stream | cpu | period | read … callchain … (`sample`)
@@ -9,7 +9,7 @@
 //! others | … body … | pid tid | time | id | stream | cpu | id'fier |   the same selection, at the end
 //! ```
 //! In a file with several layouts, the id must be readable before the layout is known. So either every event
-//! has `IDENTIFIER`, or the id has the same place in all layouts. [`Layouts`] finds that place.
+//! has `IDENTIFIER`, or the id has the same place in all layouts. [`Layouts`](super::Layouts) finds that place.
 
 use super::{RawRecord, Thread};
 use crate::abi::attr::Flag;
