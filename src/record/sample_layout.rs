@@ -9,7 +9,8 @@
 //! others | … body … | pid tid | time | id | stream | cpu | id'fier |   the same selection, at the end
 //! ```
 //! In a file with several layouts, the id must be readable before the layout is known. So either every event
-//! has `IDENTIFIER`, or the id has the same place in all layouts. [`Layouts`](super::Layouts) finds that place.
+//! has `IDENTIFIER`, or the id has the same place in all layouts. [`Layouts`](super::Layouts)
+//! finds that place.
 
 use super::{RawRecord, Thread};
 use crate::abi::attr::Flag;
