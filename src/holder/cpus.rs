@@ -1,7 +1,7 @@
-//! CPUs that come on line and go while events are held: the kernel tells of them (uevents), so that nobody
-//! has to look again and again.
+//! Notices CPUs that go online or offline while events are held, from the kernel's uevents. So the holder
+//! does not need to poll.
 //!
-//! Hands on a descriptor to wait for, and whether anything was said of CPUs.
+//! Provides a descriptor to poll, and whether there were events about CPUs.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,16 +9,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::netlink::{KOBJECT_UEVENT, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
-/// Listens to the kernel.
+/// A socket for the kernel's uevents.
 pub(super) struct CpuWatch(OwnedFd);
 
 impl CpuWatch {
-    /// Begins.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// The kernel's, where there are no uevents for us.
+    /// If uevents are not available.
     pub(super) fn new() -> io::Result<Self> {
-        /// What the kernel says itself, not udev.
+        /// The kernel's own events, not udev's.
         const KERNEL: u32 = 1;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT))?;
@@ -26,19 +26,19 @@ impl CpuWatch {
         Ok(Self(socket))
     }
 
-    /// Whether a CPU has come or gone since the last time.
+    /// Whether a CPU has come or gone since the last call.
     pub(super) fn heard(&self) -> bool {
         let mut message = [0; 8 << 10];
         let mut heard = false;
         loop {
             match recv(&self.0, &mut message, RecvFlags::empty()) {
-                // `online@/devices/system/cpu/cpu1`, and words behind it.
+                // The message is `online@/devices/system/cpu/cpu1`, followed by more words.
                 Ok((_, len)) => {
                     let path = message[..len].split(|&byte| byte == 0).next().unwrap_or_default();
                     heard |= String::from_utf8_lossy(path).contains("@/devices/system/cpu/");
                 }
                 Err(rustix::io::Errno::INTR) => {}
-                // More came than there was room for: who knows what.
+                // Events were lost, so assume that one was about a CPU.
                 Err(rustix::io::Errno::NOBUFS) => heard = true,
                 Err(_) => return heard,
             }
@@ -65,7 +65,7 @@ mod tests {
         }
         let watch = watch.unwrap();
         assert!(!watch.heard());
-        // Root may have the kernel say again that a CPU is there.
+        // Root can make the kernel repeat a CPU's event.
         let asked = std::fs::write("/sys/devices/system/cpu/cpu0/uevent", "change");
         if !need("root", asked.is_ok(), "this user may not ask for uevents") {
             return;

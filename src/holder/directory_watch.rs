@@ -1,6 +1,6 @@
-//! Notices that somebody has removed the run directory or parts of it: then nobody finds the holder any more.
+//! Notices the removal of the run directory or of parts of it, after which clients cannot find the holder.
 //!
-//! Hands on a descriptor to wait for. What is missing, the holder looks for itself.
+//! Provides a descriptor to poll. The holder finds out what is missing.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 
-/// Listens for removals.
+/// An inotify watch for removals.
 pub(super) struct DirectoryWatch(OwnedFd);
 
 impl DirectoryWatch {
-    /// Begins to watch these folders.
+    /// Starts to watch these directories.
     ///
     /// # Errors
-    /// The kernel's, where a folder is missing or this user watches too many.
+    /// If a directory is missing, or if this user has too many watches.
     pub(super) fn new(folders: impl Iterator<Item = PathBuf>) -> io::Result<Self> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let removals = WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
@@ -26,7 +26,7 @@ impl DirectoryWatch {
         Ok(Self(watch))
     }
 
-    /// Whether anything was removed since the last time.
+    /// Whether anything was removed since the last call.
     pub(super) fn heard(&self) -> bool {
         let mut space = [MaybeUninit::uninit(); 4 << 10];
         let mut reader = Reader::new(&self.0, &mut space);

@@ -1,8 +1,8 @@
-//! One event that is held: opened as its definition says, counted and copied as often as anybody asks.
+//! A held event: opened according to its definition, then counted and copied on request.
 //!
-//! Receives a [`Definition`]; hands on the [`Entry`] that is published, [`Counts`], and copies of the rings
-//! in sealed memory. Only the holder ever touches the rings, so that readers disturb neither each other nor
-//! the event, and a reader that dies leaves nothing paused.
+//! Receives a [`Definition`]; provides the published [`Entry`], [`Counts`], and copies of the rings in sealed
+//! memory. Only the holder accesses the rings. So readers do not affect each other or the event, and a reader
+//! that dies leaves nothing paused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -29,27 +29,28 @@ use crate::sys::process;
 use crate::sys::ring::Direction;
 use crate::units::Count;
 
-/// Bytes of a ring where nothing is said: what the kernel's own persistent events were to have.
+/// Default size of a ring in bytes: the size planned for the kernel's own persistent events.
 const RING: usize = 512 << 10;
-/// No ring is larger: 1 GiB of pages of 4 KiB.
+/// Maximum number of pages of a ring: 1 GiB with pages of 4 KiB.
 const MOST_PAGES: usize = 1 << 18;
 
-/// An event that is held.
+/// A held event.
 pub(super) struct HeldEvent {
     pub(super) entry: Entry,
     rings: Rings,
     scope: Scope,
-    /// Threads that it was opened on.
+    /// Threads on which the event was opened.
     threads: Vec<u32>,
-    /// CPUs that it is open on, of those that are on line.
+    /// Online CPUs on which the event is open.
     cpus: CpuList,
-    /// Which of its instances is watched for the end of its process.
+    /// Index of the instance that is watched for the end of its process.
     watched: usize,
 }
 
 impl HeldEvent {
-    /// Opens it; it counts once it is [started](Self::start). `since` is now, in seconds since 1970. An event
-    /// of a device or a package that can only be counted is counted.
+    /// Opens the event. It counts once it is [started](Self::start). `since` is the current time in seconds
+    /// since
+    /// 1970. An event of a device or package that does not support samples is only counted.
     pub(super) fn open(host: &Host, definition: Definition, id: u64, since: i64) -> Result<Self> {
         let opened = Self::open_as(host, definition.clone(), id, since);
         let Err(error) = opened else { return opened };
@@ -87,7 +88,7 @@ impl HeldEvent {
             filters: definition.filter.iter().map(|filter| (0, filter.clone())).collect(),
             ring_pages: Some(definition.pages.unwrap_or(RING / page_size())),
             tracks_apart: true,
-            // What is held is what was asked for, or nothing.
+            // Hold exactly the requested event or nothing.
             strict: true,
             with_id: true,
             ..SamplePlan::on(scope.clone(), options)
@@ -103,13 +104,13 @@ impl HeldEvent {
             return Err(Error::usage(format!("{}: -p cannot be combined with `system`", definition.event))
                 .try_this("one of them"));
         }
-        // Halves of one event, on cores that differ, stay together.
+        // An event's variants for the core types of a hybrid CPU form one entry.
         if specs.len() > 1 && specs.iter().any(|spec| spec.merge.is_none() || spec.merge != specs[0].merge) {
             return Err(Error::usage(format!("{} is more than one event", definition.event))
                 .why("an entry holds one event, with a ring buffer on each CPU")
                 .try_this("use pmc persist add for each event"));
         }
-        // What is bound to CPUs (`cpu=0`, a device's) is open there only.
+        // An event bound to CPUs (`cpu=0`, or a device's) is only open there.
         if specs.iter().all(|spec| spec.cpus.is_some()) {
             let bound: CpuList =
                 specs.iter().flat_map(|spec| spec.cpus.iter().flat_map(CpuList::iter)).collect();
@@ -127,25 +128,25 @@ impl HeldEvent {
         Ok(Self { entry, rings, scope, threads, cpus, watched: 0 })
     }
 
-    /// Starts it.
+    /// Starts the event.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's.
     pub(super) fn start(&self) -> Result<()> {
         let event = &self.entry.definition.event;
         self.rings.start().map_err(|error| Error::io(format!("starting {event}"), error))
     }
 
-    /// Opens it on the CPUs that have come on line since the last time; whether there were any. A CPU that
-    /// was there before goes on with its old ring and count.
+    /// Opens the event on CPUs that have come online since the last call. Returns whether the set of CPUs has
+    /// changed. A CPU that was there before continues with its old ring and count.
     ///
     /// # Errors
-    /// What the kernel says of opening.
+    /// If the event cannot be opened.
     pub(super) fn follow_cpus(&mut self, host: &Host) -> Result<bool> {
         let online = wanted(&self.entry.definition, host);
         let gone = self.cpus.iter().any(|cpu| !online.contains(cpu));
         let new: Vec<u32> = online.iter().filter(|&cpu| !self.cpus.contains(cpu)).collect();
-        // The kernel has taken the events of a CPU that is gone off it for good.
+        // The kernel has permanently removed the events from a CPU that went offline.
         self.cpus = online;
         if new.is_empty() {
             return Ok(gone);
@@ -169,14 +170,15 @@ impl HeldEvent {
         Ok(true)
     }
 
-    /// A descriptor that hangs up when a process that it is open on has ended, with the children that
-    /// inherited it; `None` for whole CPUs, and when all have ended.
+    /// Returns a descriptor that hangs up when one of the event's processes and all children that inherited
+    /// the event have ended. `None` for whole CPUs, and when all processes have ended.
     pub(super) fn process_watch(&self) -> Option<BorrowedFd<'_>> {
         let is_of_processes = !matches!(self.scope, Scope::Cpus(_)) && self.entry.ended.is_none();
         self.rings.all_descriptors().nth(self.watched).filter(|_| is_of_processes)
     }
 
-    /// The [watched](Self::process_watch) process has ended: looks for another. Whether there is none.
+    /// Handles the end of the [watched](Self::process_watch) process: watches another one. Returns whether
+    /// all have ended.
     pub(super) fn follow_end(&mut self, now: i64) -> bool {
         let instances = self.rings.instances().count();
         let over = self.rings.all_descriptors().take(instances).skip(self.watched);
@@ -188,12 +190,12 @@ impl HeldEvent {
         true
     }
 
-    /// Closes it.
+    /// Closes the event.
     pub(super) fn close(self) {
         self.rings.close_aside();
     }
 
-    /// Goes on with events that somebody else has opened, under this name.
+    /// Takes over events that another process has opened, under this name.
     pub(super) fn adopt(
         name: String,
         open: &Handover,
@@ -221,7 +223,7 @@ impl HeldEvent {
         Ok(Self { entry, rings, scope, threads: open.pids.clone(), cpus, watched: 0 })
     }
 
-    /// What there is to know of it for another owner, and its descriptors.
+    /// Returns the event's description and descriptors for another owner.
     pub(super) fn hand_over(&self) -> Result<(Handover, Vec<OwnedFd>)> {
         let failed = |error| Error::io(format!("handing {} over", self.entry.definition.name), error);
         let descriptors: io::Result<Vec<OwnedFd>> =
@@ -229,18 +231,18 @@ impl HeldEvent {
         Ok((handover::describe(&self.rings, &self.scope), descriptors.map_err(failed)?))
     }
 
-    /// Whether it is open under any of these ids of the kernel's.
+    /// Whether any of these kernel ids belongs to this event.
     pub(super) fn has_any(&self, open: &Handover) -> bool {
         self.rings.instances().any(|one| open.instances.iter().any(|[id, ..]| *id == one.id))
     }
 
-    /// What it has counted.
+    /// Reads the counts.
     pub(super) fn counts(&self) -> Counts {
         let (sampled, readings) = (self.rings.sampled_events(), self.rings.read());
         let readings: Vec<Reading> =
             readings.into_iter().filter(|reading| reading.instance.event < sampled).collect();
         let specs: Vec<_> = self.rings.events().map(|(spec, ..)| spec).take(sampled).collect();
-        // Halves of one event, on cores that differ, are one.
+        // Add up the variants for the core types of a hybrid CPU.
         let is_one = specs.iter().all(|spec| spec.merge.is_some());
         let row_of = |event: usize| if is_one { 0 } else { event };
         let mut counts: BTreeMap<(usize, Option<u32>), (Count, u64)> = BTreeMap::new();
@@ -257,7 +259,7 @@ impl HeldEvent {
             }
         }
         let row = |((event, cpu), (count, lost)): ((usize, Option<u32>), (Count, u64))| {
-            // Only what waits for a counter of the hardware is not counted all the time.
+            // Only events that use hardware counters can miss a part of the enabled time.
             let waits = specs[event].takes_counter();
             CpuCounts {
                 event,
@@ -280,8 +282,9 @@ impl HeldEvent {
         }
     }
 
-    /// A copy of its rings: a [`Snapshot`] as JSON, and the bytes; both for anybody to read and nobody to
-    /// change. `after`: see [`Request::Snapshot`](crate::persistent::message::Request::Snapshot).
+    /// Copies the rings: returns a [`Snapshot`] as JSON, and the bytes. Both are readable by all users and
+    /// sealed against changes. For `after`, see
+    /// [`Request::Snapshot`](crate::persistent::message::Request::Snapshot).
     pub(super) fn copy(&mut self, after: Option<&[u64]>) -> Result<[OwnedFd; 2]> {
         let failed = |error: io::Error| {
             Error::io(format!("copying the rings of {}", self.entry.definition.name), error)
@@ -318,14 +321,14 @@ fn has_hung_up(fd: BorrowedFd<'_>) -> bool {
     poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
-/// The CPUs on line that it is to be open on.
+/// Returns the online CPUs on which the event should be open.
 fn wanted(definition: &Definition, host: &Host) -> CpuList {
     let online = host.online_cpus();
     let named = definition.cpus.as_ref().and_then(|list| list.parse::<CpuList>().ok());
     named.map_or_else(|| online.clone(), |named| online.intersection(&named))
 }
 
-/// Whom it is opened on.
+/// Returns the scope of the definition.
 fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
     if !definition.pids.is_empty() {
         return Ok(Scope::Processes(definition.pids.clone()));
@@ -343,14 +346,14 @@ fn scope(definition: &Definition, host: &Host) -> Result<Scope> {
     }
 }
 
-/// How many rings samples come out of.
+/// Returns the number of rings with samples.
 fn sample_rings(rings: &Rings) -> usize {
     let with_ring = |one: &Instance| one.event < rings.sampled_events() && one.ring < rings.rings();
     let sampled = rings.instances().filter(with_ring);
     sampled.map(|one| one.ring).collect::<BTreeSet<_>>().len()
 }
 
-/// What is published.
+/// Returns the entry to publish.
 fn entry(id: u64, definition: Definition, since: i64, rings: &Rings, user_only: bool) -> Entry {
     let pages = Some(rings.ring_bytes() as usize / page_size()).filter(|&pages| pages > 0);
     let attr = rings.events().next().map(|(_, attr, _)| attr.clone()).unwrap_or_default();
@@ -420,7 +423,7 @@ mod tests {
         assert!(held.follow_cpus(&host).unwrap() && !bound.follow_cpus(&host).unwrap());
         assert_eq!((cpus(&held), held.entry.rings, cpus(&bound)), (vec![0, last], 2, vec![0]));
         assert!(held.counts().rows.iter().all(|row| row.running > 0), "all of them run");
-        // One that goes and comes has its ring still.
+        // A CPU that comes back still has its ring.
         online("0");
         assert!(held.follow_cpus(&host).unwrap());
         online(&format!("0,{last}"));
@@ -458,11 +461,11 @@ mod tests {
         drop(held);
         let value = |held: &HeldEvent| held.counts().rows.iter().map(|row| row.value).sum::<u64>();
         let before = value(&again);
-        // Above 32 MiB malloc(3) always maps afresh; less may lie in pages that are there already.
+        // Above 32 MiB malloc(3) always maps new memory; smaller blocks may reuse existing pages.
         std::hint::black_box(vec![1u8; 64 << 20]);
         assert!(value(&again) > before, "it counts on with its former owner gone");
         assert!(again.copy(Some(&[])).is_ok() && again.entry.definition.mode == RingMode::Overwrite);
-        // What is not whole, or no event at all, is refused.
+        // An incomplete handover, or one of other files than events, is refused.
         assert!(adopt(&open, Vec::new()).is_err());
         let files = || open.instances.iter().map(|_| memory("no event").map(OwnedFd::from)).collect();
         let files: io::Result<Vec<OwnedFd>> = files();

@@ -1,17 +1,17 @@
-//! The loop of the holder: connections, one request each, answered at once or closed.
+//! The holder's loop: each connection carries one request, which is answered immediately or closed.
 //!
-//! Receives a run directory; publishes there what is held. Nobody can stall it: sockets never block, a client
-//! has [`TIME_TO_ASK`] to say what it wants, and where there are too many, those who keep most connections
-//! lose the oldest. Whoever hangs up, sends too much or nothing that makes sense is closed, and nothing else
-//! happens.
+//! Receives a run directory, and publishes the held events there. No client can stall it. Sockets never
+//! block, and a client must send its request within [`TIME_TO_ASK`]. If there are too many connections, the
+//! user with the most of them loses the oldest. Connections that hang up, send too much, or send an invalid
+//! request are closed without further effect.
 //!
-//! Users are known by the kernel's word (`SO_PEERCRED`), which holds from when they connected: capabilities
-//! are not looked at, since a process may have others by the time it asks.
+//! Users are identified by the kernel (`SO_PEERCRED`) at the time of the connection. Capabilities are not
+//! checked, because a process may have changed them by the time of its request.
 //!
-//! | who                        | may                                                             |
-//! |----------------------------|-----------------------------------------------------------------|
-//! | the holder's user, root    | everything                                                      |
-//! | anybody else               | read or copy what is shared; a copy a second, the same for all  |
+//! | who                        | may                                                                |
+//! |----------------------------|--------------------------------------------------------------------|
+//! | the holder's user, root    | everything                                                         |
+//! | any other user             | read or copy what is shared; one copy per second, the same for all |
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -40,32 +40,32 @@ use crate::sys::credentials::Limits;
 use crate::sys::signal::{self, Signals};
 use crate::sys::{background, descriptor, limits};
 
-/// A client says so soon after connecting what it wants.
+/// Maximum time from the connection to the request.
 const TIME_TO_ASK: Duration = Duration::from_secs(2);
-/// Connections at once.
+/// Maximum number of simultaneous connections.
 const MOST_CLIENTS: usize = 256;
-/// Connections that are accepted before those that are there are looked at: fewer than there is room for, so
-/// that who has asked is answered before he is the oldest.
+/// Number of connections to accept before serving existing ones. Less than the maximum, so that a request is
+/// answered before its connection becomes the oldest.
 const AT_ONCE: usize = 64;
-/// Connections that wait to be accepted.
+/// Number of connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// A holder that was started for an entry ends when none has come for so long.
+/// Time after which a holder that was started for an entry ends without one.
 const FIRST_ENTRY: Duration = Duration::from_secs(20);
-/// How long the holder before us may take to end.
+/// Maximum time to wait for the end of the previous holder.
 const PREDECESSOR: Duration = Duration::from_secs(5);
-/// Time after the last removal until the run directory is published again: whoever removes it, removes one
-/// file after the other.
+/// Delay from the last removal to publishing the run directory again, because a removal deletes one file
+/// after the other.
 const REMOVAL: Duration = Duration::from_secs(1);
-/// Entries: what is larger is a mistake.
+/// Maximum number of entries; more is a mistake.
 const MOST_ENTRIES: usize = 1000;
-/// Other users get a newer copy of the same rings after so long.
+/// Minimum interval between copies of the same rings for other users.
 const SAME_COPY: Duration = Duration::from_secs(1);
 
-/// Holds events until a signal ends it, or, with `until_empty`, until nothing is held any more; in that case
-/// it leaves the terminal first.
+/// Holds events until a signal ends it. With `until_empty`, it first leaves the terminal's session, and also
+/// ends when it has no more entries.
 ///
 /// # Errors
-/// Another holder; what the kernel says of the run directory and the socket.
+/// If another holder runs, or if the run directory or the socket cannot be used.
 pub(crate) fn hold(directory: RunDirectory, until_empty: bool) -> Result<()> {
     if until_empty {
         background::leave_session().map_err(|error| Error::io("leaving the terminal", error))?;
@@ -123,10 +123,10 @@ fn claim(directory: RunDirectory, waits: bool) -> Result<Publisher> {
     }
 }
 
-/// Where clients connect.
+/// The listening socket.
 struct Listener {
     socket: OwnedFd,
-    /// Removed in the end, if it is ours.
+    /// The socket's path to remove at the end, if this process created it.
     path: Option<PathBuf>,
 }
 
@@ -136,7 +136,7 @@ impl Drop for Listener {
     }
 }
 
-/// The socket that whoever has started us listens at already, if there is one.
+/// Returns the listening socket that the parent process has passed, if any.
 fn given(directory: &RunDirectory) -> Result<Option<Listener>> {
     let sockets = descriptor::handed_over();
     if sockets == 0 {
@@ -166,10 +166,10 @@ fn listen_at(directory: &RunDirectory) -> Result<Listener> {
     let listen = || -> io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // We have the lock: whoever listened here has ended.
+        // This process has the lock, so the previous listener has ended.
         let _ = std::fs::remove_file(&path);
         bind(&socket, &SocketAddrUnix::new(path.as_path())?)?;
-        // Who may ask for what is decided for each request.
+        // Access is checked for each request.
         chmod(&path, Mode::from_raw_mode(0o666))?;
         listen(&socket, BACKLOG)?;
         Ok(socket)
@@ -182,19 +182,19 @@ fn listen_at(directory: &RunDirectory) -> Result<Listener> {
     })
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn now() -> i64 {
     clock_gettime(ClockId::Realtime).tv_sec
 }
 
-/// Somebody who has connected and not asked yet.
+/// A client that has connected but not sent its request yet.
 struct Client {
     socket: OwnedFd,
     uid: u32,
     since: Instant,
 }
 
-/// Serves until a signal comes, which is handed on, or nothing is held any more.
+/// Serves until a signal arrives, which is returned, or until there are no more entries.
 fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Option<i32>> {
     let begun = Instant::now();
     let mut clients: Vec<Client> = Vec::new();
@@ -213,7 +213,7 @@ fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Op
         let ready = {
             let listener = &holder.listener.socket;
             let mut fds = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
-            // Where the kernel tells us nothing of CPUs, we look when we are awake.
+            // Without uevents, check the CPUs whenever a request wakes the loop.
             let cpus = holder.cpus.as_ref().map_or(listener.as_fd(), AsFd::as_fd);
             fds.push(PollFd::from_borrowed_fd(cpus, PollFlags::IN));
             let removals = holder.removals.as_ref().map_or(listener.as_fd(), AsFd::as_fd);
@@ -224,7 +224,7 @@ fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Op
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let left = left.map(|left| Timespec {
                 tv_sec: left.as_secs() as i64,
-                // Woken a little early we would only wait again.
+                // Keep the nanoseconds: a timeout that is rounded down wakes too early and waits again.
                 tv_nsec: i64::from(left.subsec_nanos()),
             });
             match poll(&mut fds, left.as_ref()) {
@@ -263,7 +263,7 @@ fn serve(holder: &mut Holder, signals: &Signals, until_empty: bool) -> Result<Op
     }
 }
 
-/// Takes who waits. Where there are too many, the user with the most connections loses the oldest.
+/// Accepts waiting connections. If there are too many, the user with the most connections loses the oldest.
 fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
     for _ in 0..AT_ONCE {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -281,30 +281,30 @@ fn accept(listener: &OwnedFd, clients: &mut Vec<Client>) {
     }
 }
 
-/// What is held, and where it is published.
+/// The held events, and the directory in which they are published.
 struct Holder {
     host: Host,
     own: u32,
-    /// Dropped before the directory is let go.
+    /// Dropped before the directory is released.
     listener: Listener,
-    /// `None` where the kernel tells nobody of CPUs.
+    /// `None` if uevents are not available.
     cpus: Option<CpuWatch>,
-    /// `None` where the kernel does not tell us.
+    /// `None` if inotify is not available.
     removals: Option<DirectoryWatch>,
-    /// When something was removed from the run directory that we have not looked at yet.
+    /// Time of the last removal from the run directory that was not handled yet.
     removed: Option<Instant>,
     publisher: Publisher,
     entries: BTreeMap<u64, HeldEvent>,
-    /// What other users were given last.
+    /// The latest copies for other users.
     copies: HashMap<u64, (Instant, [OwnedFd; 2])>,
 }
 
 impl Holder {
-    /// Answers the request that lies in the socket, if it is one.
+    /// Answers the request in the socket, if there is one.
     fn answer(&mut self, client: &Client) {
         let answered = match receive::<Request>(&client.socket, LONGEST_REQUEST) {
             Ok(Some((request, descriptors))) => self.carry_out(request, descriptors, client.uid),
-            // Gone again.
+            // The client has hung up.
             Ok(None) => return,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => Err(Error::usage(format!("no request: {error}"))),
@@ -312,7 +312,7 @@ impl Holder {
         let (answer, descriptors) =
             answered.unwrap_or_else(|error| (Answer::Refused(Refused::from(&error)), Vec::new()));
         let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-        // Who does not take the answer at once gets none.
+        // A client that does not accept the answer immediately gets none.
         let _ = send(&client.socket, &answer, LONGEST_ANSWER, &descriptors);
     }
 
@@ -400,10 +400,11 @@ impl Holder {
         Ok(Answer::Held(Box::new(entry)))
     }
 
-    /// Puts what was removed from the run directory back: what nobody finds would be held for ever.
+    /// Restores what was removed from the run directory. Otherwise clients could not find the entries, which
+    /// would stay open forever.
     ///
     /// # Errors
-    /// Where that cannot be done.
+    /// If the directory cannot be restored.
     fn publish_again(&mut self) -> Result<()> {
         let Self { publisher, entries, .. } = self;
         let entries = || entries.values().map(|held| &held.entry);
@@ -411,33 +412,33 @@ impl Holder {
             return Ok(());
         }
         if let Err(error) = publisher.restore(entries()) {
-            // Whoever listens there by now is somebody else.
+            // The socket at this path now belongs to another holder.
             self.listener.path = None;
             return Err(error);
         }
-        // Our own socket may be gone with its folder: the old one must not remove the new one's path.
+        // The socket may be gone with its directory. The old listener must not remove the new one's path.
         if !publisher.directory().socket().exists() {
             self.listener.path = None;
             self.listener = listen_at(self.publisher.directory())?;
         }
         self.removals = DirectoryWatch::new(self.publisher.folders()).ok();
-        // What was removed before this watch began would never be noticed.
+        // Removals before the start of this watch would go unnoticed, so check again.
         self.removed = Some(Instant::now());
         say::note(format!("published again at {}", self.publisher.directory().path().display()));
         Ok(())
     }
 
-    /// Processes have ended.
+    /// Handles the end of processes.
     fn follow_ends(&mut self) {
         for held in self.entries.values_mut() {
             if held.process_watch().is_some() && held.follow_end(now()) {
-                // Who cannot be told so reads the old text.
+                // If this fails, clients read the old entry.
                 let _ = self.publisher.publish(&held.entry);
             }
         }
     }
 
-    /// Holds all of these events, or none. They are open before the first of them starts.
+    /// Holds all of these events or none. Opens all of them before starting the first.
     fn add_together(&mut self, definitions: Vec<Definition>) -> Result<Answer> {
         self.check_room(definitions.len())?;
         let mut opened: Vec<HeldEvent> = Vec::new();
@@ -470,7 +471,7 @@ impl Holder {
         Ok(())
     }
 
-    /// CPUs have come or gone.
+    /// Handles CPUs that have come or gone.
     fn follow_cpus(&mut self) {
         for held in self.entries.values_mut() {
             let followed = held.follow_cpus(&self.host).and_then(|changed| match changed {
@@ -493,7 +494,7 @@ impl Holder {
         }
     }
 
-    /// The entry of this name or id, if it is the asker's or shared that far.
+    /// Finds the entry with this name or id, if the client owns it or it is shared at this level.
     fn find(&mut self, word: &str, is_owner: bool, share: Share) -> Result<&mut HeldEvent> {
         let held: Vec<&str> = self.entries.values().map(|held| held.entry.definition.name.as_str()).collect();
         let names = held.join(", ");
@@ -507,7 +508,8 @@ impl Holder {
             .try_this(format!("its user: pmc persist add … --share {}", share.name())))
     }
 
-    /// However many ask, however often: memory is taken for one copy a second, and the rings are paused once.
+    /// Returns a copy for other users. However many ask, there is one copy per second, so memory and pauses
+    /// of the rings are limited.
     fn copy_for_others(&mut self, id: u64) -> Result<Vec<OwnedFd>> {
         self.copies.retain(|_, (at, _)| at.elapsed() < SAME_COPY);
         if let (false, Some(held)) = (self.copies.contains_key(&id), self.entries.get_mut(&id)) {

@@ -1,6 +1,6 @@
-//! Asking a holder: finds its socket, starts one where there is none, and checks whom it speaks to.
+//! Sends requests to a holder: finds its socket, starts a holder if none runs, and checks its identity.
 //!
-//! Receives a run directory and a request; hands on the answer, a refusal as the [`Error`] that it is.
+//! Receives a run directory and a request; returns the answer, or a refusal as an [`Error`].
 
 use std::fs::File;
 use std::io;
@@ -21,20 +21,20 @@ use crate::host::Host;
 use crate::host::persistent::RUN_DIRECTORY;
 use crate::sys::signal;
 
-/// How long an answer may take: opening tracepoints on every CPU of a large machine takes seconds.
+/// Maximum time to wait for an answer: opening tracepoints on every CPU of a large machine takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a new holder may take to listen.
+/// Maximum time to wait until a new holder listens.
 const START: Duration = Duration::from_secs(10);
 
-/// Where entries may be: this user's run directory, then root's.
+/// Returns the run directories to search: this user's, then root's.
 pub fn directories(host: &Host) -> Vec<RunDirectory> {
     host.run_directories().into_iter().map(RunDirectory::at).collect()
 }
 
-/// An entry that is published, by name or number, and where.
+/// Finds a published entry by name or id. Also returns its run directory.
 ///
 /// # Errors
-/// There is none: what there is, and what was lost.
+/// If there is no such entry. The error lists the existing and the lost entries.
 pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
     let all = directories(host);
     if let Some(found) = all.iter().find_map(|at| Some((at.clone(), at.entry(word)?))) {
@@ -52,15 +52,15 @@ pub fn find(word: &str, host: &Host) -> Result<(RunDirectory, Entry)> {
     Err(error.try_this(format!("pmc persist add {word} -e EVENT")))
 }
 
-/// Asks the holder that runs.
+/// Sends a request to the running holder.
 ///
 /// # Errors
-/// No holder; its refusal; what the kernel says.
+/// If there is no holder, if it refuses, or if the connection fails.
 pub fn ask(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
     ask_for(directory, request, PATIENCE)
 }
 
-/// Asks the holder that runs, and waits at most this long.
+/// Sends a request to the running holder, and waits for the answer at most this long.
 ///
 /// # Errors
 /// As [`ask`].
@@ -76,7 +76,7 @@ pub fn ask_for(
     }
 }
 
-/// A request on its way to a holder. Whoever sent it may do other work until the answer is there.
+/// A request in flight. The sender may do other work until the answer arrives.
 pub struct Asked {
     directory: RunDirectory,
     socket: OwnedFd,
@@ -93,7 +93,8 @@ impl Asked {
         Ok(Self { directory: directory.clone(), socket })
     }
 
-    /// The answer, if it comes within this time and before a signal that ends us. It comes once.
+    /// Returns the answer if it arrives within this time, and before a signal that ends pmc. Returns it only
+    /// once.
     ///
     /// # Errors
     /// As [`ask`].
@@ -118,16 +119,17 @@ fn not_asked(directory: &RunDirectory, error: io::Error) -> Error {
     asking(directory, error)
 }
 
-/// Asks the holder, and starts it if none runs. One that ends just then, as its last entry has been removed,
-/// is replaced.
+/// Sends a request to the holder, and starts a holder if none runs. Also replaces one that is just ending
+/// because its last entry was removed.
 ///
 /// # Errors
-/// As [`ask`]; why none could be started.
+/// As [`ask`]; if no holder can be started.
 pub fn ask_or_start(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
     hand_over(directory, request, &[])
 }
 
-/// The same, with descriptors beside the request. They go to nobody but root and this user.
+/// The same, with descriptors in addition to the request. They are only sent to a holder of root or this
+/// user.
 ///
 /// # Errors
 /// As [`ask_or_start`].
@@ -158,7 +160,7 @@ pub fn hand_over(
     }
 }
 
-/// Starts a holder that ends when nothing is held.
+/// Starts a holder that ends when it has no more entries.
 fn start(directory: &RunDirectory) -> Result<Child> {
     directory.make()?;
     let log = directory.log();
@@ -189,7 +191,7 @@ fn send_request(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let address = SocketAddrUnix::new(directory.socket())?;
-    // A holder that does not accept has room for so many connections, and no descriptor to wait for.
+    // The backlog of a holder that does not accept is limited, and there is no descriptor to poll.
     while let Err(error) = connect(&socket, &address) {
         if error != rustix::io::Errno::AGAIN {
             return Err(error.into());
@@ -200,14 +202,15 @@ fn send_request(
             waited => return waited.and(Err(io::ErrorKind::TimedOut.into())).map(|()| socket),
         }
     }
-    // Whoever else listens there could tell us anything; root has named the directory himself.
+    // A listener of another user could answer anything. Only root may talk to one, and without descriptors,
+    // because root has named the directory.
     let (holder, own) = (socket_peercred(&socket)?.uid, rustix::process::geteuid());
     let may_be_others = own.is_root() && descriptors.is_empty();
     if !holder.is_root() && !may_be_others && holder != own {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"));
     }
     match send(&socket, request, LONGEST_REQUEST, descriptors) {
-        // It may have answered before it was asked.
+        // The holder may have answered before it received the request.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(socket),
         sent => sent.map(|()| socket),
     }
@@ -221,8 +224,8 @@ fn receive_answer(socket: &OwnedFd, until: Instant) -> io::Result<Option<(Answer
     }
 }
 
-/// Waits until the socket is readable. A holder may be stopped: a signal that we catch, and so would not
-/// notice, ends the waiting. It stays pending, for the loop that catches it.
+/// Waits until the socket is readable. The holder may be stopped. So a caught signal, which would go
+/// unnoticed here, ends the wait. It stays pending for the loop that handles it.
 ///
 /// # Errors
 /// `TimedOut`, and `Interrupted` by such a signal.
@@ -235,7 +238,7 @@ fn wait(socket: Option<&OwnedFd>, until: Instant) -> io::Result<()> {
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         match poll(&mut fds, Some(&left)) {
             Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            // The answer comes first.
+            // The answer takes precedence.
             Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => return Ok(()),
             Ok(_) => return Err(io::ErrorKind::Interrupted.into()),
             Err(rustix::io::Errno::INTR) => {}
@@ -284,7 +287,7 @@ fn asking(directory: &RunDirectory, error: io::Error) -> Error {
     }
 }
 
-/// The holder has answered in a way that is no answer to the question.
+/// Returns the error for an answer that does not fit the request.
 pub fn misunderstood() -> Error {
     Error::new("unexpected answer from the holder").why("the holder may run another version of pmc")
 }

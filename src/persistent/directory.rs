@@ -1,16 +1,16 @@
 //! The run directory of a holder.
 //!
 //! ```text
-//! type                 persistent: a word of pmc's own, never the kernel's number
+//! type                 persistent: a word instead of the kernel's number
 //! format/persistent    attr5:23
 //! events/NAME          persistent,config=ID
-//! held/ID              what it is: an Entry as JSON
-//! lost                 what earlier holders have left: a Lost as JSON, a line each
-//! next-id              the number of the next entry
-//! socket, lock, log    where the holder listens; what it has locked; what it said since it was started
+//! held/ID              the event: an Entry as JSON
+//! lost                 events of earlier holders: a Lost as JSON, one per line
+//! next-id              the id of the next entry
+//! socket, lock, log    the holder's socket; its lock; its messages since its start
 //! ```
-//! Files are written beside their place and renamed, so that nobody reads half of one. Everybody may read
-//! what is published; only the holder's user writes.
+//! Files are written under another name and then renamed, so that readers never see half of one. All users
+//! may read the published files; only the holder's user may write.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -27,26 +27,26 @@ use crate::host::pmu::PERSISTENT;
 use crate::sort;
 use crate::sys::lock;
 
-/// A published file is at most so long; what is longer is not what it says it is.
+/// Maximum size of a published file in bytes. A larger one is invalid.
 const LONGEST: u64 = 1 << 20;
-/// The longest name.
+/// Maximum length of a name.
 const LONGEST_NAME: usize = 64;
-/// Why what is published by no living holder is lost.
+/// Why entries without a living holder are lost.
 const KILLED: &str = "its holder was killed";
-/// What sysfs puts beside an event to describe it: no name ends so.
+/// Suffixes of the files by which sysfs describes events. No name ends with one.
 const DESCRIPTIONS: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
 
-/// A run directory, whoever publishes there.
+/// A run directory of any user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDirectory {
     path: PathBuf,
 }
 
-/// Checks what an entry is to be called: a word of the event grammar and a file's name, and no number, which
-/// would be taken for an id.
+/// Validates an entry name: it must be a valid event word and file name, and not a number, which would be
+/// taken for an id.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why the name is invalid.
 pub fn check_name(name: &str) -> Result<()> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let wrong = match name {
@@ -62,37 +62,38 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 impl RunDirectory {
-    /// The one of this path.
+    /// Returns the run directory with this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where it is.
+    /// The directory's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The user whose holder publishes there.
+    /// Returns the user whose holder publishes there.
     pub fn owner(&self) -> Option<u32> {
         fs::metadata(&self.path).ok().map(|about| about.uid())
     }
 
-    /// Where its holder listens.
+    /// Returns the path of the holder's socket.
     pub fn socket(&self) -> PathBuf {
         self.path.join("socket")
     }
 
-    /// What the holder said since it was started.
+    /// Returns the path of the holder's log.
     pub fn log(&self) -> PathBuf {
         self.path.join("log")
     }
 
-    /// What a holder keeps open, by id: nothing once it has ended, whatever it left behind.
+    /// Returns the entries that a holder keeps open, sorted by id. Empty once it has ended, even if its files
+    /// remain.
     pub fn entries(&self) -> Vec<Entry> {
         if has_holder(&self.path) { self.published() } else { Vec::new() }
     }
 
-    /// What is published, by id. A file that is no entry is passed over.
+    /// Returns the published entries, sorted by id. Skips invalid files.
     fn published(&self) -> Vec<Entry> {
         let ids = fs::read_dir(self.path.join("held")).into_iter().flatten().flatten();
         let mut all: Vec<Entry> = ids.filter_map(|file| json(&file.path())).collect();
@@ -100,12 +101,13 @@ impl RunDirectory {
         all
     }
 
-    /// The entry of this name or id.
+    /// Returns the entry with this name or id.
     pub fn entry(&self, word: &str) -> Option<Entry> {
         self.entries().into_iter().find(|entry| is_called(entry, word))
     }
 
-    /// What earlier holders have left: what is written down, and what one that was killed still publishes.
+    /// Returns the lost entries of earlier holders: the recorded ones, and those that a killed holder still
+    /// publishes.
     pub fn lost(&self) -> Vec<Lost> {
         let text = read(&self.path.join("lost")).unwrap_or_default();
         let mut lost: Vec<Lost> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -117,10 +119,10 @@ impl RunDirectory {
         lost
     }
 
-    /// Makes the folder, if it is not there, as one that only this user writes to.
+    /// Creates the directory if needed, writable by this user only.
     ///
     /// # Errors
-    /// The kernel's; a folder that others may write to.
+    /// If it cannot be created, or if other users may write to it.
     pub fn make(&self) -> Result<()> {
         let path = &self.path;
         let make = DirBuilder::new().recursive(true).mode(0o755).create(path);
@@ -136,23 +138,23 @@ impl RunDirectory {
     }
 }
 
-/// Whether a word names this entry: its name, or its id.
+/// Whether a word is this entry's name or id.
 pub(crate) fn is_called(entry: &Entry, word: &str) -> bool {
     entry.definition.name == word || word.parse() == Ok(entry.id)
 }
 
-/// A run directory that this process publishes in, until it ends.
+/// A run directory in which this process publishes until it ends.
 #[derive(Debug)]
 pub struct Publisher {
     directory: RunDirectory,
     next_id: u64,
-    /// Locked as long as we live.
+    /// Locked as long as this process lives.
     lock: File,
 }
 
 impl Publisher {
-    /// Takes the directory; `None` while another holder has it. What that holder's predecessors have left
-    /// behind is taken out, and told as lost.
+    /// Claims the directory; `None` while another holder has it. Removes what earlier holders have left, and
+    /// reports it as lost.
     ///
     /// # Errors
     /// As [`RunDirectory::make`]; the kernel's.
@@ -171,7 +173,7 @@ impl Publisher {
         Ok(Some(publisher))
     }
 
-    /// Creates the folders that are missing. What the others hold stays: clients may be reading it.
+    /// Creates missing directories. Does not change existing ones, because clients may be reading them.
     fn lay_out(&self) -> Result<()> {
         for folder in FOLDERS {
             let folder = self.directory.path.join(folder);
@@ -182,7 +184,7 @@ impl Publisher {
         self.write("type", "persistent\n")
     }
 
-    /// Whether everything is there that clients need to find the holder and these entries.
+    /// Whether all files exist that clients need to find the holder and these entries.
     pub fn is_whole<'a>(&self, entries: impl Iterator<Item = &'a Entry>) -> bool {
         let path = |name: &str| self.directory.path.join(name);
         let mut published = entries.flat_map(files_of);
@@ -191,11 +193,11 @@ impl Publisher {
             && published.all(|name| path(&name).exists())
     }
 
-    /// Publishes everything once more, where somebody has removed the run directory or parts of it. The
-    /// folder that it lies in must still be there.
+    /// Publishes everything again after the run directory or parts of it were removed. Its parent directory
+    /// must still exist.
     ///
     /// # Errors
-    /// As [`claim`](Self::claim); another holder has the directory by now.
+    /// As [`claim`](Self::claim); if another holder has claimed the directory in the meantime.
     pub fn restore<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) -> Result<()> {
         let path = self.directory.path.clone();
         if !path.parent().is_some_and(Path::is_dir) {
@@ -214,7 +216,7 @@ impl Publisher {
         entries.into_iter().try_for_each(|entry| self.publish(entry))
     }
 
-    /// Whether the file that we have locked is still the one that others look at.
+    /// Whether the file that this process has locked is still at its path.
     fn has_lock(&self) -> bool {
         let same =
             |(one, other): (fs::Metadata, fs::Metadata)| (one.dev(), one.ino()) == (other.dev(), other.ino());
@@ -222,21 +224,21 @@ impl Publisher {
         found.and_then(|found| Ok((found, self.lock.metadata()?))).is_ok_and(same)
     }
 
-    /// The folders whose files clients look for.
+    /// Returns the directories that clients read.
     pub fn folders(&self) -> impl Iterator<Item = PathBuf> + '_ {
         std::iter::once(self.directory.path.clone())
             .chain(FOLDERS.iter().map(|folder| self.directory.path.join(folder)))
     }
 
-    /// Where.
+    /// The run directory.
     pub fn directory(&self) -> &RunDirectory {
         &self.directory
     }
 
-    /// The number of a new entry. It is never given again, whatever becomes of the entry or of us.
+    /// Returns the id of a new entry. An id is never used twice, even by later holders.
     ///
     /// # Errors
-    /// The kernel's: then there is no number.
+    /// If the next id cannot be saved; then none is returned.
     pub fn take_id(&mut self) -> Result<u64> {
         let id = self.next_id;
         self.write("next-id", &format!("{}\n", id + 1))?;
@@ -244,10 +246,10 @@ impl Publisher {
         Ok(id)
     }
 
-    /// Publishes an entry. What was lost under its name is forgotten.
+    /// Publishes an entry. Removes its name from the lost entries.
     ///
     /// # Errors
-    /// The kernel's: then nothing of it is published.
+    /// The kernel's; then nothing of it is published.
     pub fn publish(&self, entry: &Entry) -> Result<()> {
         let text = serde_json::to_string(entry).map_err(|error| Error::new(error.to_string()))?;
         let name = &entry.definition.name;
@@ -266,7 +268,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Takes an entry out.
+    /// Removes an entry's files.
     pub fn withdraw(&self, entry: &Entry) {
         for file in files_of(entry) {
             let _ = fs::remove_file(self.directory.path.join(file));
@@ -276,7 +278,7 @@ impl Publisher {
     /// Publishes an entry under another name.
     ///
     /// # Errors
-    /// The kernel's: then it keeps its name.
+    /// The kernel's; then the entry keeps its name.
     pub fn rename(&self, before: &Entry, after: &Entry) -> Result<()> {
         if let Err(error) = self.publish(after) {
             return Err(self.publish(before).err().unwrap_or(error));
@@ -288,7 +290,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Tells that these are not held any more.
+    /// Reports these entries as lost.
     ///
     /// # Errors
     /// The kernel's.
@@ -303,7 +305,7 @@ impl Publisher {
         if entries.is_empty() { Ok(()) } else { self.write_lost(&lost) }
     }
 
-    /// Forgets what was lost under this name or id; whether there was anything.
+    /// Removes the lost entries with this name or id. Returns whether there were any.
     pub fn forget(&self, name: &str) -> bool {
         let lost = self.directory.lost();
         let rest: Vec<Lost> = lost.iter().filter(|lost| !is_called(&lost.entry, name)).cloned().collect();
@@ -311,7 +313,7 @@ impl Publisher {
     }
 
     fn write_lost(&self, lost: &[Lost]) -> Result<()> {
-        /// A holder that is killed for years must not fill the disk.
+        /// Maximum number of lost entries, so that repeated kills do not fill the disk.
         const MOST: usize = 100;
         let lines = lost[lost.len().saturating_sub(MOST)..]
             .iter()
@@ -319,7 +321,7 @@ impl Publisher {
         self.write("lost", &lines.map(|line| line + "\n").collect::<String>())
     }
 
-    /// Writes a file that is whole at any moment.
+    /// Writes a file atomically.
     fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.directory.path.join(name);
         let beside = self.directory.path.join(".new");
@@ -349,10 +351,10 @@ impl Drop for Publisher {
     }
 }
 
-/// The folders of a run directory.
+/// The subdirectories of a run directory.
 const FOLDERS: [&str; 3] = ["events", "held", "format"];
 
-/// Where an entry is published.
+/// Returns the files that publish an entry.
 fn files_of(entry: &Entry) -> Vec<String> {
     let name = &entry.definition.name;
     let mut files = vec![format!("events/{name}"), format!("held/{}", entry.id)];
@@ -362,7 +364,7 @@ fn files_of(entry: &Entry) -> Vec<String> {
     files
 }
 
-/// The lock of a run directory; `None` while another holder has it.
+/// Locks a run directory; `None` while another holder has the lock.
 fn take_lock(directory: &RunDirectory) -> Result<Option<File>> {
     let path = directory.path.join("lock");
     let open = OpenOptions::new().write(true).create(true).truncate(false).mode(0o644).open(&path);
@@ -438,7 +440,7 @@ mod tests {
         assert_eq!(lost, [(1, "a".to_owned())]);
         assert!(at.entries().is_empty());
         assert_eq!(second.take_id().unwrap(), 3);
-        // Who makes it again knows.
+        // Publishing a name again removes it from the lost entries.
         second.publish(&entry(3, "a")).unwrap();
         assert!(at.lost().is_empty());
         second.rename(&entry(3, "a"), &entry(3, "c")).unwrap();
@@ -457,7 +459,7 @@ mod tests {
         let held = entry(1, "a");
         publisher.publish(&held).unwrap();
         let inode = || fs::metadata(at.path.join("held")).unwrap().ino();
-        // While it is open, no new folder gets its number.
+        // While it is open, its inode number is not reused.
         let _open = File::open(at.path.join("held")).unwrap();
         let before = inode();
         for removed in ["lock", "held/1", "type"] {

@@ -1,8 +1,8 @@
-//! What is said over a holder's socket (`SOCK_SEQPACKET`): one request and its answer, a JSON message each,
-//! then the connection ends.
+//! Messages on a holder's socket (`SOCK_SEQPACKET`): one request and its answer as JSON messages. Then the
+//! connection ends.
 //!
-//! Receives and hands on values; bounds what it reads. Descriptors travel beside a message
-//! (`SCM_RIGHTS`): sealed copies of what was recorded, or, from owner to owner, the events' own.
+//! Sends and receives values, and limits the size of what it reads. Descriptors are sent with a message
+//! (`SCM_RIGHTS`): sealed copies of records, or the events themselves when they change their owner.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,84 +18,85 @@ use serde::{Deserialize, Serialize};
 use super::{Definition, Entry};
 use crate::error::{Error, Exit};
 
-/// Bytes of the longest request.
+/// Maximum size of a request in bytes.
 pub const LONGEST_REQUEST: usize = 1 << 16;
-/// Bytes of the longest answer: what the kernel's usual send buffer takes at once.
+/// Maximum size of an answer in bytes: fits into the kernel's default send buffer.
 pub const LONGEST_ANSWER: usize = 160 << 10;
-/// Descriptors beside a message: what the kernel lets pass (`SCM_MAX_FD`).
+/// Maximum number of descriptors per message (the kernel's `SCM_MAX_FD`).
 pub const MOST_DESCRIPTORS: usize = 253;
 
-/// What is asked. Entries go by name or id.
+/// A request to a holder. Entries are identified by name or id.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are what they are called")]
 pub enum Request {
-    /// Open it and keep it.
+    /// Open an event and keep it.
     Add(Definition),
-    /// Open them all, then start them all, so that they begin together; keep all of them or none.
+    /// Open all events, then start them together. Keep all of them or none.
     AddTogether(Vec<Definition>),
-    /// What has it counted?
+    /// Read an entry's counts.
     Read { entry: String },
-    /// A copy of its records: two descriptors come with the answer, a [`Snapshot`] as JSON, and the bytes
-    /// of the rings, one after another.
+    /// Copy an entry's records. The answer has two descriptors: a [`Snapshot`] as JSON, and the bytes of the
+    /// rings, one ring after the other.
     Snapshot {
         entry: String,
-        /// How far each ring had been copied before ([`RingCopy::end`]): only what is newer is asked for. Of
-        /// a ring that is not named, all; `None`: no records, just how far the rings are.
+        /// Position of each ring up to which it was copied before ([`RingCopy::end`]); only newer records are
+        /// requested. Rings without a position are copied completely. `None`: only the current positions, no
+        /// records.
         #[serde(default)]
         after: Option<Vec<u64>>,
     },
-    /// Keep events that are open already; their descriptors come with it.
+    /// Keep events that are already open; the request contains their descriptors.
     Adopt { name: String, events: Handover },
-    /// Hand the events over: their descriptors come with the answer. Whoever has mapped their rings has them
-    /// removed here, which nobody else reads by then.
+    /// Hand the events over; the answer contains their descriptors. After the new owner has mapped the rings,
+    /// it removes the entry here. Until then nobody else reads them.
     Attach { entry: String },
-    /// Another name for it.
+    /// Rename an entry.
     Rename { entry: String, name: String },
-    /// Close it; forget it if it was lost.
+    /// Close an entry, or forget a lost one.
     Remove { entry: String },
 }
 
-/// What is answered.
+/// A holder's answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// It is held.
+    /// The entry is now held.
     Held(Box<Entry>),
-    /// They are all held, and have begun together.
+    /// All entries are now held, and were started together.
     Started {
-        /// One of them at least counts user mode only: this user may not look into the kernel.
+        /// Whether at least one of them counts user mode only, because the user may not measure the kernel.
         user_only: bool,
     },
-    /// What it has counted.
+    /// The entry's counts.
     Counts(Counts),
-    /// They are the asker's.
+    /// The events now belong to the requester.
     Given(Box<Handover>),
-    /// The copy lies in the descriptors.
+    /// The descriptors contain the copy.
     Copied,
-    /// It is done.
+    /// Done.
     Done,
-    /// It cannot be, and why: an [`Error`] for the user.
+    /// The request was refused, with an [`Error`] for the user.
     Refused(Refused),
 }
 
-/// What an entry has counted since it was added.
+/// Counts of an entry since it was added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// The names of the events: one, or as many as an adopted recording had.
+    /// Names of the events: one, or several for an adopted recording.
     pub events: Vec<String>,
-    /// By event and CPU; of processes one row an event, wherever they ran.
+    /// Counts by event and CPU. Events on processes have one row each.
     pub rows: Vec<CpuCounts>,
-    /// Threads that were opened and have not ended; `None` where whole CPUs are counted.
+    /// Number of opened threads that have not ended; `None` if whole CPUs are counted.
     pub living: Option<usize>,
 }
 
-/// What an event has counted on a CPU.
+/// Count of an event on a CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuCounts {
     /// Index of the event.
     pub event: usize,
-    /// Which.
+    /// The CPU; `None` for events on processes.
     pub cpu: Option<u32>,
     /// Occurrences (nanoseconds for clocks).
     pub value: u64,
@@ -103,11 +104,11 @@ pub struct CpuCounts {
     pub enabled: u64,
     /// Nanoseconds on a counter.
     pub running: u64,
-    /// Records for which a ring had no room.
+    /// Number of records for which a ring had no room.
     pub lost: u64,
 }
 
-/// An [`Error`] on its way.
+/// An [`Error`] in a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Refused {
     lines: Vec<String>,
@@ -131,59 +132,60 @@ impl From<Refused> for Error {
     }
 }
 
-/// Open events on their way to another owner. Their descriptors lie beside it, one an instance, in its order.
+/// Description of open events for their new owner. Their descriptors are sent with it, one per instance, in
+/// the same order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Handover {
-    /// Those that sample, then the one that only tells of mappings, if there is one.
+    /// The events that sample, then the tracker of mappings, if there is one.
     pub events: Vec<SnapshotEvent>,
-    /// How many sample.
+    /// Number of events that sample.
     pub sampled: usize,
-    /// Each instance: its id, the index of its ring, CPU, thread (`u64::MAX`: any).
+    /// Each instance: its id, the index of its ring, its CPU and its thread (`u64::MAX`: any).
     pub instances: Vec<[u64; 4]>,
-    /// How many descriptors more lie behind those: they keep the events with their threads.
+    /// Number of further descriptors after those. They keep the events with their threads.
     #[serde(default)]
     pub guards: usize,
-    /// For each ring the index of the instance that it is mapped on.
+    /// For each ring, the index of the instance on which it is mapped.
     pub rings: Vec<usize>,
-    /// Bytes of each ring.
+    /// Size of each ring in bytes.
     pub ring_bytes: u64,
-    /// Whole CPUs are sampled.
+    /// List of CPUs, if whole CPUs are sampled.
     pub cpus: Option<String>,
-    /// Threads are sampled.
+    /// Threads, if threads are sampled.
     pub pids: Vec<u32>,
 }
 
-/// What lies in the copy of an entry's rings.
+/// Description of a copy of an entry's rings.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The events whose records they are, and where they are open.
+    /// The events of the records, and their targets.
     #[serde(flatten)]
     pub open: Handover,
-    /// For each ring the id that misattributed samples in it belong to.
+    /// For each ring, the id of the event that its misattributed samples belong to.
     pub owners: Vec<Option<u64>>,
-    /// The copies in the order in which they lie.
+    /// The copies, in the order of their bytes.
     pub copies: Vec<RingCopy>,
-    /// Records for which a ring had no room.
+    /// Number of records for which a ring had no room.
     pub lost: u64,
 }
 
 /// The copy of a ring.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RingCopy {
-    /// Its index.
+    /// Index of the ring.
     pub ring: usize,
-    /// Bytes: perhaps more than were asked for, perhaps fewer, where they were written over.
+    /// Size in bytes. It may be more than requested, or less if records were overwritten.
     pub len: u64,
-    /// The newest record comes first.
+    /// Whether the newest record comes first.
     pub is_backward: bool,
-    /// Bytes ever written into the ring, up to what was copied.
+    /// Number of bytes ever written into the ring, up to the end of the copy.
     pub end: u64,
 }
 
-/// An event that is open.
+/// An open event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SnapshotEvent {
-    /// Its name for users.
+    /// The event's name for users.
     pub name: String,
     /// The words of its `perf_event_attr`.
     pub attr: Vec<u64>,
@@ -191,10 +193,10 @@ pub struct SnapshotEvent {
     pub ids: Vec<u64>,
 }
 
-/// Sends a message whole, without waiting for room where the socket does not block.
+/// Sends a whole message. Does not wait for room if the socket is non-blocking.
 ///
 /// # Errors
-/// The kernel's; a message that is longer than any may be.
+/// The kernel's; if the message exceeds the maximum size.
 pub fn send(
     socket: impl AsFd,
     message: &impl Serialize,
@@ -214,10 +216,10 @@ pub fn send(
     Ok(())
 }
 
-/// Receives a message; `None` when the other side has gone. What is no such message is an error.
+/// Receives a message; `None` if the peer has closed the connection.
 ///
 /// # Errors
-/// The kernel's; `InvalidData` for bytes that mean nothing or are too many.
+/// The kernel's; `InvalidData` for a message that is invalid or too long.
 pub fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
     longest: usize,

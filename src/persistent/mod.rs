@@ -1,13 +1,13 @@
-//! Persistent events: what their holder and whoever asks it have in common.
+//! Persistent events: the parts shared by their holder and its clients.
 //!
 //! ```text
 //!   add, rm, …  ──► client ── socket: one JSON message each way ──► holder ──► the kernel's events and rings
 //!   stat, record ─► client ◄─ counts; sealed copies of the rings ──┘  │
 //!   list, -e persistent/NAME/ ◄── run directory: type, format/, events/, held/ ◄─┘ publishes
 //! ```
-//! Decides what lies in a run directory ([`directory`]), what is said over the socket ([`message`]), and how
-//! a holder is found or started ([`client`]). Leaves opening and serving to `holder`, and what is made of
-//! counts and records to `recording`.
+//! [`directory`] defines the contents of a run directory, [`message`] the protocol on the socket, and
+//! [`client`] how to find or start a holder. `holder` opens and serves the events, and `recording` processes
+//! their counts and records.
 
 pub mod client;
 pub mod directory;
@@ -17,46 +17,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::clock::local_date_of;
 
-/// What is to be held: what was typed for `pmc persist add`.
+/// The definition of a persistent event, from the arguments of `pmc persist add`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What it is called, see [`directory::check_name`].
+    /// The entry's name; see [`directory::check_name`].
     pub name: String,
     /// The text of one event.
     pub event: String,
     /// Pages of each ring; `None`: 512 KiB.
     pub pages: Option<usize>,
-    /// What happens to records when a ring is full.
+    /// What to do with records when a ring is full.
     pub mode: RingMode,
-    /// A list of CPUs; `None`: all that are on line, or where the processes run.
+    /// A list of CPUs; `None`: all online CPUs, or those on which the processes run.
     pub cpus: Option<String>,
-    /// Processes, all threads, with the children that they start from then on; none: whole CPUs.
+    /// Processes, with all threads and their future children. Empty: whole CPUs.
     pub pids: Vec<u32>,
-    /// Samples carry call chains, by frame pointers.
+    /// Whether samples have call chains, by frame pointers.
     pub call_graph: bool,
-    /// Which occurrences of a tracepoint are counted and sampled; `None`: all.
+    /// Filter expression for a tracepoint; `None`: all occurrences.
     #[serde(default)]
     pub filter: Option<String>,
-    /// It counts, and takes no samples. Holders set this where no samples can be had.
+    /// Whether the event counts without samples. Holders set this if the event does not support samples.
     #[serde(default)]
     pub counts_only: bool,
-    /// What other users may have.
+    /// Access of other users.
     pub share: Share,
 }
 
-/// What happens to records when a ring is full.
+/// What to do with records when a ring is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RingMode {
-    /// The newest are kept (a backward ring); every snapshot has them all.
+    /// Keep the newest records (a backward ring). Every snapshot contains all of them.
     Overwrite,
-    /// The oldest are kept, and what finds no room is counted; a snapshot takes them out.
+    /// Keep the oldest records, and count those that do not fit. A snapshot removes its records.
     Normal,
 }
 
 impl RingMode {
-    /// Its name.
+    /// The mode's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Overwrite => "overwrite",
@@ -65,20 +65,20 @@ impl RingMode {
     }
 }
 
-/// What users other than the holder's and root may have of an entry. Each includes what stands before it.
+/// Access of users other than the holder's and root to an entry. Each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Share {
-    /// That it is there.
+    /// Its existence.
     Nothing,
-    /// What it has counted.
+    /// Its counts.
     Counts,
     /// Copies of its records.
     Records,
 }
 
 impl Share {
-    /// Its name.
+    /// The level's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -88,64 +88,64 @@ impl Share {
     }
 }
 
-/// What is held, as it is published.
+/// A held event, as it is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The holder's number for it: from 1 up, never given twice.
+    /// The entry's id: counts from 1, never reused.
     pub id: u64,
-    /// What was asked for.
+    /// The definition.
     #[serde(flatten)]
     pub definition: Definition,
-    /// When it was opened, in seconds since 1970.
+    /// Time of opening, in seconds since 1970.
     pub since: i64,
-    /// Bytes of each ring that the kernel let us have.
+    /// Actual size of each ring in bytes.
     pub ring_bytes: u64,
-    /// Rings: of samples, and as many of what tells of mappings and tasks.
+    /// Number of rings with samples. There are as many for records of mappings and tasks.
     pub rings: usize,
-    /// The kernel's part had to be left out.
+    /// Whether the event excludes the kernel because of missing privileges.
     pub user_only: bool,
-    /// When the last of its processes ended, in seconds since 1970.
+    /// Time at which the last of its processes ended, in seconds since 1970.
     #[serde(default)]
     pub ended: Option<i64>,
-    /// What a count of 1 stands for, and its unit: sysfs's `.scale` and `.unit`. `None`: occurrences.
+    /// The value of a count of 1, and the unit, from sysfs's `.scale` and `.unit`. `None`: occurrences.
     #[serde(default)]
     pub unit: Option<(String, String)>,
-    /// The `perf_event_attr` as the kernel took it: its words in hexadecimal, by their index.
+    /// The `perf_event_attr` that the kernel accepted: its words in hexadecimal, by index.
     pub attr: Vec<String>,
 }
 
 impl Entry {
-    /// The event's name for users: with the level that the kernel allowed.
+    /// Returns the event's name for users, with the level that the kernel allowed.
     pub fn event(&self) -> String {
         let Definition { event, .. } = &self.definition;
         if self.user_only { format!("{event} (user mode only)") } else { event.clone() }
     }
 
-    /// When the last of its processes ended, as a local date.
+    /// Returns the time at which the last of its processes ended, as a local date.
     pub fn ended_at(&self) -> Option<String> {
         self.ended.map(local_date_of)
     }
 
-    /// When it was opened, as a local date.
+    /// Returns the time of opening, as a local date.
     pub fn opened(&self) -> String {
         local_date_of(self.since)
     }
 }
 
-/// What was held by a holder that has ended.
+/// An entry of a holder that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// What it was.
+    /// The entry.
     #[serde(flatten)]
     pub entry: Entry,
-    /// When that was found, in seconds since 1970.
+    /// Time at which the loss was found, in seconds since 1970.
     pub found: i64,
-    /// What became of the holder.
+    /// Why the holder has ended.
     pub why: String,
 }
 
 impl Lost {
-    /// When that was found, as a local date.
+    /// Returns the time at which the loss was found, as a local date.
     pub fn when(&self) -> String {
         local_date_of(self.found)
     }

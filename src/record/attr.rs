@@ -1,22 +1,21 @@
-//! `perf_event_attr` as it lies in files: any size from 64 bytes on, in the file's byte order (made native
-//! here).
+//! `perf_event_attr` in files: at least 64 bytes, in the file's byte order (converted to native here).
 //!
-//! Hands on [`Attr`]; words that a newer kernel added are dropped, words that an older one lacked are zero.
+//! Decodes an [`Attr`]. Words added by newer kernels are dropped; words missing in older ones are zero.
 
 use crate::abi::attr::{Attr, WORDS};
 
-/// `PERF_ATTR_SIZE_VER0`: the smallest attr there is.
+/// `PERF_ATTR_SIZE_VER0`: the minimum size in bytes.
 pub const SMALLEST: usize = 64;
-/// No kernel takes a larger one than a small page, and no file needs one.
+/// Maximum size in bytes. The kernel accepts no attr larger than a small page.
 const LARGEST: usize = 1 << 12;
 
-/// Words that hold two u32: type and size, wakeup and bp_type, stack size and clockid, aux watermark and
-/// max_stack, …
+/// Words that consist of two u32: type and size, wakeup and bp_type, stack size and clockid, aux watermark
+/// and max_stack, …
 const HALVES: [usize; 5] = [0, 6, 11, 13, 14];
 /// The word of flag bits.
 const FLAGS: usize = 5;
 
-/// Reads a native attr that says its own size; gives it with that size in bytes.
+/// Decodes a native attr that contains its own size. Also returns that size in bytes.
 pub fn parse(bytes: &[u8]) -> Option<(Attr, usize)> {
     let size = bytes.get(4..8)?.first_chunk().map(|s| u32::from_ne_bytes(*s))? as usize;
     let size = if size == 0 { SMALLEST } else { size };
@@ -26,7 +25,7 @@ pub fn parse(bytes: &[u8]) -> Option<(Attr, usize)> {
     Some((of_size(bytes.get(..size)?), size))
 }
 
-/// Reads a native attr that takes all of these bytes, whatever size it says.
+/// Decodes a native attr that occupies all of these bytes, regardless of the size in it.
 pub fn of_size(bytes: &[u8]) -> Attr {
     let mut attr = Attr::default();
     for (index, word) in bytes.as_chunks().0.iter().take(WORDS).enumerate() {
@@ -35,7 +34,7 @@ pub fn of_size(bytes: &[u8]) -> Attr {
     attr
 }
 
-/// The attr's bytes, `size` of them, that size filled in.
+/// Encodes the attr in `size` bytes, with that size filled in.
 pub fn to_bytes(attr: &Attr, size: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size);
     for index in 0..size / 8 {
@@ -46,8 +45,8 @@ pub fn to_bytes(attr: &Attr, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// Turns the bytes of a foreign attr around, in place. The flag bits are numbered from the other end of each
-/// byte there.
+/// Converts a foreign attr to native byte order in place. Foreign flag bits are numbered from the other end
+/// of each byte.
 pub fn swap(bytes: &mut [u8]) {
     for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         match index {

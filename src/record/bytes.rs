@@ -1,10 +1,10 @@
-//! Bounds-checked reading of native-endian fields: every byte of a record passes through here.
+//! Bounds-checked reading of native-endian fields. All decoding of records goes through this module.
 //!
-//! Receives slices that nobody has looked at yet; hands on numbers, texts and rows of words that borrow from
-//! them. Running out of bytes is `None`, never a panic. Knows nothing of records; byte order is made native
-//! before (see `swap`).
+//! Receives unchecked slices; returns numbers, texts and sequences of words that borrow from them. Running
+//! out of bytes returns `None` and never panics. Callers convert foreign bytes to native order first (see
+//! `swap`).
 
-/// A place in a slice that moves on with what is read.
+/// A reading position in a slice.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     left: &'a [u8],
@@ -16,12 +16,12 @@ impl<'a> Cursor<'a> {
         Self { left: bytes }
     }
 
-    /// What has not been read.
+    /// The unread bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.left
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     #[inline]
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, left) = self.left.split_at_checked(count)?;
@@ -36,62 +36,63 @@ impl<'a> Cursor<'a> {
         Some(*taken)
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_ne_bytes)
     }
-    /// The next two bytes.
+    /// Reads the next two bytes.
     pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_ne_bytes)
     }
-    /// The next four bytes.
+    /// Reads the next four bytes.
     #[inline]
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_ne_bytes)
     }
-    /// The next four bytes, signed.
+    /// Reads the next four bytes as a signed number.
     pub fn i32(&mut self) -> Option<i32> {
         self.array().map(i32::from_ne_bytes)
     }
-    /// The next eight bytes.
+    /// Reads the next eight bytes.
     #[inline]
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_ne_bytes)
     }
 
-    /// The next `count` words; a count that the bytes cannot hold is `None`.
+    /// Reads the next `count` words; `None` if there are fewer.
     #[inline]
     pub fn words(&mut self, count: u64) -> Option<Words<'a>> {
         let bytes = usize::try_from(count).ok()?.checked_mul(8)?;
         self.take(bytes).map(Words::new)
     }
 
-    /// All whole words that are left.
+    /// Reads all remaining whole words.
     pub fn all_words(&mut self) -> Words<'a> {
         let words = Words::new(self.left);
         self.left = &self.left[words.len() * 8..];
         words
     }
 
-    /// The text up to the next NUL (or the end), without it. Everything left is used up: texts end records.
+    /// Reads the text up to the next NUL (or the end), without the NUL. Consumes the rest, because texts end
+    /// records.
     pub fn text(&mut self) -> &'a [u8] {
         let text = until_nul(self.left);
         self.left = &[];
         text
     }
 
-    /// The same, where a NUL must end the text.
+    /// Like [`text`](Self::text), but requires a NUL.
     pub fn terminated(&mut self) -> Option<&'a [u8]> {
         self.left.contains(&0).then(|| self.text())
     }
 }
 
-/// The bytes before the first NUL, or all.
+/// Returns the bytes before the first NUL, or all of them.
 pub fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.iter().position(|&b| b == 0).map_or(bytes, |end| &bytes[..end])
 }
 
-/// A row of u64 in a record, wherever it lies: no copy, no alignment needed.
+/// A sequence of u64 in a record. Needs no copy and no alignment.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Words<'a>(&'a [[u8; 8]]);
 
@@ -106,11 +107,11 @@ impl<'a> Words<'a> {
     pub fn len(&self) -> usize {
         self.0.len()
     }
-    /// Whether there are none.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// The first so many words, or all.
+    /// The first `count` words, or all of them.
     pub fn first(&self, count: usize) -> Self {
         Self(self.0.get(..count).unwrap_or(self.0))
     }
@@ -119,16 +120,16 @@ impl<'a> Words<'a> {
     pub fn get(&self, index: usize) -> Option<u64> {
         self.0.get(index).map(|word| u64::from_ne_bytes(*word))
     }
-    /// The words in order.
+    /// Iterates over the words.
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone + use<'a> {
         self.0.iter().map(|word| u64::from_ne_bytes(*word))
     }
-    /// Rows of `N` words each; an incomplete last row is dropped.
+    /// Iterates over rows of `N` words. Drops an incomplete last row.
     pub fn rows<const N: usize>(&self) -> impl Iterator<Item = [u64; N]> + use<'a, N> {
         self.0.as_chunks::<N>().0.iter().map(|row| row.map(u64::from_ne_bytes))
     }
-    /// The bytes below: equal bytes are equal words, which makes them a key for interning.
+    /// The words' bytes. They can serve as a key for interning, because equal bytes mean equal words.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.0.as_flattened()

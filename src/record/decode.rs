@@ -1,6 +1,6 @@
-//! Words packed with bits, taken apart and named: branch flags, `data_src`, transactions.
+//! Decodes and names bit fields: branch flags, `data_src`, transactions.
 //!
-//! Decides the spelling, which is perf script's where perf has one. Values are from
+//! Uses the spelling of perf script where perf has one. The values are from
 //! `include/uapi/linux/perf_event.h`.
 
 /// The third word of a branch entry.
@@ -11,27 +11,27 @@ impl BranchFlags {
     fn field(self, shift: u32, width: u32) -> u64 {
         self.0 >> shift & ((1 << width) - 1)
     }
-    /// The CPU had guessed wrong.
+    /// Whether the CPU mispredicted the branch.
     pub fn is_mispredicted(self) -> bool {
         self.field(0, 1) == 1
     }
-    /// The CPU had guessed right.
+    /// Whether the CPU predicted the branch correctly.
     pub fn is_predicted(self) -> bool {
         self.field(1, 1) == 1
     }
-    /// Inside a transaction.
+    /// Whether the branch is inside a transaction.
     pub fn in_tx(self) -> bool {
         self.field(2, 1) == 1
     }
-    /// A transaction was aborted.
+    /// Whether a transaction was aborted.
     pub fn is_abort(self) -> bool {
         self.field(3, 1) == 1
     }
-    /// Cycles since the branch before; 0: not known.
+    /// Cycles since the previous branch; 0: unknown.
     pub fn cycles(self) -> u16 {
         self.field(4, 16) as u16
     }
-    /// What kind of branch, in perf's words; empty when not recorded.
+    /// The branch type, in perf's words; empty if not recorded.
     pub fn kind(self) -> &'static str {
         const KINDS: [&str; 15] = [
             "",
@@ -57,20 +57,20 @@ impl BranchFlags {
             kind => KINDS.get(kind).copied().unwrap_or(""),
         }
     }
-    /// Whether it was speculative, in perf's words; empty when not recorded.
+    /// The result of the speculation, in perf's words; empty if not recorded.
     pub fn speculation(self) -> &'static str {
         ["", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH"][self.field(24, 2) as usize]
     }
-    /// Bits without meaning yet.
+    /// Bits without a meaning yet.
     pub fn reserved(self) -> u64 {
         self.field(33, 31)
     }
-    /// The privilege of its target: 1 user, 2 kernel, 3 hypervisor, 0 unknown.
+    /// The privilege level of the target: 1 user, 2 kernel, 3 hypervisor, 0 unknown.
     pub fn privilege(self) -> u8 {
         self.field(30, 3) as u8
     }
 
-    /// As a machine of the other byte order numbers the bits: from the top.
+    /// Converts a word from the other byte order, where the bits are numbered from the top.
     pub(super) fn from_foreign(word: u64) -> Self {
         let mut at = 64;
         let mut out = 0;
@@ -84,7 +84,7 @@ impl BranchFlags {
     }
 }
 
-/// `data_src`: where the data of a memory access came from.
+/// `data_src`: the source of the data in a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataSource(pub u64);
 
@@ -93,7 +93,7 @@ impl DataSource {
         self.0 >> shift & ((1 << width) - 1)
     }
 
-    /// One row of words for each set bit, joined as perf joins them.
+    /// Joins the names of the set bits like perf.
     fn joined(bits: u64, names: &[&str]) -> String {
         let set = names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| *name);
         set.collect::<Vec<_>>().join(" or ")
@@ -113,7 +113,7 @@ impl DataSource {
         text
     }
 
-    /// What was done, in perf's words.
+    /// The operation, in perf's words.
     pub fn operation_words(self) -> &'static str {
         match self.field(0, 5) {
             bits if bits & 1 != 0 => "N/A",
@@ -125,7 +125,7 @@ impl DataSource {
         }
     }
 
-    /// Where the data was, in the words of perf's sort key `mem`.
+    /// The memory level, in the words of perf's sort key `mem`.
     pub fn level_words(self) -> String {
         const LEVELS: [&str; 14] = [
             "N/A",
@@ -169,7 +169,7 @@ impl DataSource {
         Self::hit_or_miss(Self::or_not_known(text), bits)
     }
 
-    /// What the other caches said, in the words of perf's sort key `snoop`.
+    /// The snoop result of other caches, in the words of perf's sort key `snoop`.
     pub fn snoop_words(self) -> String {
         let mut parts = vec![Self::joined(self.field(19, 5), &["N/A", "None", "Hit", "Miss", "HitM"])];
         parts.push(Self::joined(self.field(38, 2), &["Fwd", "Peer"]));
@@ -177,7 +177,7 @@ impl DataSource {
         Self::or_not_known(parts.join(" or "))
     }
 
-    /// How the address was translated, in the words of perf's sort key `tlb`.
+    /// The result of the address translation, in the words of perf's sort key `tlb`.
     pub fn tlb_words(self) -> String {
         let bits = self.field(26, 7);
         let text = Self::joined(bits & !6, &["N/A", "HIT", "MISS", "L1", "L2", "Walker", "Fault"]);
@@ -193,7 +193,7 @@ impl DataSource {
         }
     }
 
-    /// Why it had to wait, in the words of perf's sort key `blocked`, which begin with a space.
+    /// Why the access was blocked, in the words of perf's sort key `blocked`, which begin with a space.
     pub fn blocked_words(self) -> &'static str {
         match self.field(40, 3) {
             bits if bits == 0 || bits & 1 != 0 => " N/A",
@@ -204,7 +204,7 @@ impl DataSource {
         }
     }
 
-    /// All of it, as perf script prints it.
+    /// All fields, in the format of perf script.
     pub fn in_perfs_words(self) -> String {
         format!(
             "|OP {}|LVL {}|SNP {}|TLB {}|LCK {}|BLK {}",
@@ -217,14 +217,14 @@ impl DataSource {
         )
     }
 
-    /// Whether another node answered, and how far away: 1 same node, 2 same socket, 3 same board, 4 another
-    /// board.
+    /// Whether the data came from another node, and its distance: 1 same node, 2 same socket, 3 same board, 4
+    /// another board.
     pub fn remote(self) -> (bool, u8) {
         (self.field(37, 1) == 1, self.field(43, 3) as u8)
     }
 }
 
-/// The flags of a sampled transaction, in perf's words, and its abort code.
+/// Decodes a sampled transaction: its flags in perf's words, and its abort code.
 pub fn transaction(word: u64) -> (Vec<&'static str>, u32) {
     const NAMES: [&str; 8] = ["EL", "TX", "SYNC", "ASYNC", "RETRY", "CON", "CAP-WRITE", "CAP-READ"];
     let names = NAMES.iter().enumerate().filter(|(bit, _)| word >> bit & 1 == 1).map(|(_, name)| *name);

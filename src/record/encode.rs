@@ -1,8 +1,8 @@
-//! Records that a recorder makes itself: what was there before the kernel began to tell.
+//! Encodes the records that a recorder synthesizes for the state before the recording.
 //!
-//! Receives typed fields; appends the bytes that the kernel would have written, with a `sample_id` of zeros
-//! behind them (time 0: before everything else), as perf's own synthesized records have it. Where the facts
-//! come from is the recorder's business.
+//! Receives typed fields; appends the bytes that the kernel would have written, followed by a `sample_id` of
+//! zeros, like perf's own synthesized records. Time 0 sorts them before all other records. The recorder
+//! collects the facts.
 //!
 //! ```text
 //! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
@@ -13,26 +13,26 @@ use super::{
 };
 use crate::abi::misc;
 
-/// The longest text that leaves room for everything else in a record.
+/// Maximum length of a text, which leaves room for the rest of a record.
 const LONGEST_TEXT: usize = 1 << 15;
 
-/// The threads that one [`Encoder::thread_map`] has room for: a record's size is a number of 16 bits.
+/// Maximum number of threads in one [`Encoder::thread_map`]: a record's size has 16 bits.
 pub const MOST_THREADS: usize = (u16::MAX as usize - 16) / 24;
 
-/// What [`Encoder::event_update`] says.
+/// Content of an [`Encoder::event_update`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EventNews<'a> {
-    /// The unit of its counts.
+    /// The unit of the counts.
     Unit(&'a str),
-    /// What to multiply its counts by.
+    /// The factor for the counts.
     Scale(f64),
-    /// Its name.
+    /// The event's name.
     Name(&'a str),
-    /// The CPUs it counts on.
+    /// The CPUs on which the event counts.
     Cpus(&'a [u32]),
 }
 
-/// Writes records one behind the other.
+/// Writes consecutive records.
 #[derive(Debug, Default)]
 pub struct Encoder {
     out: Vec<u8>,
@@ -41,17 +41,17 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// `trailer`: bytes of the `sample_id` that the recording's events give every record.
+    /// Creates an encoder. `trailer` is the size of the `sample_id` in every record, in bytes.
     pub fn new(trailer: usize) -> Self {
         Self { out: Vec::new(), trailer, start: 0 }
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     pub fn bytes(&self) -> &[u8] {
         &self.out
     }
 
-    /// Forgets what was written.
+    /// Drops the bytes written so far.
     pub fn clear(&mut self) {
         self.out.clear();
     }
@@ -76,7 +76,7 @@ impl Encoder {
         self.out.extend(half.to_ne_bytes());
     }
 
-    /// The text with at least one NUL, padded to a multiple of 8.
+    /// Writes the text with at least one NUL, padded to a multiple of 8.
     fn text(&mut self, text: &[u8]) {
         let text = &text[..text.len().min(LONGEST_TEXT)];
         self.out.extend(text);
@@ -91,7 +91,7 @@ impl Encoder {
         self.out[self.start + HEADER - 2..self.start + HEADER].copy_from_slice(&size.to_ne_bytes());
     }
 
-    /// The one record that was written, with this `sample_id` behind it instead of zeros.
+    /// Returns the only record written, with this `sample_id` instead of zeros.
     pub fn with_trailer(mut self, trailer: &[u8]) -> Vec<u8> {
         self.out.truncate(self.out.len() - self.trailer);
         self.out.extend(trailer);
@@ -100,7 +100,7 @@ impl Encoder {
         self.out
     }
 
-    /// A thread's name.
+    /// Writes a thread's name.
     pub fn comm(&mut self, thread: Thread, comm: &[u8]) {
         self.begin(kind::COMM, 0);
         self.thread(thread);
@@ -109,15 +109,15 @@ impl Encoder {
         self.end(true);
     }
 
-    /// A sample: where the CPU was ([`super::CpuMode`]'s number), and its fields word by word, in the order
-    /// of its event's `sample_type`.
+    /// Writes a sample: the CPU mode ([`super::CpuMode`]'s number), and the fields word by word, in the order
+    /// of the event's `sample_type`.
     pub fn sample(&mut self, mode: u16, fields: &[u64]) {
         self.begin(kind::SAMPLE, mode);
         fields.iter().for_each(|field| self.word(*field));
         self.end(false);
     }
 
-    /// A thread, and who began it.
+    /// Writes a thread and its parent.
     pub fn fork(&mut self, task: &Task) {
         self.begin(kind::FORK, 0);
         for id in [task.thread.pid, task.parent.pid, task.thread.tid, task.parent.tid] {
@@ -127,7 +127,7 @@ impl Encoder {
         self.end(true);
     }
 
-    /// A mapping of a process.
+    /// Writes a mapping of a process.
     pub fn mmap2(&mut self, mmap: &Mmap2<'_>) {
         let data = if mmap.map.is_data { misc::MMAP_DATA } else { 0 };
         let by_build_id = matches!(mmap.file, FileId::BuildId(_));
@@ -157,7 +157,7 @@ impl Encoder {
         self.end(true);
     }
 
-    /// A piece of the kernel's text: itself, or a module.
+    /// Writes a mapping of the kernel's own text or of a module.
     pub fn kernel_mmap(&mut self, addr: u64, len: u64, pgoff: u64, name: &[u8]) {
         self.begin(kind::MMAP, KERNEL);
         self.thread(Thread { pid: -1, tid: 0 });
@@ -168,7 +168,7 @@ impl Encoder {
         self.end(true);
     }
 
-    /// A task's namespaces: device and inode of net, uts, ipc, pid, user, mnt, cgroup.
+    /// Writes a task's namespaces: device and inode of net, uts, ipc, pid, user, mnt, cgroup.
     pub fn namespaces(&mut self, namespaces: &Namespaces<'_>) {
         self.begin(kind::NAMESPACES, 0);
         self.thread(namespaces.thread);
@@ -177,7 +177,7 @@ impl Encoder {
         self.end(true);
     }
 
-    /// A cgroup's number and path.
+    /// Writes a cgroup's id and path.
     pub fn cgroup(&mut self, id: u64, path: &[u8]) {
         self.begin(kind::CGROUP, 0);
         self.word(id);
@@ -185,7 +185,7 @@ impl Encoder {
         self.end(true);
     }
 
-    /// Records that found the ring full and that no record of the kernel's tells any more.
+    /// Writes the number of lost records that the kernel did not report.
     pub fn lost(&mut self, id: u64, lost: u64) {
         self.begin(kind::LOST, 0);
         self.word(id);
@@ -193,15 +193,15 @@ impl Encoder {
         self.end(true);
     }
 
-    /// An event is off from now on, or on again; its times are those of the events' clock.
+    /// Writes that an event is off from now on, or on again. The time is on the events' clock.
     pub fn throttle(&mut self, throttle: &Throttle, is_off: bool) {
         self.begin(if is_off { kind::THROTTLE } else { kind::UNTHROTTLE }, 0);
         [throttle.time.0, throttle.id, throttle.stream_id].into_iter().for_each(|word| self.word(word));
         self.end(true);
     }
 
-    /// What a thread counted: `words` as the event's `read_format` has them. `identifier`: the event's id,
-    /// where the trailer ends in it.
+    /// Writes a thread's counts: `words` in the format of the event's `read_format`. `identifier` is the
+    /// event's id if the trailer ends with it.
     pub fn read(&mut self, thread: Thread, words: &[u64], identifier: Option<u64>) {
         self.begin(kind::READ, 0);
         self.thread(thread);
@@ -213,7 +213,7 @@ impl Encoder {
         }
     }
 
-    /// Which ring, CPU and thread each id belongs to (−1: any); in as many records as it takes.
+    /// Writes the ring, CPU and thread of each id (−1: any), in as many records as needed.
     pub fn id_index(&mut self, rows: &[[u64; 4]]) {
         for rows in rows.chunks(1000) {
             self.begin(kind::ID_INDEX, 0);
@@ -223,7 +223,7 @@ impl Encoder {
         }
     }
 
-    /// How `stat record` was run: perf's numbers of terms, each with its value.
+    /// Writes the settings of `stat record`: perf's numbers of terms, each with its value.
     pub fn stat_config(&mut self, terms: &[[u64; 2]]) {
         self.begin(kind::STAT_CONFIG, 0);
         self.word(terms.len() as u64);
@@ -231,7 +231,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// The threads counted, by id (−1: whatever runs on the CPUs) and name; at most [`MOST_THREADS`].
+    /// Writes the counted threads by id (−1: any thread on the CPUs) and name; at most [`MOST_THREADS`].
     pub fn thread_map<'t>(&mut self, threads: impl ExactSizeIterator<Item = (i64, &'t str)>) {
         self.begin(kind::THREAD_MAP, 0);
         self.word(threads.len() as u64);
@@ -245,14 +245,14 @@ impl Encoder {
         self.end(false);
     }
 
-    /// The CPUs counted; none: any.
+    /// Writes the counted CPUs; empty: any.
     pub fn cpu_map(&mut self, cpus: &[u32]) {
         self.begin(kind::CPU_MAP, 0);
         self.cpus(cpus);
         self.end(false);
     }
 
-    /// More about the event that has this id.
+    /// Writes more about the event with this id.
     pub fn event_update(&mut self, id: u64, what: &EventNews<'_>) {
         self.begin(kind::EVENT_UPDATE, 0);
         match what {
@@ -270,7 +270,7 @@ impl Encoder {
         value(self);
     }
 
-    /// A list of CPUs, two bytes each, padded.
+    /// Writes a list of CPUs, two bytes each, padded.
     fn cpus(&mut self, cpus: &[u32]) {
         const ANY: u16 = u16::MAX;
         let start = self.out.len();
@@ -282,7 +282,7 @@ impl Encoder {
         self.out.resize(start + used.next_multiple_of(8), 0);
     }
 
-    /// One count.
+    /// Writes one count.
     pub fn stat(&mut self, stat: &Stat) {
         self.begin(kind::STAT, 0);
         self.word(stat.id);
@@ -292,7 +292,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// A round of counts ended.
+    /// Writes the end of a round of counts.
     pub fn stat_round(&mut self, round: StatRound) {
         self.begin(kind::STAT_ROUND, 0);
         self.word(round.is_final.into());
@@ -300,7 +300,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// How the CPU's clock and perf's times relate.
+    /// Writes the relation of the CPU's clock to perf's times.
     pub fn time_conv(&mut self, times: &TimeConv) {
         let more = times.more.unwrap_or_default();
         self.begin(kind::TIME_CONV, 0);
@@ -311,7 +311,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// What the decoder of this number must know of the traces that follow.
+    /// Writes the settings of the decoder with this number for the traces that follow.
     pub fn auxtrace_info(&mut self, decoder: u32, private: &[u64]) {
         self.begin(kind::AUXTRACE_INFO, 0);
         self.half(decoder);
@@ -320,7 +320,7 @@ impl Encoder {
         self.end(false);
     }
 
-    /// A piece of a trace follows, `trace.size` bytes of it behind the record.
+    /// Writes the header of a piece of a trace. The caller appends the trace, `trace.size` bytes.
     pub fn auxtrace(&mut self, trace: &Auxtrace) {
         self.begin(kind::AUXTRACE, 0);
         [trace.size, trace.offset, trace.reference].into_iter().for_each(|word| self.word(word));
@@ -328,13 +328,13 @@ impl Encoder {
         self.end(false);
     }
 
-    /// A pass over all rings is done.
+    /// Writes the end of a pass over all rings.
     pub fn finished_round(&mut self) {
         self.begin(kind::FINISHED_ROUND, 0);
         self.end(false);
     }
 
-    /// All that was there before is told.
+    /// Writes the end of the synthesized records.
     pub fn finished_init(&mut self) {
         self.begin(kind::FINISHED_INIT, 0);
         self.end(false);

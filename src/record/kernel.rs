@@ -1,7 +1,7 @@
-//! The kernel's own records below `SAMPLE`'s complexity: who began, ended, mapped, switched, was lost.
+//! The kernel's own records other than `SAMPLE`: threads, mappings, context switches, losses.
 //!
-//! Each struct says what `perf_event_open(2)` says, with its field order; `parse` receives a cursor behind
-//! the header and hands on the fields. The `sample_id` behind them is read by [`super::Layouts::sample_id`].
+//! Each struct follows `perf_event_open(2)` in its field order. `parse` receives a cursor after the header
+//! and decodes the fields. [`super::Layouts::sample_id`] decodes the `sample_id` after them.
 
 use super::{Cursor, Words};
 use crate::abi::misc;
@@ -10,7 +10,7 @@ use crate::units::PerfTime;
 /// A thread and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Thread {
-    /// Process; −1 stands for the kernel or nobody, 0 for the idle task.
+    /// Process; −1 for the kernel or none, 0 for the idle task.
     pub pid: i32,
     /// Thread.
     pub tid: i32,
@@ -22,14 +22,14 @@ impl Thread {
     }
 }
 
-/// A mapping (`MMAP`); the name is a path or a bracketed word such as `[vdso]`.
+/// A mapping (`MMAP`). The name is a path or a word in brackets like `[vdso]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mmap<'a> {
-    /// Whose; pid −1 for the kernel and its modules.
+    /// The thread; pid −1 for the kernel and its modules.
     pub thread: Thread,
     /// First address.
     pub addr: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
     /// Offset in the file, in bytes.
     pub pgoff: u64,
@@ -52,18 +52,18 @@ impl<'a> Mmap<'a> {
     }
 }
 
-/// What an `MMAP2` says about the file's identity.
+/// The identity of the file in an `MMAP2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileId<'a> {
     /// Device and inode.
     Inode {
         /// Major number of the device.
         major: u32,
-        /// Minor number.
+        /// Minor number of the device.
         minor: u32,
         /// Inode number.
         inode: u64,
-        /// Its generation.
+        /// Inode generation.
         generation: u64,
     },
     /// The build-id, up to 20 bytes.
@@ -73,9 +73,9 @@ pub enum FileId<'a> {
 /// A mapping with the file's identity and the protection (`MMAP2`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mmap2<'a> {
-    /// What `MMAP` says.
+    /// The fields of `MMAP`.
     pub map: Mmap<'a>,
-    /// Which file.
+    /// The file's identity.
     pub file: FileId<'a>,
     /// `PROT_*` bits: 1 read, 2 write, 4 execute.
     pub prot: u32,
@@ -84,10 +84,10 @@ pub struct Mmap2<'a> {
 }
 
 impl<'a> Mmap2<'a> {
-    /// Whether it maps data and no code. With `-d` data is mapped too; this record may lack the mark for it,
-    /// but not the protection.
+    /// Whether it maps data and no code. `-d` also records data mappings; such a record may lack the data
+    /// flag, but not the protection.
     pub fn is_data(&self) -> bool {
-        /// `PROT_EXEC`; a protection of 0 was not told.
+        /// `PROT_EXEC`. A protection of 0 is unknown.
         const EXECUTE: u32 = 4;
         self.map.is_data || self.prot & EXECUTE == 0 && self.prot != 0
     }
@@ -109,12 +109,12 @@ impl<'a> Mmap2<'a> {
     }
 }
 
-/// The build-id in the 24 bytes that a mapping is marked to have one in; `None` where they are those of an
-/// inode all the same.
+/// Returns the build-id in the 24 bytes of a mapping with the build-id flag; `None` if they nevertheless
+/// contain an inode.
 ///
-/// The kernel forgets to take the mark back between the events that it tells of a mapping
-/// (`perf_event_mmap_output`): as long as anybody's event asks for build-ids, the records of all others bear
-/// the mark.
+/// The kernel does not clear the flag between the events to which it reports a mapping
+/// (`perf_event_mmap_output`). As long as any user's event requests build-ids, the records of all other
+/// events have the flag too.
 ///
 /// ```text
 /// build-id   size 0 0 0 | the bytes of the build-id
@@ -123,26 +123,26 @@ impl<'a> Mmap2<'a> {
 pub(super) fn build_id(bytes: &[u8]) -> Option<&[u8]> {
     let (&[size, 0, 0, 0], bytes) = bytes.split_first_chunk()? else { return None };
     let id = bytes.get(..usize::from(size)).filter(|id| !id.is_empty())?;
-    // A hash with two zeros there is rare; a disk with that many partitions is, too.
+    // Short build-ids with two zeros there are rare, and so are disks with that many partitions.
     let is_minor = size < 16 && id.get(2..4) == Some(&[0; 2]);
     (!is_minor).then_some(id)
 }
 
-/// Records that found the ring full (`LOST`).
+/// Records that did not fit into the ring (`LOST`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// The event.
     pub id: u64,
-    /// How many records.
+    /// Number of records.
     pub lost: u64,
 }
 
 /// A thread's new name (`COMM`), at most 15 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comm<'a> {
-    /// Who.
+    /// The thread.
     pub thread: Thread,
-    /// Whether an exec gave it: the address space is new.
+    /// Whether an exec set the name, which means a new address space.
     pub is_exec: bool,
     /// The name.
     pub comm: &'a [u8],
@@ -155,14 +155,14 @@ impl<'a> Comm<'a> {
     }
 }
 
-/// A thread began or ended (`FORK`, `EXIT`).
+/// A thread started or ended (`FORK`, `EXIT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     /// The thread.
     pub thread: Thread,
-    /// Its parent (on `EXIT`, who reaps it).
+    /// Its parent (on `EXIT`, the process that reaps it).
     pub parent: Thread,
-    /// When.
+    /// The time.
     pub time: PerfTime,
 }
 
@@ -177,10 +177,10 @@ impl Task {
     }
 }
 
-/// The kernel stopped or resumed sampling of an event (`THROTTLE`, `UNTHROTTLE`).
+/// The kernel paused or resumed the sampling of an event (`THROTTLE`, `UNTHROTTLE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Throttle {
-    /// When.
+    /// The time.
     pub time: PerfTime,
     /// The event.
     pub id: u64,
@@ -189,8 +189,8 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Whether the kernel did not stop the event, but pmc, for whoever had reserved the counters
-    /// (`--reserve=yield`). The kernel's own streams have numbers from 1.
+    /// Whether pmc and not the kernel paused the event, because of a reservation of the counters
+    /// (`--reserve=yield`). The kernel's own stream ids start at 1.
     pub fn is_reservation(&self) -> bool {
         self.stream_id == 0
     }
@@ -200,21 +200,21 @@ impl Throttle {
     }
 }
 
-/// A counter's value (`READ`); the words are as the event's `read_format` says, then the `sample_id`.
+/// A counter's value (`READ`). The words follow the event's `read_format`; the `sample_id` comes after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read<'a> {
-    /// Whose.
+    /// The thread.
     pub thread: Thread,
-    /// Values: see [`super::sample::ReadValues`].
+    /// Values; see [`super::sample::ReadValues`].
     pub values: Words<'a>,
 }
 
-/// Bytes arrived in the AUX area (`AUX`).
+/// New data in the AUX area (`AUX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aux {
-    /// Where they begin.
+    /// Offset of the data.
     pub offset: u64,
-    /// How many.
+    /// Size of the data in bytes.
     pub size: u64,
     /// 1 truncated, 2 overwrite, 4 partial, 8 collision.
     pub flags: u64,
@@ -223,9 +223,9 @@ pub struct Aux {
 /// A context switch (`SWITCH`, `SWITCH_CPU_WIDE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// Away from the sampled task (else to it).
+    /// Whether the switch is away from the sampled task (otherwise to it).
     pub is_out: bool,
-    /// It could have gone on: it was preempted.
+    /// Whether the task was preempted, that is, still runnable.
     pub is_preempted: bool,
     /// The other task (`SWITCH_CPU_WIDE`).
     pub other: Option<Thread>,
@@ -245,9 +245,9 @@ impl Switch {
 /// cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Namespaces<'a> {
-    /// Whose.
+    /// The task.
     pub thread: Thread,
-    /// Two words a namespace: device, inode.
+    /// Two words per namespace: device, inode.
     pub links: Words<'a>,
 }
 
@@ -257,18 +257,18 @@ impl<'a> Namespaces<'a> {
     }
 }
 
-/// A kernel symbol came or went (`KSYMBOL`).
+/// A kernel symbol was registered or unregistered (`KSYMBOL`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ksymbol<'a> {
     /// First address.
     pub addr: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
     /// 0 unknown, 1 BPF, 2 out of line (trampolines, kprobes).
     pub kind: u16,
-    /// Whether it went.
+    /// Whether it was unregistered.
     pub is_unregister: bool,
-    /// Its name.
+    /// The symbol's name.
     pub name: &'a [u8],
 }
 
@@ -284,14 +284,14 @@ impl<'a> Ksymbol<'a> {
     }
 }
 
-/// A BPF program came or went (`BPF_EVENT`).
+/// A BPF program was loaded or unloaded (`BPF_EVENT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BpfEvent {
     /// 1 load, 2 unload.
     pub kind: u16,
     /// Not used yet.
     pub flags: u16,
-    /// The program.
+    /// The program's id.
     pub id: u32,
     /// Hash of its instructions.
     pub tag: [u8; 8],
@@ -303,23 +303,23 @@ impl BpfEvent {
     }
 }
 
-/// A cgroup was made (`CGROUP`); samples name it by this id.
+/// A new cgroup (`CGROUP`). Samples refer to it by this id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cgroup<'a> {
-    /// Its number.
+    /// The cgroup's id.
     pub id: u64,
     /// Its path in the cgroup hierarchy.
     pub path: &'a [u8],
 }
 
-/// Kernel text was changed (`TEXT_POKE`).
+/// A change of kernel text (`TEXT_POKE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPoke<'a> {
     /// First address.
     pub addr: u64,
-    /// What stood there.
+    /// The old bytes.
     pub old: &'a [u8],
-    /// What stands there now.
+    /// The new bytes.
     pub new: &'a [u8],
 }
 
@@ -333,7 +333,7 @@ impl<'a> TextPoke<'a> {
 /// The user part of the call chain of an earlier sample of this thread (`CALLCHAIN_DEFERRED`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallchainDeferred<'a> {
-    /// Stands behind the deferred marker in the samples that wait for it.
+    /// Follows the deferred marker in the samples that wait for it.
     pub cookie: u64,
     /// The chain.
     pub chain: Words<'a>,

@@ -1,13 +1,14 @@
-//! The numbers of the records, and their names as perf prints them (without `PERF_RECORD_`).
+//! Record types and their names in perf's spelling (without `PERF_RECORD_`).
 //!
-//! Decides nothing. Sources: `include/uapi/linux/perf_event.h` (below 64) and
-//! `tools/lib/perf/include/perf/event.h` (64 and above), Linux 6.18.
+//! Sources: `include/uapi/linux/perf_event.h` (below 64) and `tools/lib/perf/include/perf/event.h` (64 and
+//! above), Linux 6.18.
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
         $($(#[$doc])* pub const $name: u32 = $number;)*
 
-        /// The name of a record, such as `MMAP2`; `None` for numbers that Linux 6.18 does not know.
+        /// Returns the name of a record type, such as `MMAP2`; `None` for types that Linux 6.18 does not
+        /// define.
         pub fn name(kind: u32) -> Option<&'static str> {
             let name = match kind { $($number => stringify!($name),)* _ => return None };
             Some(name.strip_prefix("HEADER_").unwrap_or(name))
@@ -20,15 +21,15 @@ kinds! {
     MMAP = 1;
     /// Records that did not fit into the ring.
     LOST = 2;
-    /// A thread took a name.
+    /// A thread's new name.
     COMM = 3;
-    /// A thread ended.
+    /// The end of a thread.
     EXIT = 4;
-    /// The kernel took samples too often and stopped for this tick.
+    /// Sampling exceeded the limit and pauses for this tick.
     THROTTLE = 5;
-    /// It goes on.
+    /// Sampling resumes.
     UNTHROTTLE = 6;
-    /// A thread began.
+    /// The start of a thread.
     FORK = 7;
     /// An inherited counter's last value.
     READ = 8;
@@ -36,27 +37,27 @@ kinds! {
     SAMPLE = 9;
     /// A mapping with its inode or build-id.
     MMAP2 = 10;
-    /// Bytes arrived in the AUX area.
+    /// New data in the AUX area.
     AUX = 11;
-    /// An instruction trace began.
+    /// The start of an instruction trace.
     ITRACE_START = 12;
     /// Samples that the hardware dropped.
     LOST_SAMPLES = 13;
-    /// A context switch of the task the event belongs to.
+    /// A context switch of the event's task.
     SWITCH = 14;
-    /// A context switch on the CPU the event belongs to.
+    /// A context switch on the event's CPU.
     SWITCH_CPU_WIDE = 15;
     /// A task's namespaces.
     NAMESPACES = 16;
-    /// A symbol came into or left the kernel.
+    /// A kernel symbol was registered or unregistered.
     KSYMBOL = 17;
-    /// A BPF program came or went.
+    /// A BPF program was loaded or unloaded.
     BPF_EVENT = 18;
-    /// A cgroup was made.
+    /// A new cgroup.
     CGROUP = 19;
-    /// Kernel text was changed.
+    /// A change of kernel text.
     TEXT_POKE = 20;
-    /// Which hardware id AUX output uses.
+    /// The hardware id used by AUX output.
     AUX_OUTPUT_HW_ID = 21;
     /// The user part of an earlier sample's call chain.
     CALLCHAIN_DEFERRED = 22;
@@ -69,35 +70,35 @@ kinds! {
     HEADER_TRACING_DATA = 66;
     /// A file's build-id.
     HEADER_BUILD_ID = 67;
-    /// No record after this one is older than any before the previous one.
+    /// No later record is older than any record before the previous `FINISHED_ROUND`.
     FINISHED_ROUND = 68;
-    /// Which event, CPU and thread each id belongs to.
+    /// The event, CPU and thread of each id.
     ID_INDEX = 69;
-    /// How to read AUX data.
+    /// Settings for decoding AUX data.
     AUXTRACE_INFO = 70;
     /// AUX data follows the record.
     AUXTRACE = 71;
     /// An error of an AUX decoder.
     AUXTRACE_ERROR = 72;
-    /// The threads recorded.
+    /// The recorded threads.
     THREAD_MAP = 73;
-    /// The CPUs recorded.
+    /// The recorded CPUs.
     CPU_MAP = 74;
-    /// How `perf stat record` was run.
+    /// Settings of `perf stat record`.
     STAT_CONFIG = 75;
     /// One count.
     STAT = 76;
-    /// A round of counts ended.
+    /// The end of a round of counts.
     STAT_ROUND = 77;
     /// Unit, scale, name or CPUs of an event.
     EVENT_UPDATE = 78;
-    /// How TSC and `perf` time relate.
+    /// The relation of the TSC to perf's times.
     TIME_CONV = 79;
     /// A feature section (pipe form).
     HEADER_FEATURE = 80;
     /// Compressed records.
     COMPRESSED = 81;
-    /// All synthesized records stand before this one.
+    /// The end of the synthesized records.
     FINISHED_INIT = 82;
     /// Compressed records with an exact size (Linux 6.16).
     COMPRESSED2 = 83;
@@ -109,10 +110,10 @@ kinds! {
     SCHEDSTAT_DOMAIN = 86;
 }
 
-/// The first number that perf gives, not the kernel.
+/// The first type defined by perf instead of the kernel.
 pub const FIRST_USER: u32 = 64;
 
-/// The first number that simpleperf (Android) gives.
+/// The first type defined by simpleperf (Android).
 pub const FIRST_SIMPLEPERF: u32 = 1 << 15;
-/// The last number that is taken for one of simpleperf's, which has given a dozen.
+/// The last type that is treated as simpleperf's, which has defined a dozen.
 pub const LAST_SIMPLEPERF: u32 = FIRST_SIMPLEPERF + 255;

@@ -1,6 +1,6 @@
-//! Which event a record belongs to, and which layout it follows, in a recording of several events.
+//! Determines the event and the layout of each record, in a recording of several events.
 //!
-//! Receives the attrs and ids of all events; hands on samples with the index of their event, and the
+//! Receives the attrs and ids of all events; returns samples with the index of their event, and the
 //! `sample_id` of the other records. A sample that could not be unwound in time belongs to a *twin* of its
 //! event ([`twin_id`]).
 
@@ -12,28 +12,28 @@ use super::{Cursor, RawRecord, kind};
 use crate::abi::Attr;
 use crate::units::{Count, PerfTime};
 
-/// What a counter said when its thread ended.
+/// The final count of a counter at the end of its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterRead {
-    /// Index of its event.
+    /// Index of the event.
     pub event: usize,
-    /// The id of its instance; 0 where records name none.
+    /// Id of the event's instance; 0 if the records have no ids.
     pub id: u64,
-    /// What it has counted; times are 0 where they are not recorded.
+    /// The count; times are 0 if they are not recorded.
     pub count: Count,
-    /// Samples that it says it lost.
+    /// Number of lost samples.
     pub lost: u64,
 }
 
-/// The bit that makes an instance's id its twin's. The kernel counts ids up from 1.
+/// The bit that turns an instance's id into its twin's. The kernel counts ids up from 1.
 const TWIN: u64 = 1 << 62;
 
-/// The id of an instance's twin.
+/// Returns the id of an instance's twin.
 pub fn twin_id(id: u64) -> u64 {
     id | TWIN
 }
 
-/// The id of the instance that this one is a twin of.
+/// Returns the id of the instance whose twin has this id.
 fn without_twin(id: u64) -> Option<u64> {
     (id & TWIN != 0).then_some(id & !TWIN)
 }
@@ -42,12 +42,12 @@ fn foreign(word: [u8; 8]) -> u64 {
     u64::from_ne_bytes(word).swap_bytes()
 }
 
-/// The shapes of all events of a recording.
+/// The layouts of all events of a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Layouts {
     layouts: Vec<SampleLayout>,
     by_id: FxHashMap<u64, u32>,
-    /// For each shape the event whose samples have it: its own, or the one that it is a [twin](twin_id) of.
+    /// For each layout, the event of its samples: its own, or the one whose [twin](twin_id) it is.
     events: Vec<u32>,
     /// Byte offset of the id in every sample.
     id_at: Option<usize>,
@@ -56,7 +56,7 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    /// Takes the events in their order; samples name them by their index in it.
+    /// Collects the layouts of the events. Samples refer to an event by its index in this order.
     pub fn new<'a, I: IntoIterator<Item = (&'a Attr, &'a [u64])>>(events: I) -> Self {
         let mut all = Self::default();
         for (index, (attr, ids)) in events.into_iter().enumerate() {
@@ -66,8 +66,7 @@ impl Layouts {
             all.events.push(sibling.unwrap_or(index as u32));
             all.by_id.extend(ids.iter().map(|&id| (id, index as u32)));
         }
-        // The identifier has its place whatever else is selected; otherwise all must agree on the place of
-        // the id.
+        // The identifier has a fixed place. Without it, the id must be at the same place in all layouts.
         let same = |place: fn(&SampleLayout) -> u8| {
             let mut places = all.layouts.iter().map(place);
             let first = places.next()?;
@@ -78,23 +77,23 @@ impl Layouts {
         all
     }
 
-    /// The shapes, in the order of the events.
+    /// Iterates over the layouts in the order of the events.
     pub fn iter(&self) -> std::slice::Iter<'_, SampleLayout> {
         self.layouts.iter()
     }
 
-    /// Whether some event's samples have one of these fields (`PERF_SAMPLE_*`).
+    /// Whether the samples of any event have one of these fields (`PERF_SAMPLE_*`).
     pub fn have(&self, fields: u64) -> bool {
         self.iter().any(|layout| layout.sample_type() & fields != 0)
     }
 
-    /// How many events there are, counted without the twins at the end.
+    /// Returns the number of events, without the twins at the end.
     pub fn event_count(&self) -> usize {
         let twins = self.events.iter().enumerate().rev().take_while(|(own, event)| *own != **event as usize);
         self.events.len() - twins.count()
     }
 
-    /// The event with this id.
+    /// Returns the event with this id.
     #[inline]
     pub fn event_of(&self, id: u64) -> Option<usize> {
         Some(self.events[self.shape_of(id)?] as usize)
@@ -115,18 +114,18 @@ impl Layouts {
         if id == 0 { Some(0) } else { self.shape_of(id) }
     }
 
-    /// The shape of a sample whose bytes have not been turned around yet.
+    /// Returns the layout of a sample that is not in native byte order yet.
     pub(super) fn of_foreign_sample(&self, body: &[u8]) -> Option<&SampleLayout> {
         self.layouts.get(self.shape_of_body(body, foreign)?)
     }
 
-    /// The shape of the trailer of a record whose bytes have not been turned around yet.
+    /// Returns the layout of the trailer of a record that is not in native byte order yet.
     pub(super) fn of_foreign_trailer(&self, body: &[u8]) -> Option<&SampleLayout> {
         self.trailer_of(body, foreign)
     }
 
-    /// A sample and the index of its event; `None` when the record is no sample, too short, or of an unknown
-    /// event.
+    /// Decodes a sample, with the index of its event. `None` if the record is not a sample, is too short, or
+    /// belongs to an unknown event.
     #[inline]
     pub fn sample<'a>(&'a self, raw: &RawRecord<'a>) -> Option<(usize, Sample<'a>)> {
         if raw.kind != kind::SAMPLE {
@@ -136,7 +135,7 @@ impl Layouts {
         Some((*self.events.get(shape)? as usize, self.layouts.get(shape)?.sample(raw)?))
     }
 
-    /// The shape that a record of the kernel's other than a sample follows.
+    /// Returns the layout of a kernel record other than a sample.
     fn trailer_of(&self, body: &[u8], read: fn([u8; 8]) -> u64) -> Option<&SampleLayout> {
         let at = self.id_back.and_then(|back| body.len().checked_sub(back));
         let id = at.and_then(|at| body[at..].first_chunk());
@@ -144,7 +143,8 @@ impl Layouts {
         self.layouts.get(shape)
     }
 
-    /// The `sample_id` of a record of the kernel's that is not a sample; all `None` for perf's own records.
+    /// Decodes the `sample_id` of a kernel record that is not a sample. All fields are `None` for perf's own
+    /// records.
     pub fn sample_id(&self, raw: &RawRecord<'_>) -> SampleId {
         if raw.kind >= kind::FIRST_USER || raw.kind == kind::SAMPLE {
             return SampleId::default();
@@ -153,17 +153,17 @@ impl Layouts {
             .map_or_else(SampleId::default, |layout| layout.sample_id(raw))
     }
 
-    /// A `READ` record's event and its values.
+    /// Decodes a `READ` record's event and values.
     pub fn read<'a>(&self, raw: &RawRecord<'a>) -> Option<(usize, ReadValues<'a>)> {
         let event = self.sample_id(raw).id.and_then(|id| self.event_of(id)).unwrap_or(0);
         let mut values = Cursor::new(raw.body());
-        // The thread stands before them.
+        // The thread precedes the values.
         values.u64()?;
         Some((event, ReadValues::parse(&mut values, self.layouts.get(event)?.read_format)?))
     }
 
-    /// What a `READ` record says of the counter that it is about. In a group each member has a record of its
-    /// own, and each record holds the values of all.
+    /// Decodes the count of a `READ` record's own counter. In a group each member has a record, and each
+    /// record contains the values of all members.
     pub fn counter_read(&self, raw: &RawRecord<'_>) -> Option<CounterRead> {
         let (event, values) = self.read(raw)?;
         let own = self.sample_id(raw).id;
@@ -182,7 +182,7 @@ impl Layouts {
         })
     }
 
-    /// When a record was written: from the sample or the `sample_id`.
+    /// Returns the time of a record, from the sample or the `sample_id`.
     #[inline]
     pub fn time(&self, raw: &RawRecord<'_>) -> Option<PerfTime> {
         if raw.kind == kind::SAMPLE {

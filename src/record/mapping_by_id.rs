@@ -1,22 +1,22 @@
-//! Turning a mapping into one that names its file by the build-id.
+//! Converts a mapping into one that identifies its file by the build-id.
 //!
 //! ```text
 //! MMAP   | pid tid | addr | len | pgoff |                                      | name … |
 //! MMAP2  | pid tid | addr | len | pgoff | maj min ino generation | prot, flags | name … |
-//!                                       | size 0 0 0 build-id    |  24 bytes: either of the two
+//!                                       | size 0 0 0 build-id    |  24 bytes: one of the two
 //! ```
 
 use super::{HEADER, RawRecord, kind};
 use crate::abi::misc;
 
-/// Where the identity of a file begins in a record, and its bytes.
+/// Offset and size of a file's identity in a record.
 const AT: usize = HEADER + 32;
 const LEN: usize = 24;
-/// `PROT_READ` and `PROT_EXEC`: what an `MMAP` maps that is not of data.
+/// `PROT_READ` and `PROT_EXEC`: the protection of an `MMAP` that does not map data.
 const CODE: u32 = 5;
 
-/// Appends a mapping (`MMAP`, `MMAP2`) as an `MMAP2` that names its file by this build-id; all else, the time
-/// too, stays as it is.
+/// Appends a mapping (`MMAP`, `MMAP2`) as an `MMAP2` with this build-id. All other fields, including the
+/// time, stay the same.
 pub fn write_by_build_id(raw: &RawRecord<'_>, id: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     let id = &id[..id.len().min(20)];

@@ -1,15 +1,16 @@
-//! Records as typed values: bytes in, fields out, no I/O and no copies.
+//! Records as typed values: decodes bytes into fields, without I/O or copies.
 //!
-//! Receives the native-endian bytes that the kernel put into a ring or perf into a file (`swap` makes foreign
-//! ones native); hands on [`Record`]s and [`Sample`]s that borrow from them. Decides what is well formed;
-//! what a record means for processes and addresses is left to `session`, where it is stored to `perfdata`.
+//! Receives the native-endian bytes that the kernel wrote into a ring or perf into a file (`swap` makes
+//! foreign bytes native). Returns [`Record`]s and [`Sample`]s that borrow from them. Decides which records
+//! are well-formed. `session` interprets them for processes and addresses, and `perfdata` reads and writes
+//! them.
 //!
 //! ```text
 //!          0      4     6     8
-//! record   | type | misc| size| body … (| sample_id: who, when, which event) |
-//!          '---------- size bytes, header included ----------------------------'
+//! record   | type | misc| size| body … (| sample_id: thread, time, event |)
+//!          '---------- size bytes, header included ------------------------'
 //! ```
-//! Most callers walk [`Records`], look at `kind` first, and parse only what they want: samples with
+//! Most callers iterate over [`Records`], check `kind` first, and parse only what they need: samples with
 //! [`Layouts::sample`], the others with [`RawRecord::parse`].
 
 pub mod attr;
@@ -38,11 +39,11 @@ pub use sample_layout::{SampleId, SampleLayout};
 pub use user::*;
 pub use walk::walk;
 
-/// Bytes of a record's header.
+/// Size of a record's header in bytes.
 pub const HEADER: usize = 8;
 
-/// Bytes of a record, from its header's fields: simpleperf's own records have the upper half of their size
-/// where others have flags.
+/// Returns the size of a record in bytes from its header's fields. In simpleperf's own records, the upper
+/// half of the size is in the field for the flags.
 #[inline]
 pub fn size(kind: u32, misc: u16, low: u16) -> usize {
     match kind {
@@ -51,19 +52,19 @@ pub fn size(kind: u32, misc: u16, low: u16) -> usize {
     }
 }
 
-/// One record, its header read, its body not.
+/// A record with a decoded header and an undecoded body.
 #[derive(Debug, Clone, Copy)]
 pub struct RawRecord<'a> {
-    /// The type number: see [`kind`].
+    /// The record type; see [`kind`].
     pub kind: u32,
-    /// Flags: see [`misc`].
+    /// Flags; see [`misc`].
     pub misc: u16,
-    /// Everything, header included.
+    /// The whole record, including the header.
     pub bytes: &'a [u8],
 }
 
 impl<'a> RawRecord<'a> {
-    /// The first record of these bytes; `None` when they do not hold a whole one.
+    /// Returns the first record of these bytes; `None` if they do not contain a whole one.
     #[inline]
     pub fn first(bytes: &'a [u8]) -> Option<Self> {
         let header: &[u8; HEADER] = bytes.first_chunk()?;
@@ -76,39 +77,39 @@ impl<'a> RawRecord<'a> {
         Some(Self { kind, misc, bytes: bytes.get(..size)? })
     }
 
-    /// The bytes behind the header.
+    /// The bytes after the header.
     #[inline]
     pub fn body(&self) -> &'a [u8] {
-        // `first` saw to it that there are that many.
+        // `first` has checked the length.
         &self.bytes[HEADER..]
     }
 
-    /// Where the CPU was.
+    /// The CPU mode.
     #[inline]
     pub fn cpu_mode(&self) -> CpuMode {
         CpuMode::of(self.misc)
     }
 
-    /// The fields; `None` when the record is too short for what it says it holds.
+    /// Decodes the fields; `None` if the record is too short for them.
     pub fn parse(&self) -> Option<Record<'a>> {
         Record::parse(*self)
     }
 }
 
-/// Walks records that lie one behind the other. Stops before the first that is not whole; see
-/// [`Records::rest`].
+/// An iterator over consecutive records. Stops before the first incomplete one; see [`Records::rest`].
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Records<'a> {
-    /// Starts at the first byte, which must be a record's.
+    /// Starts at the first byte, where a record must begin.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { left: bytes }
     }
 
-    /// What was not walked: empty at the end, or begins with a record that is cut off or says a size below 8.
+    /// Returns the remaining bytes: empty at the end, or beginning with a record that is truncated or has a
+    /// size below 8.
     pub fn rest(&self) -> &'a [u8] {
         self.left
     }
@@ -125,7 +126,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// A record with its fields. Texts are the bytes before the first NUL, not checked and not cleaned.
+/// A record with its fields. Texts are the bytes before the first NUL, unchecked.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant is explained at its struct and in `kind`")]
 pub enum Record<'a> {
@@ -137,7 +138,7 @@ pub enum Record<'a> {
     Unthrottle(Throttle),
     Fork(Task),
     Read(Read<'a>),
-    /// The body; [`Layouts::sample`] knows its fields.
+    /// The body; [`Layouts::sample`] decodes it.
     Sample(&'a [u8]),
     Mmap2(Mmap2<'a>),
     Aux(Aux),
@@ -154,7 +155,7 @@ pub enum Record<'a> {
     CallchainDeferred(CallchainDeferred<'a>),
     HeaderAttr(HeaderAttr<'a>),
     EventType(EventType<'a>),
-    /// Bytes of tracing data that follow the record.
+    /// Size of the tracing data that follows the record, in bytes.
     TracingData(u32),
     BuildId(BuildId<'a>),
     FinishedRound,
@@ -174,10 +175,10 @@ pub enum Record<'a> {
     Compressed(&'a [u8]),
     FinishedInit,
     BpfMetadata(BpfMetadata<'a>),
-    /// `/proc/schedstat` as `perf sched stats` keeps it: the body, whose shape changes with its version
+    /// `/proc/schedstat` as recorded by `perf sched stats`: the body, whose layout depends on its version
     /// field.
     Schedstat(&'a [u8]),
-    /// A number that Linux 6.18 does not know: skip it by its size, and count it.
+    /// A type that Linux 6.18 does not define. Callers skip it by its size, and count it.
     Unknown(u32),
 }
 
@@ -238,7 +239,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A count, then that many pairs of words.
+/// Reads a count and that many pairs of words.
 fn pairs<'a>(c: &mut Cursor<'a>) -> Option<Words<'a>> {
     let count = c.u64()?;
     c.words(count.checked_mul(2)?)

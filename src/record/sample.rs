@@ -1,8 +1,8 @@
-//! The fields of one sample, read when asked for.
+//! The fields of one sample, decoded on demand.
 //!
-//! Receives a body and the [`SampleLayout`] it follows; hands on numbers at once (their places are known),
-//! the call chain after at most one skip, and everything else by [`Sample::parts`], which walks the variable
-//! part once.
+//! Receives a body and its [`SampleLayout`]. Fields at fixed places are read directly, and the call chain
+//! after skipping at most one field. [`Sample::parts`] decodes everything else by walking the variable part
+//! once.
 //!
 //! ```text
 //! … period | read | callchain | raw | branches | user regs | user stack | weight | data_src | transaction
@@ -14,7 +14,7 @@ use super::{Cursor, RawRecord, Thread, Words};
 use crate::abi::{Context, CpuMode, branch_sample_type, context, read_format, sample_type};
 use crate::units::PerfTime;
 
-/// One sample. Numbers are `None` when the event did not select them.
+/// A sample. Fields are `None` if the event did not select them.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
     pub(super) layout: &'a SampleLayout,
@@ -23,7 +23,7 @@ pub struct Sample<'a> {
 }
 
 impl SampleLayout {
-    /// The sample in this body; `None` when its one-word fields do not fit into it.
+    /// Returns the sample in this body; `None` if its one-word fields do not fit.
     #[inline]
     pub fn sample<'a>(&'a self, raw: &RawRecord<'a>) -> Option<Sample<'a>> {
         let body = raw.body();
@@ -37,16 +37,16 @@ impl<'a> Sample<'a> {
         self.layout.front_word(self.body, field)
     }
 
-    /// Where the CPU was.
+    /// The CPU mode.
     #[inline]
     pub fn cpu_mode(&self) -> CpuMode {
         CpuMode::of(self.misc)
     }
-    /// The shape it follows.
+    /// The sample's layout.
     pub fn layout(&self) -> &'a SampleLayout {
         self.layout
     }
-    /// The body, for those who print it.
+    /// The body, for printing.
     pub fn body(&self) -> &'a [u8] {
         self.body
     }
@@ -62,7 +62,7 @@ impl<'a> Sample<'a> {
         let (pid, tid) = split(self.front(Front::Tid)?);
         Some(Thread { pid: pid as i32, tid: tid as i32 })
     }
-    /// When.
+    /// The time.
     #[inline]
     pub fn time(&self) -> Option<PerfTime> {
         self.front(Front::Time).map(PerfTime)
@@ -71,12 +71,12 @@ impl<'a> Sample<'a> {
     pub fn addr(&self) -> Option<u64> {
         self.front(Front::Addr)
     }
-    /// The event's instance.
+    /// Id of the event's instance.
     #[inline]
     pub fn id(&self) -> Option<u64> {
         self.front(Front::Identifier).or_else(|| self.front(Front::Id))
     }
-    /// The instance it was inherited to.
+    /// Id of the inherited instance.
     pub fn stream_id(&self) -> Option<u64> {
         self.front(Front::StreamId)
     }
@@ -95,7 +95,7 @@ impl<'a> Sample<'a> {
         self.body.get(self.layout.front..).map(Cursor::new)
     }
 
-    /// The call chain, innermost first, with context markers: see [`chain_entries`]. `None` when there is
+    /// The call chain, innermost first, with context markers (see [`chain_entries`]); `None` if there is
     /// none.
     #[inline]
     pub fn callchain(&self) -> Option<Words<'a>> {
@@ -110,17 +110,16 @@ impl<'a> Sample<'a> {
         c.words(count)
     }
 
-    /// Everything behind the period, in one walk; `None` when a size inside the record reaches beyond its
-    /// end.
+    /// Decodes everything after the period, in one walk; `None` if a size in the record exceeds its end.
     pub fn parts(&self) -> Option<Parts<'a>> {
         Some(self.walk()?.0)
     }
 
-    /// Bytes behind the last field: more than 0 says that the record's size is wrong. `None` as for
+    /// Number of bytes after the last field. If it is not 0, the record's size is wrong. `None` as for
     /// [`parts`](Self::parts).
     #[inline]
     pub fn excess(&self) -> Option<u64> {
-        // Every sample of a recording comes by here: most hold a chain at most, and need not be taken apart.
+        // A fast path, because this runs for every sample of a recording and most have at most a chain.
         if self.layout.sample_type & !(FRONT_BITS | sample_type::CALLCHAIN) == 0 {
             let mut rest = self.variable()?;
             if self.layout.sample_type & sample_type::CALLCHAIN != 0 {
@@ -130,7 +129,7 @@ impl<'a> Sample<'a> {
             return Some(rest.rest().len() as u64);
         }
         let (_, rest) = self.walk()?;
-        // Higher bits are fields of a newer kernel.
+        // Higher bits select fields of newer kernels.
         let is_known = self.layout.sample_type < sample_type::WEIGHT_STRUCT << 1;
         Some(if is_known { rest.len() as u64 } else { 0 })
     }
@@ -182,15 +181,15 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The variable part of a sample. `None` for what was not selected (registers and stack also where the kernel
-/// had none).
+/// The variable part of a sample. Fields are `None` if they were not selected. Registers and the stack are
+/// also `None` if the kernel had none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Parts<'a> {
     /// Counter values.
     pub read: Option<ReadValues<'a>>,
     /// Call chain with context markers.
     pub callchain: Option<Words<'a>>,
-    /// A tracepoint's payload (padding included), or another PMU's bytes.
+    /// A tracepoint's payload (including padding), or raw data of another PMU.
     pub raw: Option<&'a [u8]>,
     /// Last branches, newest first.
     pub branches: Option<Branches<'a>>,
@@ -200,28 +199,28 @@ pub struct Parts<'a> {
     pub user_stack: Option<UserStack<'a>>,
     /// Cost of the sampled instruction.
     pub weight: Option<Weight>,
-    /// Where data came from: see [`super::decode`].
+    /// Source of the data; see [`super::decode`].
     pub data_src: Option<u64>,
-    /// Transaction flags: see [`super::decode`].
+    /// Transaction flags; see [`super::decode`].
     pub transaction: Option<u64>,
     /// Registers at the interrupt.
     pub intr_regs: Option<Registers<'a>>,
     /// Physical address of the data.
     pub phys_addr: Option<u64>,
-    /// The cgroup's number.
+    /// The cgroup's id.
     pub cgroup: Option<u64>,
-    /// Bytes of the data's page.
+    /// Size of the data's page in bytes.
     pub data_page_size: Option<u64>,
-    /// Bytes of the code's page.
+    /// Size of the code's page in bytes.
     pub code_page_size: Option<u64>,
-    /// Bytes of the AUX area.
+    /// Data from the AUX area.
     pub aux: Option<&'a [u8]>,
 }
 
 /// One entry of a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChainEntry {
-    /// What follows was found in this context.
+    /// A marker: the following addresses belong to this context.
     Context(Context),
     /// An address.
     Address(u64),
@@ -234,12 +233,12 @@ impl From<u64> for ChainEntry {
     }
 }
 
-/// A call chain's entries, markers told from addresses.
+/// Iterates over a call chain's entries, and distinguishes markers from addresses.
 pub fn chain_entries(chain: Words<'_>) -> impl DoubleEndedIterator<Item = ChainEntry> + ExactSizeIterator {
     chain.iter().map(ChainEntry::from)
 }
 
-/// The process's part of a call chain, without its marker.
+/// Iterates over the process's part of a call chain, without its marker.
 pub fn user_part(chain: Words<'_>) -> impl Iterator<Item = u64> + '_ {
     chain.iter().skip_while(|word| *word != context::USER).skip(1).take_while(|word| *word < context::MAX)
 }
@@ -256,14 +255,14 @@ pub struct ReadValues<'a> {
 pub struct ReadValue {
     /// The count.
     pub value: u64,
-    /// Whose.
+    /// The event's id.
     pub id: Option<u64>,
-    /// Its lost records (Linux 6.0).
+    /// Number of lost records (Linux 6.0).
     pub lost: Option<u64>,
 }
 
 impl<'a> ReadValues<'a> {
-    /// Takes as many words as the `read_format` bits say.
+    /// Decodes the words that the `read_format` bits require.
     pub fn parse(c: &mut Cursor<'a>, read_format: u64) -> Option<Self> {
         let has = |bit: u64| u64::from(read_format & bit != 0);
         let each = 1 + has(read_format::ID) + has(read_format::LOST);
@@ -277,12 +276,12 @@ impl<'a> ReadValues<'a> {
         Some(Self { format: read_format, words: c.words(count)? })
     }
 
-    /// The `read_format` bits they follow.
+    /// The `read_format` bits.
     pub fn format(&self) -> u64 {
         self.format
     }
 
-    /// Words before the times: the number of members, or the one value.
+    /// Returns one of the times, which follow the number of members or the single value.
     fn time(&self, wanted: u64) -> Option<u64> {
         if self.format & wanted == 0 {
             return None;
@@ -300,7 +299,7 @@ impl<'a> ReadValues<'a> {
         self.time(read_format::TOTAL_TIME_RUNNING)
     }
 
-    /// The values: of the event, or of the group's members, leader first.
+    /// Iterates over the values: of the event, or of the group's members, leader first.
     pub fn iter(&self) -> impl Iterator<Item = ReadValue> + use<'a> {
         let Self { format, words } = *self;
         let (has_id, has_lost) = (format & read_format::ID != 0, format & read_format::LOST != 0);
@@ -310,8 +309,8 @@ impl<'a> ReadValues<'a> {
         let group = format & read_format::GROUP != 0;
         let count = if group { words.len().saturating_sub(1 + times) / each } else { 1 };
         (0..count).map_while(move |member| {
-            // A single value stands before the times, its id behind them; a group's members stand behind,
-            // whole.
+            // A single value precedes the times and its id follows them. A group's members all follow the
+            // times.
             let (value, next) = if group {
                 let at = 1 + times + member * each;
                 (at, at + 1)
@@ -330,10 +329,10 @@ impl<'a> ReadValues<'a> {
 /// Branch records, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branches<'a> {
-    /// Where the hardware's newest entry stood (`HW_INDEX`).
+    /// Index of the newest entry in the hardware (`HW_INDEX`).
     pub hw_index: Option<u64>,
     entries: Words<'a>,
-    /// One word of counters an entry (`COUNTERS`).
+    /// One word of counters per entry (`COUNTERS`).
     pub counters: Option<Words<'a>>,
 }
 
@@ -342,7 +341,7 @@ pub struct Branches<'a> {
 pub struct Branch {
     /// Address of the branch.
     pub from: u64,
-    /// Where it went.
+    /// Address of its target.
     pub to: u64,
     /// See [`super::decode::BranchFlags`].
     pub flags: super::decode::BranchFlags,
@@ -363,30 +362,30 @@ impl<'a> Branches<'a> {
     pub fn len(&self) -> usize {
         self.entries.len() / 3
     }
-    /// Whether there are none.
+    /// Whether there are no branches.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
-    /// The branches.
+    /// Iterates over the branches.
     pub fn iter(&self) -> impl Iterator<Item = Branch> + use<'a> {
         let rows = self.entries.rows();
         rows.map(|[from, to, flags]| Branch { from, to, flags: super::decode::BranchFlags(flags) })
     }
 }
 
-/// Registers, those that the attr's mask selects, in rising order of their numbers.
+/// The registers selected by the attr's mask, in ascending order of their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers<'a> {
     /// 1: a 32-bit process, 2: a 64-bit one.
     pub abi: u64,
-    /// One bit a register (`asm/perf_regs.h` of the architecture).
+    /// One bit per register (`asm/perf_regs.h` of the architecture).
     pub mask: u64,
     /// The values.
     pub values: Words<'a>,
 }
 
 impl<'a> Registers<'a> {
-    /// `Some(None)` when the kernel had no registers to give.
+    /// Decodes the registers; `Some(None)` if the kernel had none.
     pub(super) fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Self>> {
         match c.u64()? {
             0 => Some(None),
@@ -408,16 +407,16 @@ impl<'a> Registers<'a> {
 /// A copy of the user stack from the stack pointer upwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserStack<'a> {
-    /// What the kernel could copy.
+    /// The bytes that the kernel could copy.
     pub bytes: &'a [u8],
-    /// What was asked for, in bytes; the rest of that is padding.
+    /// The requested size in bytes; the rest is padding.
     pub asked: usize,
-    /// Bytes from where the record says so to its end.
+    /// Offset of the field from the end of the record, in bytes.
     pub(super) from_end: usize,
 }
 
 impl<'a> UserStack<'a> {
-    /// `Some(None)` when nothing was copied.
+    /// Decodes the copy; `Some(None)` if nothing was copied.
     pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Option<Self>> {
         let from_end = c.rest().len();
         let asked = usize::try_from(c.u64()?).ok()?;
@@ -430,7 +429,7 @@ impl<'a> UserStack<'a> {
     }
 }
 
-/// The cost of the sampled instruction, as the hardware tells it.
+/// The cost of the sampled instruction, as reported by the hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weight {
     word: u64,
@@ -438,7 +437,7 @@ pub struct Weight {
 }
 
 impl Weight {
-    /// The weight that perf prints: usually cycles.
+    /// The weight that perf prints, usually in cycles.
     pub fn value(&self) -> u64 {
         if self.is_struct { u64::from(split(self.word).0) } else { self.word }
     }

@@ -1,23 +1,23 @@
-//! Where the fields of a sample and of the `sample_id` lie: worked out once from an attr, used for millions
+//! The places of the fields of a sample and of the `sample_id`: computed once from an attr, used for millions
 //! of records.
 //!
-//! Receives attrs and their ids; hands on [`Sample`]s, [`SampleId`]s, and the number of the event they belong
-//! to.
+//! Receives attrs; decodes the fixed part of [`Sample`](super::Sample)s, and [`SampleId`]s.
 //!
 //! ```text
 //! SAMPLE | id'fier | ip | pid tid | time | addr | id | stream | cpu | period | read … callchain … (`sample`)
-//!        '------------- 8 bytes each, those that sample_type selects --------'
-//! others | … body … | pid tid | time | id | stream | cpu | id'fier |   the same choice, at the end
+//!        '------------- 8 bytes each, if selected by sample_type ---------------'
+//! others | … body … | pid tid | time | id | stream | cpu | id'fier |   the same selection, at the end
 //! ```
-//! A file with several kinds of samples is readable only if the id is found before the kind is known: either
-//! every event has `IDENTIFIER`, or the id has the same place in all of them. [`Layouts`] finds that place.
+//! In a file with several layouts, the id must be readable before the layout is known. So either every event
+//! has `IDENTIFIER`, or the id has the same place in all layouts. [`Layouts`](super::Layouts)
+//! finds that place.
 
 use super::{RawRecord, Thread};
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, sample_type};
 use crate::units::PerfTime;
 
-/// The fields of one word at the front of a sample, in their order.
+/// The one-word fields at the front of a sample, in their order.
 pub(super) const FRONT: [u64; 9] = [
     sample_type::IDENTIFIER,
     sample_type::IP,
@@ -38,7 +38,7 @@ const TRAILER: [u64; 6] = [
     sample_type::CPU,
     sample_type::IDENTIFIER,
 ];
-/// Stands for "not there".
+/// Marks a missing field.
 pub(super) const NONE: u8 = u8::MAX;
 
 /// The bits of [`FRONT`].
@@ -51,7 +51,7 @@ pub(super) const FRONT_BITS: u64 = {
     bits
 };
 
-/// Index into [`SampleLayout::at`]: the order of [`FRONT`].
+/// Index into [`SampleLayout::at`], in the order of [`FRONT`].
 #[derive(Clone, Copy)]
 #[repr(usize)]
 pub(super) enum Front {
@@ -66,7 +66,7 @@ pub(super) enum Front {
     Period,
 }
 
-/// The shape of one event's samples.
+/// The layout of one event's samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleLayout {
     pub(super) sample_type: u64,
@@ -74,20 +74,20 @@ pub struct SampleLayout {
     pub(super) branch_sample_type: u64,
     pub(super) user_regs: u64,
     pub(super) intr_regs: u64,
-    /// Byte offset in the body of each of [`FRONT`], [`NONE`] when not selected.
+    /// Byte offset of each field of [`FRONT`] in the body; [`NONE`] if not selected.
     pub(super) at: [u8; FRONT.len()],
-    /// Bytes that [`FRONT`] takes.
+    /// Size of the fields of [`FRONT`] in bytes.
     pub(super) front: usize,
-    /// Byte offset, counted back from the end, of each of [`TRAILER`].
+    /// Byte offset of each field of [`TRAILER`], counted back from the end.
     pub(super) back: [u8; TRAILER.len()],
-    /// Bytes of the trailer: 0 without `sample_id_all`.
+    /// Size of the trailer in bytes: 0 without `sample_id_all`.
     trailer: usize,
-    /// Counts that are read with a sample are those of its thread alone.
+    /// Whether the counts in a sample belong to its thread only.
     counts_by_thread: bool,
 }
 
 impl SampleLayout {
-    /// The shape that this request makes.
+    /// Computes the layout for an attr.
     pub fn new(attr: &Attr) -> Self {
         let sample_type = attr.sample_type();
         let mut at = [NONE; FRONT.len()];
@@ -122,38 +122,38 @@ impl SampleLayout {
         }
     }
 
-    /// Whether the counts that samples hold are those of their thread alone (`inherit`, Linux 6.13), not the
-    /// counter's.
+    /// Whether the counts in a sample belong to its thread only (`inherit`, Linux 6.13), and not to the whole
+    /// counter.
     pub fn counts_by_thread(&self) -> bool {
         self.counts_by_thread
     }
 
-    /// The `sample_type` bits it was made from.
+    /// The event's `sample_type` bits.
     pub fn sample_type(&self) -> u64 {
         self.sample_type
     }
 
-    /// The `branch_sample_type` bits it was made from.
+    /// The event's `branch_sample_type` bits.
     pub fn branch_sample_type(&self) -> u64 {
         self.branch_sample_type
     }
 
-    /// Byte offset of the data's address in a sample's body, where it was selected.
+    /// Byte offset of the data's address in a sample's body, if selected.
     pub(super) fn place_of_addr(&self) -> Option<usize> {
         let at = self.at[Front::Addr as usize];
         (at != NONE).then_some(at.into())
     }
 
-    /// Bytes of `sample_id` at the end of records that are not samples.
+    /// Size of the `sample_id` at the end of records other than samples, in bytes.
     pub fn trailer_size(&self) -> usize {
         self.trailer
     }
 
-    /// The word of a front field; `None` when it was not selected.
+    /// The word of a front field; `None` if it was not selected.
     #[inline]
     pub(super) fn front_word(&self, body: &[u8], field: Front) -> Option<u64> {
         let at = usize::from(self.at[field as usize]);
-        // NONE may lie within a large body: ask first.
+        // NONE may be a valid offset in a large body, so check first.
         if at == usize::from(NONE) {
             return None;
         }
@@ -169,7 +169,7 @@ impl SampleLayout {
         body[at..].first_chunk().map(|word| u64::from_ne_bytes(*word))
     }
 
-    /// The bytes of a trailer that says this; fields that it leaves out are zeros.
+    /// Encodes a trailer; missing fields are zero.
     pub fn trailer(&self, id: &SampleId) -> Vec<u8> {
         let mut out = vec![0; self.trailer];
         let mut put = |field: usize, halves: [Option<u32>; 2], word: Option<u64>| {
@@ -194,7 +194,7 @@ impl SampleLayout {
         out
     }
 
-    /// The trailer of a record of the kernel's that is not a sample.
+    /// Decodes the trailer of a kernel record that is not a sample.
     pub fn sample_id(&self, raw: &RawRecord<'_>) -> SampleId {
         let body = raw.body();
         let word = |index| self.trailer_word(body, index);
@@ -208,29 +208,29 @@ impl SampleLayout {
     }
 }
 
-/// The bytes of the trailer that hold two u32 each, counted back from the end.
+/// Offsets of the trailer's fields that contain two u32, counted back from the end.
 pub(super) fn halves_back(layout: &SampleLayout) -> impl Iterator<Item = usize> {
     [layout.back[0], layout.back[4]].into_iter().filter(|&back| back != NONE).map(usize::from)
 }
 
-/// The two u32 of a native word, in their order in memory.
+/// Splits a native word into its two u32, in memory order.
 #[inline]
 pub(super) fn split(word: u64) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
 
-/// Who, when, where and for which event a record was written. Fields that were not selected are `None`.
+/// The thread, time, CPU and event of a record. Fields are `None` if they were not selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleId {
-    /// Whose.
+    /// The thread.
     pub thread: Option<Thread>,
-    /// When.
+    /// The time.
     pub time: Option<PerfTime>,
-    /// The event's instance.
+    /// Id of the event's instance.
     pub id: Option<u64>,
-    /// The instance it was inherited to.
+    /// Id of the inherited instance.
     pub stream_id: Option<u64>,
-    /// Where.
+    /// The CPU.
     pub cpu: Option<u32>,
 }

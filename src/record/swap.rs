@@ -1,12 +1,11 @@
-//! Records of a machine with the other byte order, turned around in place, once, before anybody reads them.
+//! Converts records from the other byte order in place, once, before they are decoded.
 //!
-//! Receives a buffer of foreign records and the [`Layouts`] of the file; leaves it as a machine of our order
-//! would have written it, so that everything above knows one order only and files of our own order pay
-//! nothing. A record that does not hold what it should is left half turned: whoever parses it checks all
-//! sizes again. Payloads of tracepoints (`RAW`) and stack copies stay as they are, since only their readers
-//! know their fields.
+//! Receives a buffer of foreign records and the [`Layouts`] of the file. The result looks as if a machine
+//! with native byte order had written it. So all other code handles native order only, and native files have
+//! no cost. A malformed record remains partly converted; its parser checks all sizes again. Tracepoint
+//! payloads (`RAW`) and stack copies are not converted, because only their readers know their fields.
 //!
-//! Each kind has a line of field widths, and says what the rest is:
+//! Each type has a list of field widths, and a rule for the rest:
 //! ```text
 //! MMAP2   4 4 8 8 8  4 4 8 8  4 4   text …            | trailer: 8s, pid/tid and cpu as 4 4
 //! ID_INDEX  8  words …
@@ -18,12 +17,12 @@ use super::sample_layout::{FRONT, halves_back};
 use super::{HEADER, Layouts, SampleLayout, attr, kind};
 use crate::abi::{branch_sample_type, misc, read_format, sample_type};
 
-/// What follows the fields of fixed width.
+/// The content after the fixed-width fields.
 #[derive(Clone, Copy, PartialEq)]
 enum Rest {
-    /// Text or bytes.
+    /// Text or bytes, unchanged.
     Keep,
-    /// u64, as many as there are.
+    /// u64 up to the end.
     Words,
     /// An attr, then ids.
     Attr,
@@ -31,9 +30,9 @@ enum Rest {
     Threads,
     /// A set of CPUs.
     Cpus,
-    /// As the sample's layout says.
+    /// According to the sample's layout.
     Sample,
-    /// As `EVENT_UPDATE`'s type says.
+    /// According to the type of the `EVENT_UPDATE`.
     Update,
 }
 
@@ -41,7 +40,7 @@ fn shape(kind: u32, flags: u16) -> (&'static [u8], Rest) {
     match kind {
         kind::MMAP => (&[4, 4, 8, 8, 8], Rest::Keep),
         kind::MMAP2 if flags & misc::MMAP_BUILD_ID != 0 => {
-            // The build-id's 24 bytes stay.
+            // The 24 bytes of the build-id stay unchanged.
             (
                 &[
                     4, 4, 8, 8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4,
@@ -78,14 +77,15 @@ fn shape(kind: u32, flags: u16) -> (&'static [u8], Rest) {
     }
 }
 
-/// Turns the header around.
+/// Converts a header.
 pub fn header(bytes: &mut [u8; HEADER]) {
     bytes[..4].reverse();
     bytes[4..6].reverse();
     bytes[6..].reverse();
 }
 
-/// Turns all whole records at the front of the buffer around; the bytes they take. What follows is untouched.
+/// Converts all whole records at the front of the buffer, and returns their size in bytes. The rest is
+/// unchanged.
 pub fn records(buffer: &mut [u8], layouts: &Layouts) -> usize {
     let mut done = 0;
     while let Some(size) = record(&mut buffer[done..], layouts) {
@@ -94,7 +94,7 @@ pub fn records(buffer: &mut [u8], layouts: &Layouts) -> usize {
     done
 }
 
-/// Turns the first record around; its size. `None`, and nothing is changed, when it is not whole.
+/// Converts the first record and returns its size. If it is incomplete, returns `None` and changes nothing.
 pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
     let mut head = *buffer.first_chunk::<HEADER>()?;
     header(&mut head);
@@ -114,7 +114,7 @@ pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
             body = front;
         }
     }
-    // A body that ends early is the parser's to find out.
+    // The parser detects a truncated body.
     let _ = turn_body(body, kind, flags, layouts);
     Some(size)
 }
@@ -123,13 +123,13 @@ fn trailer(bytes: &mut [u8], layout: &SampleLayout) {
     let end = bytes.len();
     Turner::new(bytes).all_words();
     for back in halves_back(layout) {
-        // Two u32 turned around as one u64 have only changed places.
+        // Reversing two u32 as one u64 has swapped them, so swap them back.
         bytes[end - back..][..8].rotate_left(4);
     }
 }
 
 fn turn_body(body: &mut [u8], kind: u32, flags: u16, layouts: &Layouts) -> Option<()> {
-    // A mark alone makes no build-id.
+    // The flag may be set without a build-id.
     let is_by_inode = kind == kind::MMAP2 && body.get(32..56).and_then(build_id).is_none();
     let (widths, rest) = shape(kind, if is_by_inode { flags & !misc::MMAP_BUILD_ID } else { flags });
     if rest == Rest::Sample {
@@ -228,7 +228,7 @@ fn sample(t: &mut Turner<'_>, layout: &SampleLayout) -> Option<()> {
         }
     }
     if has(sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) {
-        // The parts of the struct are declared in the other order there: as a number it is the same.
+        // The struct declares its parts in reverse order there, so it converts like one number.
         t.u64()?;
     }
     t.words(u64::from(has(sample_type::DATA_SRC)) + u64::from(has(sample_type::TRANSACTION)))?;
@@ -253,7 +253,7 @@ fn branches(t: &mut Turner<'_>, branch_sample_type: u64) -> Option<()> {
     for _ in 0..count {
         t.words(2)?;
         let flags = t.u64()?;
-        // The flags are bit fields, which a machine of the other order fills from the other end.
+        // The flags are bit fields, which a foreign machine allocates from the other end.
         t.replace_word(BranchFlags::from_foreign(flags).0);
     }
     if branch_sample_type & branch_sample_type::COUNTERS != 0 {
@@ -262,7 +262,7 @@ fn branches(t: &mut Turner<'_>, branch_sample_type: u64) -> Option<()> {
     Some(())
 }
 
-/// A place in a body; what it passes is turned around.
+/// A position in a body. Bytes that it passes are converted.
 struct Turner<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -277,14 +277,14 @@ impl<'a> Turner<'a> {
         &self.bytes[self.at..]
     }
 
-    /// Passes `count` bytes as they are.
+    /// Passes `count` bytes without converting them.
     fn take(&mut self, count: usize) -> Option<&mut [u8]> {
         let taken = self.bytes.get_mut(self.at..self.at.checked_add(count)?)?;
         self.at += count;
         Some(taken)
     }
 
-    /// Passes one field of `width` bytes.
+    /// Converts one field of `width` bytes.
     fn field(&mut self, width: usize) -> Option<()> {
         self.take(width).map(<[u8]>::reverse)
     }
@@ -305,7 +305,7 @@ impl<'a> Turner<'a> {
         self.array().map(u64::from_ne_bytes)
     }
 
-    /// Passes a word of two u32.
+    /// Converts a word of two u32.
     fn halves(&mut self) -> Option<()> {
         self.field(4)?;
         self.field(4)
@@ -319,11 +319,11 @@ impl<'a> Turner<'a> {
 
     fn all_words(&mut self) {
         let count = self.rest().len() / 8;
-        // Cannot fail: that many are there.
+        // Cannot fail: that many words are left.
         let _ = self.words(count as u64);
     }
 
-    /// Writes another value over the word just passed.
+    /// Overwrites the last word with another value.
     fn replace_word(&mut self, value: u64) {
         if let Some(word) = self.at.checked_sub(8).and_then(|at| self.bytes.get_mut(at..self.at)) {
             word.copy_from_slice(&value.to_ne_bytes());

@@ -1,18 +1,18 @@
-//! Samples whose copy of the stack has become a call chain: what is left of the request, and of each record.
+//! Converts samples with stack copies to samples with call chains: the attr, and each record.
 //!
-//! Receives attrs and samples with registers and a stack copy, and the chain that an unwinder made of them;
-//! hands on the attr and the records of an ordinary call-chain recording. Knows nothing of unwinding.
+//! Receives attrs, samples with registers and a stack copy, and the chains from an unwinder. Returns the attr
+//! and the records of an ordinary call-chain recording. Does not unwind.
 //!
 //! ```text
 //! | id'fier ip tid time (addr) … | read | nr, kernel part | raw | branches | regs | stack | weight (…)
 //!                              becomes
 //! | id'fier ip tid time        … | read | nr, the whole chain | raw | branches            | weight …
 //! ```
-//! Addresses and sources of data are asked for only because perf asks for them beside copies of the stack:
-//! they go, too, unless the user wants them.
+//! Addresses and sources of data are only recorded because perf requests them together with stack copies.
+//! They are removed too unless the user requests them.
 //!
-//! A sample that could not be unwound in time stays as it is and belongs to a *twin* of its event: the same
-//! request, with ids of its own ([`twin_id`]), under which the file holds samples with their copies.
+//! A sample that could not be unwound in time stays unchanged and belongs to a *twin* of its event. The twin
+//! has the original attr and separate ids ([`twin_id`]).
 
 use super::layouts::twin_id;
 use super::sample::ReadValues;
@@ -20,35 +20,36 @@ use super::{Cursor, HEADER, RawRecord, Sample, SampleLayout};
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, CpuMode, context, sample_type};
 
-/// What is taken out of samples.
+/// The fields removed from samples.
 const COPY: u64 = sample_type::REGS_USER | sample_type::STACK_USER;
 
-/// What samples lose when they are unwound, as `sample_type` bits.
+/// The fields that unwound samples lose, as `sample_type` bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     fields: u64,
 }
 
 impl Lost {
-    /// `wants_data`: whether addresses and sources of data were asked for by themselves; `wants_registers`:
-    /// whether the process's registers were.
+    /// Determines the fields. `wants_data`: whether the user requested addresses and sources of data;
+    /// `wants_registers`: whether the user requested the process's registers.
     pub fn new(wants_data: bool, wants_registers: bool) -> Self {
         let data = if wants_data { 0 } else { sample_type::ADDR | sample_type::DATA_SRC };
         let registers = if wants_registers { 0 } else { sample_type::REGS_USER };
         Self { fields: data | registers | sample_type::STACK_USER }
     }
 
-    /// Whether addresses of data, and with them mappings of data, stay.
+    /// Whether data addresses, and with them data mappings, are kept.
     pub fn keeps_data(self) -> bool {
         self.fields & sample_type::ADDR == 0
     }
 
-    /// Whether samples of this shape hold a copy.
+    /// Whether samples with this layout contain a stack copy.
     pub fn takes(layout: &SampleLayout) -> bool {
         has_copy(layout.sample_type())
     }
 
-    /// The request as if call chains had been asked for; `None` for an event whose samples hold no copy.
+    /// Returns the attr with call chains instead of stack copies; `None` if the event's samples have no stack
+    /// copy.
     pub fn attr(self, attr: &Attr) -> Option<Attr> {
         if !has_copy(attr.sample_type()) {
             return None;
@@ -64,8 +65,8 @@ impl Lost {
         Some(plain)
     }
 
-    /// Appends the record of a sample with this chain in place of its copy; `chain` is the process's part,
-    /// innermost first. `false`, and nothing appended, when the record is cut short.
+    /// Appends a sample's record with this chain instead of the stack copy. `chain` is the process's part,
+    /// innermost first. Returns `false` and appends nothing if the record is truncated.
     pub fn write(self, raw: &RawRecord<'_>, sample: &Sample<'_>, chain: &[u64], out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let written = self.body(raw, sample, chain, out);
@@ -145,16 +146,16 @@ impl Lost {
     }
 }
 
-/// Whether samples of this type hold what an unwinder needs.
+/// Whether samples of this type have the fields that an unwinder needs.
 pub fn has_copy(sample_type: u64) -> bool {
     sample_type & COPY == COPY
 }
 
-/// Appends a sample without most of the padding behind its copy of the stack: as if less had been asked for,
-/// but still more than there was.
+/// Appends a sample without most of the padding after its stack copy. The result has a smaller requested
+/// size, which is still larger than the valid part.
 pub fn write_without_padding(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) {
     let stack = sample.parts().and_then(|parts| parts.user_stack);
-    // What is behind the copy's valid part says that the stack was no larger.
+    // Padding after the valid part of the copy tells the reader that the stack was not larger.
     let shorter = stack.map(|stack| (stack, stack.bytes.len().next_multiple_of(8) + 8));
     let Some((stack, asked)) = shorter.filter(|(stack, asked)| *asked < stack.asked) else {
         return out.extend_from_slice(raw.bytes);
@@ -169,8 +170,8 @@ pub fn write_without_padding(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut
     out.extend_from_slice(&raw.bytes[at + 8 + stack.asked..]);
 }
 
-/// Appends a sample as it is, but for its id: it is the twin's. Its first word must be its id
-/// (`PERF_SAMPLE_IDENTIFIER`); otherwise `false`.
+/// Appends a sample with the id of its event's twin. Returns `false` if the sample's first word is not its id
+/// (`PERF_SAMPLE_IDENTIFIER`).
 pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
     let first = raw.bytes.get(HEADER..HEADER + 8).and_then(|word| word.first_chunk());
     let id = first.map(|word| u64::from_ne_bytes(*word));
@@ -183,15 +184,15 @@ pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -
     true
 }
 
-/// As the kernel writes chains where it follows frame pointers: its own part, then the process's, each behind
-/// its marker. The walk through the copy takes the place of the process's part, however long that is: what of
-/// it can be believed is in the walk already.
+/// Combines a chain like the kernel with frame pointers: the kernel's part, then the process's, each after
+/// its marker. The unwound chain replaces the process's part regardless of its length, because it already
+/// contains the reliable part of that.
 fn whole_chain(sample: &Sample<'_>, recorded: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
     let mut whole: Vec<u64> = recorded.collect();
     let at = whole.iter().position(|&word| word == context::USER).unwrap_or(whole.len());
     let followed = whole.split_off(at);
     let user = if user.is_empty() { followed.get(1..).unwrap_or_default() } else { user };
-    // A marker with nothing behind it says nothing.
+    // Drop markers without entries.
     while whole.last().is_some_and(|&word| word >= context::MAX) {
         whole.pop();
     }
@@ -243,7 +244,7 @@ mod tests {
         record_with(misc, &[16, 0xaaaa, 0xbbbb, 16])
     }
 
-    /// The same with this copy: how much was asked for, the words, how much is valid.
+    /// The same with this stack copy: the requested size, the words, and the valid size.
     fn record_with(misc: u16, stack: &[u64]) -> Vec<u8> {
         let kernel = -128i64 as u64;
         let words: Vec<u64> = [
@@ -346,14 +347,14 @@ mod tests {
             let stack: Vec<u64> = std::iter::once(words as u64 * 8).chain(0..words as u64).collect();
             record_with(2, &[&stack[..], &[valid]].concat())
         };
-        // One word more than was there stays, so that the stack is seen to be no larger.
+        // One extra word remains, which shows that the stack was not larger.
         for (valid, asked) in [(64, 64), (56, 64), (48, 56), (44, 56), (8, 16), (0, 8)] {
             let (bytes, mut out) = (padded(valid, 8), vec![1, 2, 3]);
             let raw = RawRecord::first(&bytes).unwrap();
             write_without_padding(&raw, &layouts.sample(&raw).unwrap().1, &mut out);
             assert_eq!(out[3..], padded(valid, asked / 8), "{valid}");
         }
-        // None was copied; the size is wrong.
+        // A sample without a copy, and one with a wrong size.
         for bytes in [record_with(2, &[0]), padded(8, 8)[..100].to_vec()] {
             let mut out = Vec::new();
             let raw = RawRecord { bytes: &bytes, kind: kind::SAMPLE, misc: 2 };

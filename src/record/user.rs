@@ -1,18 +1,17 @@
-//! The records that perf itself writes (numbers from 64): attrs, build-ids, maps of threads and CPUs, stat's
-//! counts.
+//! perf's own records (types from 64): attrs, build-ids, maps of threads and CPUs, stat's counts.
 //!
-//! Shapes follow `tools/lib/perf/include/perf/event.h` (Linux 6.18) and stay readable for files of older
-//! perfs, whose records are shorter. `parse` receives a cursor behind the header.
+//! The layouts follow `tools/lib/perf/include/perf/event.h` (Linux 6.18). Shorter records of older versions
+//! of perf are also supported. `parse` receives a cursor after the header.
 
 use super::{Cursor, Thread, Words, attr, bytes::until_nul};
 use crate::abi::{Attr, misc};
 
-/// An event's request and the ids of its instances (`HEADER_ATTR`).
+/// An event's attr and the ids of its instances (`HEADER_ATTR`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeaderAttr<'a> {
-    /// What the kernel was asked for.
+    /// The event's attr.
     pub attr: Attr,
-    /// One id a CPU or thread.
+    /// One id per CPU or thread.
     pub ids: Words<'a>,
 }
 
@@ -29,7 +28,7 @@ impl<'a> HeaderAttr<'a> {
 pub struct EventType<'a> {
     /// The event's config.
     pub id: u64,
-    /// Its name.
+    /// The event's name.
     pub name: &'a [u8],
 }
 
@@ -38,11 +37,11 @@ pub struct EventType<'a> {
 pub struct BuildId<'a> {
     /// −1, or the guest's pid.
     pub pid: i32,
-    /// The id: 20 bytes, fewer where the record says so.
+    /// The build-id: 20 bytes, or fewer if the record contains a size.
     pub id: &'a [u8],
     /// The record's `misc`: kernel or user.
     pub misc: u16,
-    /// Path, or `[kernel.kallsyms]` and the like.
+    /// Path, or a name like `[kernel.kallsyms]`.
     pub name: &'a [u8],
 }
 
@@ -54,7 +53,7 @@ impl<'a> BuildId<'a> {
     }
 }
 
-/// Where each id of each event counts (`ID_INDEX`).
+/// The ring, CPU and thread of each event id (`ID_INDEX`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdIndex<'a> {
     rows: Words<'a>,
@@ -65,7 +64,7 @@ pub struct IdIndex<'a> {
 pub struct IdEntry {
     /// The id.
     pub id: u64,
-    /// Index of the ring it went to.
+    /// Index of its ring.
     pub idx: u64,
     /// CPU, −1 for any.
     pub cpu: i64,
@@ -79,18 +78,18 @@ impl<'a> IdIndex<'a> {
         Some(Self { rows: c.words(count.checked_mul(4)?)? })
     }
 
-    /// The rows.
+    /// Iterates over the rows.
     pub fn iter(&self) -> impl Iterator<Item = IdEntry> + use<'a> {
         self.rows.rows().map(|[id, idx, cpu, tid]| IdEntry { id, idx, cpu: cpu as i64, tid: tid as i64 })
     }
 }
 
-/// How AUX data is to be read (`AUXTRACE_INFO`).
+/// Settings for decoding AUX data (`AUXTRACE_INFO`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxtraceInfo<'a> {
     /// 1 Intel PT, 2 Intel BTS, 3 CoreSight, 4 Arm SPE, 5 s390, 6 HiSilicon PTT, 7 …
     pub kind: u32,
-    /// What that decoder needs.
+    /// Private data of that decoder.
     pub private: Words<'a>,
 }
 
@@ -106,7 +105,7 @@ impl<'a> AuxtraceInfo<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "perf's names; only the size matters for skipping")]
 pub struct Auxtrace {
-    /// Bytes behind the record.
+    /// Size of the data after the record, in bytes.
     pub size: u64,
     pub offset: u64,
     pub reference: u64,
@@ -151,7 +150,7 @@ impl<'a> AuxtraceError<'a> {
     }
 }
 
-/// The threads recorded, by pid and comm (`THREAD_MAP`).
+/// The recorded threads, by pid and comm (`THREAD_MAP`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadMap<'a> {
     rows: Words<'a>,
@@ -163,7 +162,7 @@ impl<'a> ThreadMap<'a> {
         Some(Self { rows: c.words(count.checked_mul(3)?)? })
     }
 
-    /// pid and comm (empty where perf did not know it).
+    /// Iterates over pids and comms (empty if unknown to perf).
     pub fn iter(&self) -> impl Iterator<Item = (i64, &'a [u8])> + use<'a> {
         self.rows.as_bytes().as_chunks::<24>().0.iter().map(|row| {
             let (pid, comm) = row.split_at(8);
@@ -172,25 +171,25 @@ impl<'a> ThreadMap<'a> {
     }
 }
 
-/// A set of CPUs, in one of perf's three spellings (`CPU_MAP`, `EVENT_UPDATE`).
+/// A set of CPUs, in one of perf's three encodings (`CPU_MAP`, `EVENT_UPDATE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuMap<'a> {
     /// Numbers, two bytes each; 0xffff is "any".
     List(&'a [u8]),
-    /// One bit a CPU, in words of `width` bytes (4 or 8).
+    /// One bit per CPU, in words of `width` bytes (4 or 8).
     Mask {
-        /// Bytes of a word.
+        /// Size of a word in bytes.
         width: usize,
         /// The words.
         bits: &'a [u8],
     },
-    /// From, to (inclusive); `any` stands for CPU −1 as well.
+    /// A range of CPUs, with CPU −1 as well if `any`.
     Range {
-        /// Whether "any" is meant too.
+        /// Whether "any" is included.
         any: bool,
         /// First CPU.
         first: u16,
-        /// Last CPU.
+        /// Last CPU, inclusive.
         last: u16,
     },
 }
@@ -221,7 +220,7 @@ impl<'a> CpuMap<'a> {
         })
     }
 
-    /// The CPUs in rising order of the record; −1 is "any".
+    /// Returns the CPUs in the order of the record; −1 is "any".
     pub fn cpus(&self) -> Vec<i32> {
         match *self {
             Self::List(numbers) => {
@@ -276,7 +275,7 @@ impl Stat {
 /// The end of a round of counts (`STAT_ROUND`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatRound {
-    /// The last round (else an interval).
+    /// Whether it is the last round (otherwise an interval).
     pub is_final: bool,
     /// Nanoseconds since the start.
     pub time: u64,
@@ -287,20 +286,20 @@ pub struct StatRound {
 pub struct EventUpdate<'a> {
     /// One of the event's ids.
     pub id: u64,
-    /// What.
+    /// The updated property.
     pub what: Update<'a>,
 }
 
-/// What an `EVENT_UPDATE` says.
+/// Content of an `EVENT_UPDATE`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Update<'a> {
-    /// The unit of its counts.
+    /// The unit of the counts.
     Unit(&'a [u8]),
-    /// What to multiply its counts by.
+    /// The factor for the counts.
     Scale(f64),
-    /// Its name.
+    /// The event's name.
     Name(&'a [u8]),
-    /// The CPUs it counts on.
+    /// The CPUs on which the event counts.
     Cpus(CpuMap<'a>),
 }
 
@@ -318,7 +317,7 @@ impl<'a> EventUpdate<'a> {
     }
 }
 
-/// How TSC and perf's time relate (`TIME_CONV`): `time = zero + (tsc * mult >> shift)`.
+/// The relation of the TSC to perf's times (`TIME_CONV`): `time = zero + (tsc * mult >> shift)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
 pub struct TimeConv {
@@ -329,15 +328,15 @@ pub struct TimeConv {
     pub more: Option<MoreTimeConv>,
 }
 
-/// What a `TIME_CONV` says of a counter that is narrower than 64 bits.
+/// Additional fields of a `TIME_CONV` for counters narrower than 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the kernel's names, see perf_event_mmap_page in perf_event_open(2)")]
 pub struct MoreTimeConv {
     pub cycles: u64,
     pub mask: u64,
-    /// `cap_user_time_zero`: `zero` is to be used.
+    /// `cap_user_time_zero`: whether `zero` is valid.
     pub has_zero: bool,
-    /// `cap_user_time_short`: `cycles` and `mask` are.
+    /// `cap_user_time_short`: whether `cycles` and `mask` are valid.
     pub is_short: bool,
 }
 
@@ -358,9 +357,9 @@ impl MoreTimeConv {
 /// A feature section inside the stream (`HEADER_FEATURE`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeaderFeature<'a> {
-    /// Its number: see `perfdata::feature`.
+    /// The feature's number; see `perfdata::feature`.
     pub feature: u64,
-    /// Its bytes, padded.
+    /// The section's bytes, padded.
     pub data: &'a [u8],
 }
 
@@ -380,7 +379,7 @@ impl<'a> BpfMetadata<'a> {
         Some(Self { program, entries: c.take(size)? })
     }
 
-    /// Name and value.
+    /// Iterates over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         self.entries.chunks_exact(320).map(|e| (until_nul(&e[..64]), until_nul(&e[64..])))
     }

@@ -1,9 +1,9 @@
-//! Walking records that lie in a ring: in one slice, or in two with a record across both.
+//! Walks the records of a ring, in one slice or in two with a record that spans both.
 
 use super::{RawRecord, Records};
 
-/// Shows every record of the slices to `visit`. One that lies across two slices is put together in `joint`
-/// first; what is not whole at the end is left out.
+/// Passes every record of the slices to `visit`. A record that spans two slices is assembled in `joint`
+/// first. An incomplete record at the end is skipped.
 ///
 /// ```text
 /// | record | record | rec      |ord | record |
@@ -14,7 +14,7 @@ pub fn walk(slices: &[&[u8]], joint: &mut Vec<u8>, mut visit: impl FnMut(&RawRec
     joint.clear();
     for slice in slices {
         let mut slice = *slice;
-        // Complete what the slice before has begun: its header first, which says how much more it takes.
+        // Complete the record from the previous slice: first its header, which contains the size.
         while !joint.is_empty() && !slice.is_empty() {
             let size =
                 joint.get(6..8).and_then(|s| s.first_chunk()).map(|s| usize::from(u16::from_ne_bytes(*s)));

@@ -1,7 +1,7 @@
-//! A recording of events that a holder keeps: they become this recorder's, with all that their rings hold.
+//! A recording of events that a holder keeps: this recorder takes them over with all that their rings hold.
 //!
-//! Receives an entry and the plan of who wants it; hands on [`Sources`] as if they had been opened here. What
-//! the events are was said when they were opened: the plan learns it from them.
+//! Receives an entry and the plan of the recording; returns [`Sources`] as if they had been opened here. The
+//! events were configured when the holder opened them, so the plan is adjusted to them.
 
 use std::os::fd::OwnedFd;
 
@@ -20,7 +20,7 @@ use crate::persistent::client::{ask, misunderstood};
 use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Answer, Handover, Request};
 
-/// An entry whose events are on their way to us.
+/// An entry whose events are being handed over to this process.
 pub(crate) struct Attached {
     directory: RunDirectory,
     entry: Entry,
@@ -29,11 +29,11 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Has the holder, which keeps them all the same, hand them over, and has the plan agree with them: whom
-    /// they are open on, and what their samples bring.
+    /// Asks the holder for the events, which it also keeps for now. Adjusts the plan to them: to their
+    /// targets and the fields of their samples.
     ///
     /// # Errors
-    /// What the holder refuses; what cannot be done with them.
+    /// If the holder refuses, or if the plan does not fit the events.
     pub(crate) fn ask(
         directory: RunDirectory,
         entry: Entry,
@@ -54,8 +54,8 @@ impl Attached {
             .why("a snapshot needs ring buffers in overwrite mode")
             .try_this("pmc persist add … --overwrite, or pmc record --overwrite and adopt"));
         }
-        // Who copies stacks must say whose they are: what keeps its copy belongs to another event. And what
-        // is mapped must be known in time, which a ring that keeps the newest tells in the end.
+        // Samples with stack copies must contain their event's id: the samples that keep their copy belong to
+        // another event. Mappings must also be known in time, but a backward ring is read only at the end.
         let tells_whose = all(|attr| attr.sample_type() & sample_type::IDENTIFIER != 0);
         plan.unwinds &= tells_whose && !any(Flag::WriteBackward);
         let copied = events.iter().map(Attr::sample_stack_user).max().unwrap_or(0);
@@ -77,8 +77,9 @@ impl Attached {
         Ok(Self { directory, entry, open: *open, descriptors })
     }
 
-    /// Takes them over, from where the holder has stopped reading. With the threads that are recorded; where
-    /// all have ended, with these: the recording ends when it has looked for them.
+    /// Takes the events over from where the holder stopped reading. Also returns the threads to wait for. If
+    /// all recorded threads have ended, these are the ended threads, so the recording ends at its first
+    /// check.
     ///
     /// # Errors
     /// As [`take`].
@@ -98,8 +99,8 @@ impl Attached {
         Ok((Sources::of(rings), recorded))
     }
 
-    /// All is there that the recording needs: they are held no more. The rings, which are ours as well, keep
-    /// what they hold.
+    /// Tells the holder to drop the events once the recording has everything it needs. This process also has
+    /// the rings mapped, so they keep their contents.
     ///
     /// # Errors
     /// The holder's.

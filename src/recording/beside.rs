@@ -1,8 +1,7 @@
-//! Counting beside a recording: two measurements of one command, by one loop.
+//! Counting during a recording: one loop runs two measurements of one command.
 //!
-//! Receives what is driven first (the recording, whose rings wake the loop) and what goes beside it (counters
-//! that are read at their intervals); hands both on as one. What fails beside a recording ends it, and costs
-//! none of its records.
+//! Combines the recording, whose rings wake the loop, with counters that are read at intervals. An error
+//! while counting ends the recording, but none of its records are lost.
 
 use std::os::fd::BorrowedFd;
 
@@ -14,11 +13,11 @@ use crate::counter::change::Change;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
 
-/// Both.
+/// A recording and the counting that runs with it.
 pub(super) struct Beside<A, B> {
     pub(super) recording: A,
     pub(super) counting: B,
-    /// Why counting went no further.
+    /// The error that stopped the counting.
     failed: Option<Error>,
 }
 

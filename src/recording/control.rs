@@ -1,7 +1,7 @@
 //! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: orders from another process while counting or recording.
 //!
-//! Receives bytes, hands on [`Order`]s; an order that was carried out is
-//! answered with the line `ack` on ACK, as perf answers; one that was refused with `refused:` and the reason.
+//! Receives bytes; returns [`Order`]s. Answers each order with a line on ACK: `ack`, like perf, if it was
+//! carried out, or `refused:` and the reason.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -12,31 +12,31 @@ use crate::counter::change::Change;
 use crate::error::{Error, Result, Warning, say};
 use crate::sys::descriptor;
 
-/// What the other process wants.
+/// An order from the other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// All events; or the one of this name.
+    /// All events, or the one with this name.
     Enable(Option<String>),
     Disable(Option<String>),
-    /// Changes all events that can be; or the one of this name.
+    /// Changes all events that support it, or the one with this name.
     Change(Option<String>, Change),
     Stop,
     Ping,
-    /// `record`: write what the rings hold.
+    /// `record`: write the contents of the rings.
     Snapshot,
-    /// Print the names of the events; with how often they are sampled.
+    /// Print the names of the events, optionally with their sampling rates.
     EventList {
         rates: bool,
     },
 }
 
 impl Order {
-    /// An order as perf spells it; `None` if it is none.
+    /// Parses an order in perf's syntax; `None` if it is not one.
     fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
         let name = || named(rest);
-        // A name may hold blanks; a number does not.
+        // A name may contain spaces; a number cannot.
         let change = |change: fn(u64) -> Change| {
             let (name, number) = rest.rsplit_once(' ').unwrap_or(("", rest));
             let hexadecimal = number.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
@@ -59,21 +59,21 @@ impl Order {
     }
 }
 
-/// The channel.
+/// The control channel.
 #[derive(Debug)]
 pub(crate) struct Control {
     orders: std::fs::File,
     acknowledge: Option<std::fs::File>,
     pending: Vec<u8>,
-    /// The writer's end is closed: there is nothing more to come.
+    /// Whether the writer has closed its end.
     closed: bool,
 }
 
-/// An order longer than this is not one.
+/// Maximum length of an order in bytes.
 const LONGEST_ORDER: usize = 256;
 
 impl Control {
-    /// Opens the channel that the option names.
+    /// Opens the channel that the option's text names.
     pub(crate) fn open(text: &str) -> Result<Self> {
         let wrong = || {
             Error::usage(format!("--control {text}: expected fd:CTL[,ACK] or fifo:CTL[,ACK]"))
@@ -90,8 +90,8 @@ impl Control {
                             .exit(crate::error::Exit::Usage)
                     })
                 }
-                // Read and write, so that opening waits for nobody and no end of file comes between two
-                // writers.
+                // Open for reading and writing: then the open does not block, and there is no end of file
+                // between two writers.
                 "fifo" => OpenOptions::new()
                     .read(true)
                     .write(true)
@@ -111,7 +111,7 @@ impl Control {
         Ok(control)
     }
 
-    /// The orders that have come, in order. Words that are none are named and left.
+    /// Returns the received orders in sequence. Warns about unknown words and skips them.
     pub(crate) fn orders(&mut self) -> Result<Vec<Order>> {
         let mut buffer = [0u8; LONGEST_ORDER];
         while !self.closed {
@@ -139,12 +139,12 @@ impl Control {
         Ok(orders)
     }
 
-    /// Answers that an order was carried out.
+    /// Answers that the order was carried out.
     pub(crate) fn acknowledge(&mut self) {
         self.answer("ack");
     }
 
-    /// Answers that an order was refused, and why.
+    /// Answers that the order was refused, with the reason.
     pub(crate) fn refuse(&mut self, why: &str) {
         self.answer(&format!("refused: {why}"));
     }
@@ -155,7 +155,7 @@ impl Control {
         }
     }
 
-    /// The channel to wait for; `None` when nothing can come any more.
+    /// Returns the descriptor to poll; `None` once the writer has closed the channel.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         (!self.closed).then(|| self.orders.as_fd())
     }

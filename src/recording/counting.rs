@@ -1,8 +1,8 @@
-//! Counting: one measurement, from the first count to the last.
+//! One counting measurement, from the first count to the last.
 //!
-//! Receives a [`Setup`] (what to count, on whom, when to stop) and an [`Observer`] that is shown the totals
-//! at each interval; hands on the final totals and how it ended ([`Run`]). Says what was left out; adds
-//! nothing up. The loop is [`drive`](super::drive)'s.
+//! Receives a [`Setup`] (events, targets, end conditions) and an [`Observer`] that is called at each
+//! interval. Returns the final totals and how the measurement ended ([`Run`]). Warns about omitted events;
+//! does not add up counts. [`drive`](super::drive) contains the loop.
 
 use std::io;
 use std::rc::Rc;
@@ -29,83 +29,82 @@ use crate::sys::errno;
 use crate::sys::process::{Held, Outcome, Streams};
 use crate::sys::signal::Signals;
 
-/// What is counted, on whom, and how often it is shown.
+/// Events to count, their targets, and the intervals.
 pub(crate) struct CountPlan {
     pub(crate) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     pub(crate) scope: Scope,
-    /// Children are counted with their parents.
+    /// Whether children are counted with their parents.
     pub(crate) inherit: bool,
     pub(crate) levels: Levels,
-    /// Nanoseconds between intervals.
+    /// Length of an interval in nanoseconds.
     pub(crate) interval_ns: Option<u64>,
-    /// How many intervals are shown; `None`: no limit.
+    /// Number of intervals to show; `None`: no limit.
     pub(crate) interval_count: Option<u32>,
 }
 
-/// What one measurement needs to know.
+/// Parameters of a measurement.
 pub(crate) struct Setup<'a> {
     pub(crate) host: &'a Host,
     pub(crate) plan: CountPlan,
     pub(crate) course: Course,
-    /// Where what the command prints goes.
+    /// Destination of the command's output.
     pub(crate) streams: Streams,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
-    /// `--reserve=yield`: who tells when somebody else wants the hardware.
+    /// Reports reservations by others (`--reserve=yield`).
     pub(crate) watcher: Option<&'a mut Watcher>,
 }
 
-/// What is shown to an [`Observer`].
+/// Readings at the end of an interval, for an [`Observer`].
 pub(crate) struct IntervalReadings<'a> {
     /// Nanoseconds since the start.
     pub(crate) at_ns: u64,
     /// The totals of every counter since the start.
     pub(crate) readings: &'a [Reading],
     pub(crate) threads: &'a [Thread],
-    /// Nanoseconds since the start in which the hardware events were left off for somebody's reservation.
+    /// Nanoseconds since the start during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
-    /// Counting was off for the whole interval (`-D`, `--control`).
+    /// Whether counting was off for the whole interval (`-D`, `--control`).
     pub(crate) off: bool,
 }
 
-/// Who follows a measurement.
+/// Receives the progress of a measurement.
 pub(crate) trait Observer {
-    /// All is open, nothing runs yet: the last moment to refuse. `threads` are those counted, the command's
-    /// first among them; none where CPUs are counted.
+    /// Called when everything is open and nothing runs yet: the last chance to refuse. `threads` are the
+    /// counted threads, with the command's first; empty if whole CPUs are counted.
     fn opened(&mut self, set: &CounterSet, threads: &[Thread]) -> Result<()>;
-    /// An interval has passed.
+    /// Called at the end of each interval.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
 }
 
-/// What a measurement gave.
+/// The result of a measurement.
 pub(crate) struct Run {
     pub(crate) set: CounterSet,
     pub(crate) threads: Vec<Thread>,
-    /// The totals.
     pub(crate) readings: Vec<Reading>,
     /// Nanoseconds from start to end.
     pub(crate) elapsed_ns: u64,
-    /// Nanoseconds in which the hardware events were left off for somebody's reservation.
+    /// Nanoseconds during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
     pub(crate) outcome: Option<Outcome>,
-    /// pmc was told to end by this signal.
+    /// The signal that ended pmc.
     pub(crate) interrupted: Option<i32>,
-    /// `--timeout` ended it.
+    /// Whether `--timeout` ended the measurement.
     pub(crate) timed_out: bool,
-    /// A holder has the counters now.
+    /// Whether a holder has taken over the counters.
     pub(crate) is_handed_over: bool,
-    /// Counting was never on (`-D`, `--control`).
+    /// Whether counting was never on (`-D`, `--control`).
     pub(crate) off: bool,
 }
 
-/// Measures once.
+/// Runs one measurement.
 ///
 /// # Errors
-/// A target that does not exist, a command that cannot be started (status 126 or 127), descriptors
-/// that run out, and what the observer says. An event that is refused is no error: its fate is in the set.
+/// If a target does not exist, the command cannot be started (status 126 or 127), descriptors run out, or the
+/// observer fails. A refused event is not an error; the set describes it.
 pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<Run> {
     let Setup { host, plan, course, streams, signals, control, mut watcher } = setup;
-    // What somebody has reserved already must not be started by exec behind our back.
+    // exec must not start counters that another process has already reserved.
     let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
     let held = launch::hold_for(&course, streams)?;
     let mut counting = Counting::open(plan, host, &course, held.as_ref(), is_reserved, observer)?;
@@ -126,35 +125,35 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     })
 }
 
-/// Counters that are driven.
+/// Counters as [`drive`](super::drive) runs them.
 pub(super) struct Counting<'a> {
     set: CounterSet,
-    /// Of events that a holder keeps open.
+    /// Counts of events that a holder keeps open.
     held_counts: HeldCounts,
     threads: Vec<Thread>,
     /// The last totals.
     readings: Vec<Reading>,
     interval: Option<Beat>,
-    /// The command that was started.
+    /// The command that pmc has started.
     command: Option<Thread>,
     host: &'a Host,
     scope: Scope,
-    /// Nothing that is counted outlives the command.
+    /// Whether everything that is counted ends with the command.
     ends_with_command: bool,
     observer: &'a mut dyn Observer,
 }
 
-/// When intervals end: moments of the monotonic clock, in nanoseconds.
+/// The ends of intervals, in nanoseconds of the monotonic clock.
 struct Beat {
     /// `None` until the measurement begins (`-D`).
     next: Option<u64>,
     step: u64,
-    /// Intervals still to be shown; `None`: no limit.
+    /// Number of intervals still to show; `None`: no limit.
     left: Option<u32>,
 }
 
 impl<'a> Counting<'a> {
-    /// Opens the counters, on the command at its start gate if there is one.
+    /// Opens the counters. If there is a command, it is held at its start gate.
     pub(super) fn open(
         plan: CountPlan,
         host: &'a Host,
@@ -202,8 +201,8 @@ impl<'a> Counting<'a> {
         Ok(())
     }
 
-    /// Hands the counters over to this user's holder. They count on; what was counted until now is shown
-    /// here.
+    /// Hands the counters over to this user's holder. They continue to count there. pmc prints the counts so
+    /// far.
     fn hand_over(&mut self, is_on: bool) -> Result<()> {
         if !self.held_counts.is_empty() {
             return Err(Error::new("some events already belong to a holder"));
@@ -230,7 +229,7 @@ impl<'a> Counting<'a> {
         handover::give(self.host, name, events, &descriptors)
     }
 
-    /// Intervals are counted from when the events are first on.
+    /// Starts the intervals when the events are first on.
     fn begin_beat(&mut self, measurement: &Measurement) {
         if let Some(beat) = self.interval.as_mut().filter(|_| measurement.activity.was_ever_on()) {
             beat.next.get_or_insert(measurement.start + beat.step);
@@ -257,7 +256,7 @@ impl EventSwitch for Counting<'_> {
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
         let which = |event: &EventSpec| events.has(event.takes_counter());
-        // What is held takes no counter of ours.
+        // Held events use none of our counters.
         if events.has(false) {
             self.held_counts.switch(on)?;
         }
@@ -304,7 +303,7 @@ impl Driven for Counting<'_> {
         self.read()?;
         self.show(measurement)?;
         let Some(beat) = &mut self.interval else { return Ok(()) };
-        // Keep to the beat even when a print was slow; skip beats that have passed.
+        // Keep the schedule even if printing was slow; skip intervals that have passed.
         beat.next = Some(due + beat.step * ((now - due) / beat.step + 1));
         beat.left = beat.left.map(|left| left.saturating_sub(1));
         if beat.left == Some(0) {
@@ -330,11 +329,11 @@ impl Driven for Counting<'_> {
     }
 
     fn stop(&mut self, ending: &Ending) -> Result<()> {
-        // They are the holder's, and count on.
+        // The counters belong to the holder now and continue to count.
         if ending.handed_over {
             return Ok(());
         }
-        // Only what goes on running needs to be stopped before it is read.
+        // Only targets that continue to run must be stopped before reading.
         if ending.outcome.is_some() && self.ends_with_command {
             return Ok(());
         }
@@ -358,10 +357,10 @@ fn starting(error: io::Error) -> Error {
     Error::io("starting the counters", error)
 }
 
-/// Opens the set wherever the scope says; the threads, where there are any.
+/// Opens the set in the given scope. Returns the counted threads, if any.
 fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&Held>) -> Result<Vec<Thread>> {
-    // A thread that starts now is counted through the one that starts it (inherit): looking again would count
-    // it twice.
+    // Scan only once: a thread that starts now is counted through its parent (inherit). Another scan would
+    // count it twice.
     let mut threads = targets::threads(scope, host)?;
     targets::check_flags(set.specs(), scope, &threads, host)?;
     let online = host.online_cpus();

@@ -1,14 +1,13 @@
-//! The loop of every measurement: starts what is driven, serves it while it runs, ends it.
+//! The loop of every measurement: starts a measurement handler, serves it while it runs, and ends it.
 //!
-//! Receives something that measures ([`Driven`]: a recording into a file, the live sampler, counters) and the
-//! [`Surroundings`] that it runs in; hands on how it went ([`Measurement`]). Decides what wakes it, in which
-//! order things are looked at, and when it is over; what is done when it wakes (drain, read, write, show) is
-//! the driven's.
+//! Receives something that measures ([`Driven`]: a recording into a file, the live sampler, or counters) and
+//! its [`Surroundings`]; returns the finished [`Measurement`]. Decides what wakes the loop, in which order it
+//! handles events, and when the measurement is over. The handler does the work (drain, read, write, show).
 //!
 //! ```text
 //!   prepare ── reserved? ── start ── release the command ── started ──┐
 //!                                                                     │
-//!   ┌─ wait: rings, signals, orders, its own, the next deadline ◄─────┤
+//!   ┌─ wait: rings, signals, orders, its waker, the next deadline ◄───┤
 //!   │    signals ─ orders ─ on or off? ─ tick: reserved? alive? ──────┤
 //!   │    work: drain the rings, or read the counters ─ timeout? ──────┘
 //!   └─► over: stop ── SIGTERM to the command ── finish ── wait for its end
@@ -35,85 +34,85 @@ use crate::sys::clock::monotonic_ns;
 use crate::sys::process::{Held, Running};
 use crate::sys::signal::{self, Signals};
 
-/// How often a reservation, and the life of threads that are not our children, is looked at.
+/// Interval between checks for reservations, and for the end of threads that are not our children.
 const TICK_NS: u64 = 100_000_000;
 
-/// What measures. Its methods are called in the order in which they stand here; times are nanoseconds of the
-/// monotonic clock.
+/// Handles a measurement. The loop calls the methods in the order in which they are declared. Times are
+/// nanoseconds of the monotonic clock.
 pub(super) trait Driven: EventSwitch {
-    /// Rings that wake the loop when they fill.
+    /// Returns the rings that wake the loop when they fill.
     fn rings(&mut self) -> Option<&mut Rings> {
         None
     }
 
-    /// Rings of other events, which wake the loop whenever one happens.
+    /// Returns the rings of trigger events, which wake the loop at each occurrence.
     fn triggers(&mut self) -> Option<&mut Rings> {
         None
     }
 
-    /// What else has work for it when it becomes readable.
+    /// Returns another descriptor that wakes the loop when it becomes readable.
     fn waker(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// All is open, nothing runs yet.
+    /// Called when everything is open and nothing runs yet.
     fn prepare(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// The measurement has begun, and the command runs.
+    /// Called when the measurement has begun and the command runs.
     fn started(&mut self, measurement: &mut Measurement) -> Result<()>;
 
-    /// When [`work`](Self::work) is to be called at the latest.
+    /// Returns the latest time for the next call of [`work`](Self::work).
     fn due(&self) -> Option<u64>;
 
-    /// SIGUSR2 has come, or an order for a snapshot.
+    /// Handles SIGUSR2 or an order for a snapshot.
     fn snapshot(&mut self) {}
 
-    /// SIGUSR1 has come: the events, which are on or not, are to go to a holder. Whether they have; then it
-    /// is over, and a command is left to itself.
+    /// Handles SIGUSR1: hands the events over to a holder. `is_on`: whether they are on. Returns whether the
+    /// handover succeeded; if so, the measurement ends and the command continues to run.
     fn detach(&mut self, _is_on: bool) -> bool {
         false
     }
 
-    /// Called whenever something has woken the loop.
+    /// Called each time the loop wakes.
     fn work(&mut self, measurement: &mut Measurement) -> Result<()>;
 
-    /// It is over: stops what still runs.
+    /// Called when the measurement is over: stops what still runs.
     fn stop(&mut self, ending: &Ending) -> Result<()>;
 
-    /// Takes what is left.
+    /// Reads the remaining data.
     fn finish(&mut self, measurement: &mut Measurement) -> Result<()>;
 
-    /// Whether the end of a command that was told to end is waited for.
+    /// Whether to wait for the end of a command after SIGTERM.
     fn waits_for_command(&self, ending: &Ending) -> bool;
 }
 
-/// The outer world during a measurement.
+/// The environment of a measurement.
 pub(super) struct Surroundings<'a> {
     pub(super) host: &'a Host,
     pub(super) course: &'a Course,
     /// The command at its start gate.
     pub(super) held: Option<Held>,
-    /// Threads that are measured, where these are no children of ours: it is over when none of them lives.
+    /// Measured threads that are not our children. The measurement ends when all of them have ended.
     pub(super) threads: Vec<Thread>,
     pub(super) signals: Option<&'a Signals>,
     pub(super) control: Option<&'a mut Control>,
     /// Ends the measurement when it becomes readable.
     pub(super) stop: Option<BorrowedFd<'a>>,
-    /// `--reserve=yield`: says whether somebody else has reserved the hardware.
+    /// Reports reservations of the hardware by others (`--reserve=yield`).
     pub(super) watcher: Option<&'a mut Watcher>,
 }
 
-/// How a measurement goes, and how it went.
+/// The state of a measurement, and its result.
 #[derive(Debug, Default)]
 pub(super) struct Measurement {
-    /// When it began: a moment of the monotonic clock, in nanoseconds. What passes before the events are
-    /// first on (`-D`) is no part of it.
+    /// Start of the measurement, in nanoseconds of the monotonic clock. The measurement starts when the
+    /// events are first on, not before (`-D`).
     pub(super) start: u64,
-    /// When the loop woke the last time; in the end, when it was over.
+    /// When the loop last woke up; after the end, the time of the end.
     pub(super) now: u64,
-    /// What has come to end it.
+    /// What has ended the measurement, if anything.
     pub(super) ending: Ending,
     /// Whether the events are on.
     pub(super) activity: Activity,
@@ -122,8 +121,8 @@ pub(super) struct Measurement {
 /// Measures from start to end.
 ///
 /// # Errors
-/// A command that cannot be started (status 126 or 127), what the kernel says of waiting and
-/// switching, and what the driven says.
+/// If the command cannot be started (status 126 or 127), if waiting or switching the events fails, or if the
+/// handler returns an error.
 pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) -> Result<Measurement> {
     let Surroundings { host, course, held, mut threads, signals, mut control, stop, mut watcher } =
         surroundings;
@@ -152,13 +151,13 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     let mut switches = course.switches.iter().map(|ns| start + ns).peekable();
     let mut turns_on = false;
     let mut timeout_at = course.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
-    // The end of somebody else's threads is no child's end: it has to be looked for.
+    // The end of other processes' threads raises no SIGCHLD, so it must be polled.
     let watches_threads = command.is_none() && !threads.is_empty();
-    // Nor is the command's where no signals are looked at.
+    // The same applies to the command if signals are not handled.
     let unsignalled = command.as_ref().filter(|_| signals.is_none());
     let ticks = watches_threads || unsignalled.is_some() || reserved.is_some();
     let mut next_tick = ticks.then_some(start + TICK_NS);
-    // A file or /dev/null cannot be waited for: what it orders, it orders at once.
+    // A file or /dev/null cannot be polled: read its orders now.
     if let Some(control) = control.as_deref_mut() {
         measurement.obey(driven, control)?;
     }
@@ -214,7 +213,7 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
 }
 
 impl Measurement {
-    /// Signals have come; the end of the command is one.
+    /// Handles received signals, including the command's end.
     fn receive(
         &mut self,
         driven: &mut impl Driven,
@@ -226,7 +225,7 @@ impl Measurement {
                 signal::USR1 => {
                     self.ending.handed_over = driven.detach(self.activity.all_run());
                     if self.ending.handed_over {
-                        // They are somebody else's from here on, and a command is left to itself.
+                        // The events belong to the holder from here on, and the command continues to run.
                         return Ok(());
                     }
                 }
@@ -240,7 +239,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Switches the events on or off, or the one of a name; the measurement begins when they are first on.
+    /// Switches all events, or the named one, on or off. The measurement begins when they are first on.
     fn switch(&mut self, driven: &mut impl Driven, name: Option<&str>, on: bool) -> Result<()> {
         let begins = on && !self.activity.was_ever_on();
         match name {
@@ -255,7 +254,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Carries out what the control channel orders; an order is carried out before it is answered.
+    /// Carries out the orders of the control channel, and answers each one afterwards.
     fn obey(&mut self, driven: &mut impl Driven, control: &mut Control) -> Result<()> {
         for order in control.orders()? {
             let mut refused = None;
@@ -289,8 +288,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Waits for the command, whose times come with its end. One that takes no notice of SIGTERM is not
-    /// waited for after a signal to us.
+    /// Waits for the command and its resource usage. After a signal to pmc, does not wait for a command that
+    /// ignores SIGTERM.
     fn wait_for(&mut self, driven: &impl Driven, command: &Running, signals: &Signals) -> Result<()> {
         while self.ending.outcome.is_none() && !self.ending.insisted && driven.waits_for_command(&self.ending)
         {
@@ -305,12 +304,12 @@ impl Measurement {
 
 const NO_SUCH_EVENT: &str = "no event has that name: the order `evlist` prints them";
 
-/// Whether an event has the name that an order gives, if it gives one.
+/// Whether an event has the name in an order. True for an order without a name.
 fn is_there(driven: &impl Driven, name: Option<&str>) -> bool {
     name.is_none_or(|name| driven.requests().iter().any(|(own, _)| *own == name))
 }
 
-/// Prints the events' names on standard error, as perf does.
+/// Prints the events' names on stderr, like perf.
 fn list(driven: &impl Driven, rates: bool) {
     for (name, attr) in driven.requests() {
         let what = if attr.get(Flag::Freq) { "freq" } else { "period" };
@@ -325,8 +324,8 @@ fn waiting_for_command(error: io::Error) -> Error {
     Error::io("waiting for the command", error)
 }
 
-/// Everything that wakes the loop, in one set. Rings are in it by their index, those of triggers by theirs
-/// from [`TRIGGERS`] on, the others by these numbers.
+/// All descriptors that wake the loop, in one epoll set. Rings are registered by their index, trigger rings
+/// by their index from [`TRIGGERS`] on, and the others by the numbers below.
 struct Wakers {
     all: OwnedFd,
 }
@@ -337,7 +336,7 @@ const CONTROL: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
 const WORK: u64 = u64::MAX - 3;
 
-/// Who has woken the loop, as far as it matters.
+/// The wake-up reasons that the loop needs to know.
 #[derive(Default)]
 struct Woken {
     by_signal: bool,
@@ -370,10 +369,10 @@ impl Wakers {
         Ok(Self { all })
     }
 
-    /// Sleeps until something happens, or until this moment; `None`: as long as it takes.
+    /// Sleeps until a descriptor is ready or the deadline has passed; `None`: no deadline.
     ///
-    /// The set is polled as a descriptor of its own: that waits to the nanosecond on every kernel, which
-    /// `epoll_wait` does not. What happened is asked only when something did.
+    /// The epoll set is itself polled as a descriptor, because `ppoll` has nanosecond resolution on every
+    /// kernel and `epoll_wait` does not. It is queried only if something is ready.
     fn wait(
         &mut self,
         driven: &mut impl Driven,
@@ -406,7 +405,7 @@ impl Wakers {
             match number {
                 SIGNALS => woken.by_signal = true,
                 STOP => woken.by_stop = true,
-                // Nobody writes any more; what was written is read all the same.
+                // The writer has closed its end; written orders are still read.
                 CONTROL if is_over => self.remove(control.and_then(Control::readable)),
                 CONTROL | WORK => {}
                 ring if is_over => self.watch_next(driven, ring),
@@ -416,8 +415,8 @@ impl Wakers {
         Ok(woken)
     }
 
-    /// A descriptor that has hung up would wake us for ever. Its ring may have other threads to write into
-    /// it; what it still holds is drained all the same.
+    /// Removes the descriptor of a ring that has hung up, which would wake the loop forever. Watches another
+    /// thread's descriptor of the same ring instead. The rest of the ring's contents is still drained.
     fn watch_next(&self, driven: &mut impl Driven, ring: u64) {
         let (first, index) = (ring & TRIGGERS, (ring & !TRIGGERS) as usize);
         let Some(rings) = rings(driven, first) else { return };
@@ -434,7 +433,7 @@ impl Wakers {
     }
 }
 
-/// The rings whose numbers begin at `first`.
+/// Returns the rings whose numbers begin at `first`.
 fn rings(driven: &mut impl Driven, first: u64) -> Option<&mut Rings> {
     if first == TRIGGERS { driven.triggers() } else { driven.rings() }
 }

@@ -1,8 +1,9 @@
-//! Whether the kernel says what a thread has counted when it ends (`inherit_stat`).
+//! Tests whether the kernel reports a thread's counts when the thread ends (`inherit_stat`).
 //!
-//! From Linux 5.13 (`perf: Rework perf_event_exit_event()`) it did not: the thread's context was marked dead
-//! before its `READ` was written. 6.19 does again, and so do older ones whose makers took the fix. So no
-//! version tells, but a child that inherits an event and ends: is there a `READ` in the ring then?
+//! Linux 5.13 (`perf: Rework perf_event_exit_event()`) broke this: the kernel marked the thread's context
+//! dead before it wrote the `READ` record. Linux 6.19 fixed it, and distributions have backported the fix. So
+//! the version does not tell. Instead, this test ends a child that inherits an event and looks for a `READ`
+//! in the ring.
 
 use std::io;
 
@@ -15,10 +16,11 @@ use crate::sys::perf::{EventFd, OpenTarget};
 use crate::sys::process::Held;
 use crate::sys::ring::{Direction, Ring};
 
-/// Lets a child of this thread end that inherits an event of `cpu`, and looks for what it has counted.
+/// Ends a child of this thread that inherits an event of `cpu`. Returns whether the kernel reported its
+/// counts.
 ///
 /// # Errors
-/// The kernel's, for the event, its ring or the child.
+/// The kernel's, for the event, its ring, or the child.
 pub(super) fn are_counted(cpu: u32) -> io::Result<bool> {
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
     for flag in [Flag::Inherit, Flag::InheritStat, Flag::ExcludeKernel, Flag::ExcludeHv] {
@@ -26,11 +28,13 @@ pub(super) fn are_counted(cpu: u32) -> io::Result<bool> {
     }
     let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
     let event = EventFd::open(&attr, OpenTarget::TaskOnCpu(own, cpu), None)?;
-    // One that is not inherited: where both had the same events, the kernel would swap them when it switches.
+    // A second event that is not inherited: with equal events, the kernel would swap the contexts at a
+    // switch.
     attr.set(Flag::Inherit, false);
     let _guard = EventFd::open(&attr, OpenTarget::TaskOnCpu(own, cpu), None)?;
     let mut ring = Ring::map(&event, 1, Direction::Forward)?;
-    // It waits for a word and ends when there is none; by the time it is waited for, the kernel has written.
+    // The child waits for its start gate, and exits when the gate is dropped. After the wait for it, the
+    // kernel has written the record.
     drop(Held::start(&["true"])?);
     let mut is_counted = false;
     ring.drain(|slices| {

@@ -1,7 +1,7 @@
-//! What has come to end a measuring: the command's end, a signal, an order, a timeout.
+//! The reason that ends a measurement: the command's end, a signal, an order, or a timeout.
 //!
-//! Receives what happens, one thing after the other; says whether it is over, and how the process is to end.
-//! Shared by every command that runs one.
+//! Receives these events one after the other. Decides whether the measurement is over and how the process
+//! exits. All commands that run a measurement share it.
 
 use crate::sys::process::{Ended, Outcome, Running};
 use crate::sys::signal;
@@ -13,27 +13,27 @@ pub(crate) struct Ending {
     pub(crate) stopped: bool,
     pub(crate) timed_out: bool,
     first_signal: Option<i32>,
-    /// A second signal: do not wait for the command any longer.
+    /// Whether a second signal came: do not wait for the command any longer.
     pub(crate) insisted: bool,
-    /// The events are somebody else's from now on; the command goes on under them.
+    /// Whether a holder has taken over the events. The command continues to run.
     pub(crate) handed_over: bool,
 }
 
 impl Ending {
-    /// Whether it is over.
+    /// Whether the measurement is over.
     pub(crate) fn over(&self) -> bool {
         self.outcome.is_some() || self.stopped || self.timed_out || self.insisted || self.handed_over
     }
 
-    /// The first signal is passed on to the command, which then may end in its own way; a second one, or the
-    /// first when there is no command, ends the measuring at once.
+    /// Handles a signal. The first one is forwarded to the command, which can then end gracefully. A second
+    /// one, or the first without a command, ends the measurement immediately.
     pub(crate) fn signal(&mut self, caught: signal::Caught, command: Option<&Running>) {
         if caught.signal == signal::CHLD {
             return;
         }
         match command {
             Some(command) if self.first_signal.is_none() => {
-                // What came from the keyboard, the command has got as well.
+                // The terminal sends its signals to the command as well.
                 if !caught.from_terminal {
                     command.kill(caught.signal);
                 }
@@ -43,7 +43,7 @@ impl Ending {
         self.first_signal = self.first_signal.or(Some(caught.signal));
     }
 
-    /// The signal to die by: none if the command took it and ended in its own way.
+    /// Returns the signal to die from; `None` if the command handled it and exited.
     pub(crate) fn interrupted(&self) -> Option<i32> {
         match self.outcome {
             Some(Outcome { ended: Ended::Exited(_), .. }) => None,

@@ -1,15 +1,15 @@
-//! Filters of tracepoints (`--filter`), each for the tracepoints of the `-e` before it: from what was typed
-//! to the events, and what is said of those that the kernel does not take.
+//! Tracepoint filters (`--filter`): each applies to the tracepoints of the `-e` before it. Adds them to the
+//! events, and explains filters that the kernel rejects.
 
 use crate::abi::attr::kind;
 use crate::counter::filters::Refused;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
 
-/// Reads the texts of events with their filters, each of these with the index of its text.
+/// Parses event texts and adds their filters. Each filter has the index of its event text.
 ///
 /// # Errors
-/// A text that cannot be understood on this machine; a filter for what is no tracepoint.
+/// If a text is invalid on this machine, or a filter follows an event that is not a tracepoint.
 pub(crate) fn events(
     parser: &mut Parser<'_>,
     texts: &[String],
@@ -35,7 +35,7 @@ fn typed(filter: &str, spec: &mut EventSpec) -> Result<()> {
     Ok(())
 }
 
-/// What the event means by itself must hold too.
+/// Adds a filter to the event. If the event already has one, both must match.
 fn add(filter: &str, spec: &mut EventSpec) {
     spec.filter = Some(match spec.filter.take() {
         None => filter.to_owned(),
@@ -47,10 +47,10 @@ fn is_tracepoint(spec: &EventSpec) -> bool {
     spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT)
 }
 
-/// Leaves out what this process does (`--exclude-perf`).
+/// Excludes this process's own events (`--exclude-perf`).
 ///
 /// # Errors
-/// There is no tracepoint among the events.
+/// If none of the events is a tracepoint.
 pub(super) fn exclude_self(groups: &mut [EventGroup]) -> Result<()> {
     let events = groups.iter_mut().flat_map(|group| &mut group.events);
     let mut tracepoints = events.filter(|spec| is_tracepoint(spec)).peekable();
@@ -64,7 +64,7 @@ pub(super) fn exclude_self(groups: &mut [EventGroup]) -> Result<()> {
     Ok(())
 }
 
-/// The kernel does not take a filter.
+/// Returns the error for a filter that the kernel rejects.
 pub(super) fn refused((spec, filter, error): Refused<'_>) -> Error {
     Error::io(format!("--filter '{filter}'"), error)
         .why("the kernel does not understand the expression, or the tracepoint has no such field")

@@ -1,7 +1,7 @@
-//! Open events from one owner to another: from a recorder to a holder, and back.
+//! Hands over open events between processes: from a recorder to a holder, and back.
 //!
-//! Receives [`Rings`] and says what another process must know to go on with them ([`Handover`]); and the
-//! other way round. The descriptors go beside that, and only to who could have opened the events himself.
+//! Describes [`Rings`] for another process ([`Handover`]), and makes rings from such a description. The
+//! descriptors are sent separately, and only to a process that could have opened the events itself.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,15 +21,15 @@ use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Handover, MOST_DESCRIPTORS, Request, SnapshotEvent};
 use crate::sys::page_size;
 
-/// What the events of a process are called until they are given a name: of `pmc record`, and of `pmc stat`.
+/// Returns the initial names of events that a process hands over: for `pmc record` and for `pmc stat`.
 pub(crate) fn names(pid: u32) -> [String; 2] {
     [format!("record-{pid}"), format!("stat-{pid}")]
 }
 
-/// Hands open events to this user's holder, under this name.
+/// Hands open events over to this user's holder, under the given name.
 ///
 /// # Errors
-/// No run directory; more descriptors than a message takes; the holder's refusal.
+/// If there is no run directory, if the message cannot carry that many descriptors, or if the holder refuses.
 pub(super) fn give(
     host: &Host,
     name: String,
@@ -47,8 +47,8 @@ pub(super) fn give(
     hand_over(&directory, &Request::Adopt { name, events }, descriptors).map(drop)
 }
 
-/// What there is to know of counters, and their descriptors: events without rings. What pmc measures itself,
-/// and what the kernel refused, is not among them.
+/// Describes counters, which are events without rings, and returns their descriptors. Excludes refused events
+/// and those that pmc measures itself.
 ///
 /// # Errors
 /// The kernel's.
@@ -93,10 +93,10 @@ pub(super) fn describe_counters<'a>(
     Ok((open, descriptors))
 }
 
-/// Refuses events without samples to whoever wants records.
+/// Refuses events without samples, for commands that need records.
 ///
 /// # Errors
-/// That they are counted only.
+/// If the events are only counted.
 pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
     let mut sampled = open.events.iter().take(open.sampled).map(recorded);
     if sampled.any(|event| event.attr.period() != 0) {
@@ -107,12 +107,12 @@ pub(super) fn refuse_counted(open: &Handover, id: u64) -> Result<()> {
         .try_this(format!("pmc persist read {id}, or pmc stat -e persistent/{id}/")))
 }
 
-/// The words of a request.
+/// Returns the attr's words.
 pub(crate) fn words(attr: &Attr) -> Vec<u64> {
     (0..WORDS).map_while(|index| attr.word(index)).collect()
 }
 
-/// An event as readers of recordings have it.
+/// Converts an event to the form that recordings use.
 pub(super) fn recorded(event: &SnapshotEvent) -> RecordedEvent {
     let mut attr = Attr::default();
     for (index, word) in event.attr.iter().enumerate() {
@@ -121,7 +121,7 @@ pub(super) fn recorded(event: &SnapshotEvent) -> RecordedEvent {
     RecordedEvent { attr, ids: event.ids.clone(), name: Some(event.name.clone()) }
 }
 
-/// What there is to know of open events, opened on these.
+/// Describes open events and their scope.
 pub(crate) fn describe(rings: &Rings, scope: &Scope) -> Handover {
     let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
     let row = |one: Instance| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)];
@@ -146,10 +146,10 @@ pub(crate) fn describe(rings: &Rings, scope: &Scope) -> Handover {
     }
 }
 
-/// On whom they are open.
+/// Returns the scope of handed-over events.
 ///
 /// # Errors
-/// A list of CPUs that is none.
+/// If the list of CPUs is invalid.
 pub(crate) fn scope(handover: &Handover) -> Result<Scope> {
     match &handover.cpus {
         Some(cpus) => Ok(Scope::Cpus(cpus.parse().map_err(|wrong| Error::new(format!("{cpus}: {wrong}")))?)),
@@ -157,9 +157,9 @@ pub(crate) fn scope(handover: &Handover) -> Result<Scope> {
     }
 }
 
-/// The threads that run now of those whom events of this scope record: threads, whose numbers it has, and
-/// their descendants. The children of one that has ended are nobody's: then any may be meant. None where
-/// whole CPUs are recorded.
+/// Returns the running threads that events of this scope record: the scope's threads and their descendants.
+/// After a thread has ended, its children cannot be found; then all threads of the machine are returned.
+/// Empty if whole CPUs are recorded.
 pub(crate) fn threads(scope: &Scope, host: &Host) -> Vec<Alive> {
     let Scope::Processes(tids) = scope else { return Vec::new() };
     let pids: Option<Vec<u32>> = tids.iter().map(|&tid| Some(host.thread(tid)?.pid)).collect();
@@ -167,10 +167,10 @@ pub(crate) fn threads(scope: &Scope, host: &Host) -> Vec<Alive> {
     families.unwrap_or_else(|| target::all_threads(host))
 }
 
-/// Takes over events that somebody has handed over.
+/// Takes over events from another process.
 ///
 /// # Errors
-/// What does not belong together; what the kernel says of mapping their rings.
+/// If the description and the descriptors do not match, or if the rings cannot be mapped.
 pub(crate) fn take(handover: &Handover, descriptors: Vec<OwnedFd>) -> Result<Rings> {
     let wrong = || Error::usage("incomplete handover from the other process");
     let mut descriptors = descriptors;

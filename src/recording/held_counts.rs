@@ -1,8 +1,8 @@
-//! Counts of events that a holder keeps open: they count on, whoever looks. What is ours is what has come
-//! while we counted.
+//! Counts of events that a holder keeps open. They count continuously; a measurement's part is the difference
+//! between its start and end.
 //!
-//! Receives the events' specs; asks their holders when counting is switched on or off, and hands on readings
-//! beside those of the counters that are opened here.
+//! Receives the events' specs, and asks their holders when counting is switched on or off. Returns readings
+//! in addition to those of the counters opened here.
 
 use std::collections::HashMap;
 
@@ -15,45 +15,45 @@ use crate::persistent::directory::RunDirectory;
 use crate::persistent::message::{Answer, Request};
 use crate::units::Count;
 
-/// Counts by event of the entry, and CPU.
+/// Counts by the entry's member event and CPU.
 type Counts = HashMap<(usize, Option<u32>), Count>;
 
-/// Maximum time to wait for a holder's counts once a measurement runs. A holder that is stopped must not stop
-/// what is measured beside it.
+/// Maximum time to wait for a holder's counts once a measurement runs. A stopped holder must not block the
+/// other events of the measurement.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What an event that is held has counted.
+/// Count of a held event.
 pub(super) struct HeldReading {
-    /// Its index.
+    /// Index of the event in the set.
     pub(super) event: usize,
-    /// Which of the events that the entry holds: an adopted recording may have several.
+    /// Index of the event within its entry: the entry of an adopted recording may have several.
     pub(super) member: usize,
     pub(super) cpu: Option<u32>,
-    /// `None` where its holder does not answer any more.
+    /// `None` if the holder does not answer any more.
     pub(super) count: Option<Count>,
 }
 
-/// An event of the set that is held.
+/// An event of the set that a holder keeps.
 struct HeldEvent {
-    /// Its index.
+    /// Index of the event in the set.
     event: usize,
     name: String,
     held: PersistentEvent,
-    /// The names of the events in its entry, as soon as its holder was asked.
+    /// Names of the events in its entry; known after the first answer of the holder.
     members: Vec<String>,
-    /// What came while counting was on, before it was switched on the last time.
+    /// Counts from the periods in which counting was on, without the current one.
     before: Counts,
-    /// The holder's counts when it was; `None` while it is off.
+    /// The holder's counts at the last switch-on; `None` while counting is off.
     base: Option<Counts>,
-    /// Its holder has let it go, or has ended.
+    /// Whether the holder has dropped the event or has ended.
     is_gone: bool,
 }
 
-/// Those of a set.
+/// The held events of a set.
 pub(super) struct HeldCounts(Vec<HeldEvent>);
 
 impl HeldCounts {
-    /// Which of a set's events are held.
+    /// Finds the held events of a set.
     pub(super) fn of<'a>(events: impl Iterator<Item = &'a EventSpec>) -> Self {
         let held = events.enumerate().filter_map(|(event, spec)| match &spec.source {
             Source::Held(held) => Some(HeldEvent {
@@ -70,11 +70,11 @@ impl HeldCounts {
         Self(held.collect())
     }
 
-    /// Counting is on, or off, from now. An event that goes meanwhile is [not counted](Self::read): the
-    /// others are.
+    /// Switches counting on or off. An event that disappears later is [not counted](Self::read); the others
+    /// are.
     ///
     /// # Errors
-    /// Whose holder does not answer when counting begins.
+    /// If a holder does not answer when counting begins.
     pub(super) fn switch(&mut self, on: bool) -> Result<()> {
         for held in &mut self.0 {
             if on == held.base.is_some() || held.is_gone {
@@ -92,12 +92,11 @@ impl HeldCounts {
         Ok(())
     }
 
-    /// Whether none of the events is held.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Refuses entries of several events, for who shows one count for each.
+    /// Refuses entries with several events, for callers that show one count per entry.
     ///
     /// # Errors
     /// The first such entry.
@@ -109,7 +108,7 @@ impl HeldCounts {
             .try_this(format!("pmc persist read {}", held.held.id)))
     }
 
-    /// What each has counted, on each CPU.
+    /// Reads the count of each event on each CPU.
     pub(super) fn read(&self) -> Vec<HeldReading> {
         let mut readings = Vec::new();
         for held in &self.0 {
@@ -127,7 +126,7 @@ impl HeldCounts {
                 continue;
             }
             readings.extend(counts.into_iter().map(|((member, cpu), count)| {
-                // Who has slept all the time has counted, too: nothing.
+                // An event whose threads slept all the time has a valid count: 0.
                 let count = match count.enabled_ns {
                     0 => Count { enabled_ns: 1, running_ns: 1, ..count },
                     _ => count,
@@ -140,7 +139,7 @@ impl HeldCounts {
 }
 
 impl HeldEvent {
-    /// What its entry has counted, and the names of the events in it.
+    /// Reads the current counts of the entry, and the names of its events.
     fn now(&self, patience: Option<Duration>) -> Result<(Counts, Vec<String>)> {
         let directory = RunDirectory::at(&self.held.run_directory);
         let request = Request::Read { entry: self.held.id.to_string() };

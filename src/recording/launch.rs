@@ -1,6 +1,6 @@
-//! Starting the command to be measured, and saying why there is nothing to measure.
+//! Starts the command to be measured, and explains why there is nothing to measure.
 //!
-//! Shared by every command that takes a COMMAND or a target; turns the kernel's answers into the shell's
+//! All commands that take a COMMAND or a target share it. Converts the kernel's errors to a shell's exit
 //! statuses.
 
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::sys::errno;
 use crate::sys::process::{Ended, Held, Running, Streams};
 use crate::sys::signal::{self, Signals};
 
-/// Whom events will measure, for words that mean something in a program only.
+/// Returns the measured programs, for event words that refer to something in a program.
 pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
     let (tasks, starts_it) = match scope {
         Scope::Processes(tasks) | Scope::Families(tasks) | Scope::Threads(tasks) => (tasks.clone(), false),
@@ -32,10 +32,10 @@ pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
     }
 }
 
-/// What a measurement listens to: whatever ends it, the end of its command, and `more`.
+/// Catches the signals that end a measurement, the command's end, and the `more` signals.
 ///
-/// `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It
-/// is how a measurement is ended, and is heeded all the same, by its command too; a SIGHUP that nohup(1)
+/// `pmc stat -a & … kill -INT $!`: a script's shell starts background jobs with SIGINT ignored. pmc handles
+/// SIGINT anyway, because it ends measurements, and restores it for the command too. A SIGHUP that nohup(1)
 /// ignores stays ignored.
 pub(crate) fn signals(more: &[i32]) -> Result<Signals> {
     signal::heed(&[signal::INT, signal::TERM]);
@@ -43,12 +43,12 @@ pub(crate) fn signals(more: &[i32]) -> Result<Signals> {
     Signals::catch(&[&usual, more].concat()).map_err(|error| Error::io("catching signals", error))
 }
 
-/// Forks the command and holds it before it executes.
+/// Forks the command and holds it before its exec.
 pub(crate) fn hold(command: &[OsString]) -> Result<Held> {
     start(command, &[], Streams::Shared)
 }
 
-/// The same of the command that a measurement is to start, if it is to start one.
+/// Like [`hold`], for the command of a measurement, if it has one.
 pub(crate) fn hold_for(course: &Course, streams: Streams) -> Result<Option<Held>> {
     let Course { command, environment, .. } = course;
     (!command.is_empty()).then(|| start(command, environment, streams)).transpose()
@@ -65,7 +65,7 @@ fn start(command: &[OsString], environment: &[(OsString, OsString)], streams: St
 /// Lets the command run.
 ///
 /// # Errors
-/// With the shell's statuses: 127 when it does not exist, 126 when it cannot be executed.
+/// With the shell's statuses: 127 if the command does not exist, 126 if it cannot be executed.
 pub(crate) fn release(held: Held, command: &[OsString]) -> Result<Running> {
     held.release().map_err(|error| {
         let name = name(command);
@@ -93,7 +93,7 @@ pub(crate) fn release(held: Held, command: &[OsString]) -> Result<Running> {
     })
 }
 
-/// The status that a command's end becomes.
+/// Converts a command's end to pmc's exit status.
 pub(crate) fn exit_of(ended: Ended) -> Exit {
     match ended {
         Ended::Exited(status) => Exit::Command(status),
@@ -101,18 +101,18 @@ pub(crate) fn exit_of(ended: Ended) -> Exit {
     }
 }
 
-/// The name that the command's first thread will have: that of its file.
+/// Returns the name of the command's first thread: the name of its file.
 pub(crate) fn comm(command: &[OsString]) -> String {
     let file = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     file.to_string_lossy().into_owned()
 }
 
-/// The command's name as it was typed.
+/// Returns the command's name as typed.
 pub(crate) fn name(command: &[OsString]) -> String {
     command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Why there is nothing to count.
+/// Explains why there is nothing to count.
 pub(crate) fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {

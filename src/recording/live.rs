@@ -1,13 +1,14 @@
-//! The sampler: a thread that opens the events, drains their rings and keeps what is known of now true.
+//! The live sampler: a thread that opens the events, drains their rings and keeps the current state up to
+//! date.
 //!
-//! Receives a [`LivePlan`]; hands on the [`LiveState`] that it shares with those who look, then works until
-//! it is told to stop or all sampled processes have ended. Nothing that may wait (files, terminals, symbols)
-//! happens here once the events run, so that no ring fills. The loop is [`drive`](super::drive)'s.
+//! Receives a [`LivePlan`]; returns the [`LiveState`] that it shares with its viewers. Runs until it is told
+//! to stop or all sampled processes have ended. Once the events run, it does nothing that may block (files,
+//! terminals, symbols), so that no ring fills. The loop itself is [`drive`](super::drive).
 //!
 //! ```text
 //!   rings ── half full, or half a second ──► Batch ──┐
-//!      every ring is read, then what is older than   ├─ lock ─► Live.settle ─► the follower: asks for names
-//!      the moment before the reading is settled      ┘
+//!      every ring is read, then everything older     ├─ lock ─► Live.settle ─► the follower: asks for names
+//!      than the start of the reading is settled      ┘
 //! ```
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,43 +41,42 @@ use crate::session::live::{Batch, Live, LiveState, SampledEvent};
 use crate::sys::clock::monotonic_ns;
 use crate::sys::process::{Ended, Held, Streams};
 
-/// At first rings are drained more often, so that there is something to show: nanoseconds from one time to
-/// the next.
+/// The first drain intervals in nanoseconds: shorter, so that there is something to show.
 const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
-/// A record is in its ring so long after the time that stands in it, at most.
+/// Maximum delay between a record's time and its arrival in the ring, in nanoseconds.
 const WRITING_NS: u64 = 2_000_000;
 
-/// What is sampled, and what is kept of it.
+/// What to sample, and which part of it to keep.
 pub(crate) struct LivePlan {
     pub(crate) sample: SamplePlan,
     pub(crate) query: SampleQuery,
-    /// The longest stack.
+    /// Maximum length of a call chain.
     pub(crate) max_stack: usize,
-    /// A table is made so often.
+    /// Interval between tables.
     pub(crate) delay: Duration,
-    /// The priority that rings are emptied at, before all other work.
+    /// Real-time priority of the thread that drains the rings.
     pub(crate) realtime: Option<i32>,
-    /// What the command's standard streams are, if there is one.
+    /// Standard streams of the command, if there is one.
     pub(crate) streams: Streams,
 }
 
-/// Called with what is known whenever something was settled; with `true` when nothing more will come.
+/// Called with the current state each time something was settled; with `true` at the last call.
 pub(crate) type Follower = Box<dyn FnMut(&mut Live, bool) + Send>;
 
-/// The running thread.
+/// The running sampler thread.
 pub(crate) struct Sampler {
     pub(crate) state: Arc<LiveState>,
-    /// Where other rates are ordered.
+    /// Accepts orders for other sampling rates.
     pub(crate) rates: Arc<RateOrders>,
     stop: OwnedFd,
     thread: Option<JoinHandle<Result<Option<Ended>>>>,
 }
 
 impl Sampler {
-    /// Opens everything and starts.
+    /// Opens everything and starts the thread.
     ///
     /// # Errors
-    /// As when a recording is made: what cannot be opened, and why.
+    /// If an event or a target cannot be opened, as for a recording.
     pub(crate) fn start(plan: LivePlan, follower: Follower) -> Result<Self> {
         let making = |error| Error::io("making an eventfd", error);
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -113,7 +113,7 @@ impl Sampler {
             let done = drive(&mut sampling, surroundings);
             state.end();
             match (done, sampling.ready.take()) {
-                // Nothing began: whoever waits for that hears why.
+                // Sampling did not begin: report the reason to the waiting caller.
                 (Err(error), Some(ready)) => {
                     let _ = ready.send(Err(error));
                     Ok(None)
@@ -126,10 +126,10 @@ impl Sampler {
         Ok(Self { state, rates: Arc::new(rates), stop, thread: Some(thread) })
     }
 
-    /// Stops, and says how the command ended, if there was one and it has.
+    /// Stops the sampler. Returns how the command ended, if it has.
     ///
     /// # Errors
-    /// What ended the sampling before.
+    /// The error that ended the sampling earlier.
     pub(crate) fn stop(mut self) -> Result<Option<Ended>> {
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         match self.thread.take().map(JoinHandle::join) {
@@ -144,29 +144,29 @@ fn wait_for(is_ready: &Receiver<Result<Arc<LiveState>>>) -> Result<Arc<LiveState
     is_ready.recv().unwrap_or_else(|_| Err(Error::new("the sampling thread failed")))
 }
 
-/// What the thread owns.
+/// The state of the sampler thread.
 struct Sampling<'a> {
     plan: &'a LivePlan,
     host: &'a Host,
     state: Arc<LiveState>,
     sources: Sources,
     layouts: Arc<Layouts>,
-    /// By ring: the event of samples that bear another listener's id.
+    /// For each ring: the event of samples that have another recorder's id.
     owners: Vec<Option<usize>>,
     threads: Vec<Alive>,
     batch: Batch,
     rates: RateDesk,
     follower: Follower,
-    /// Why nothing comes any more, while the command runs on.
+    /// Why there are no more records although the command continues.
     gone: Option<Error>,
     first_drains: std::array::IntoIter<u64, 3>,
     next_drain: u64,
-    /// Told when it has begun.
+    /// Notified when sampling has begun.
     ready: Option<SyncSender<Result<Arc<LiveState>>>>,
 }
 
 impl<'a> Sampling<'a> {
-    /// With the reservation, to be kept as long as events are open.
+    /// Opens the events. Also returns the reservation, which must be kept as long as they are open.
     fn open(
         plan: &'a LivePlan,
         host: &'a Host,
@@ -235,7 +235,7 @@ impl<'a> Sampling<'a> {
             now + self.first_drains.next().unwrap_or_else(|| self.sources.pace(self.state.settle_ns()));
     }
 
-    /// Empties the rings without settling anything.
+    /// Reads the rings without settling anything.
     fn take(&mut self) -> Result<()> {
         let Self { sources, batch, layouts, owners, .. } = self;
         let taken = sources.drain(|ring, slices| {
@@ -245,7 +245,7 @@ impl<'a> Sampling<'a> {
         taken.map(drop)
     }
 
-    /// Carries out an order. Of a clock all samples are taken at one rate or at the other.
+    /// Carries out an order. All samples of a clock are taken at one rate or the other.
     fn change_rate(&mut self, order: &RateOrder, activity: &Activity) -> Result<Answer> {
         let change = match self.rates.change(order, &self.sources) {
             Ok(change) => change,
@@ -267,7 +267,7 @@ impl<'a> Sampling<'a> {
         Ok(changed.map(|()| self.rates.made(order.event, change)))
     }
 
-    /// The command runs on where the events that a holder kept are gone; without one, that is the end.
+    /// Handles the loss of a holder's events: a command continues to run; without one, sampling ends.
     fn heed_gone(&mut self) -> Result<()> {
         let gone = self.sources.newly_gone().pop().map(|(_, error)| error);
         match gone {
@@ -282,7 +282,7 @@ impl<'a> Sampling<'a> {
     }
 
     fn drain(&mut self) -> Result<()> {
-        // What is older than this has been written, wherever; what is younger waits.
+        // All records older than this have been written, on every CPU; newer ones wait.
         let horizon = monotonic_ns().saturating_sub(WRITING_NS);
         self.take()?;
         if !self.batch.is_empty() {
@@ -295,11 +295,11 @@ impl<'a> Sampling<'a> {
     fn settle(&mut self, horizon: u64) {
         let mut live = self.state.live();
         live.settle(&mut self.batch, horizon);
-        // In the end nobody asks again.
+        // There is no later call at the end.
         (self.follower)(&mut live, horizon == u64::MAX);
     }
 
-    /// What was there before.
+    /// Synthesizes records of the state before sampling began.
     fn synthesize(&mut self) -> Result<()> {
         let mut out = Encoder::new(self.layouts.iter().next().map_or(0, |layout| layout.trailer_size()));
         let (host, cgroups) = (self.host, self.plan.sample.options.cgroups);
@@ -313,7 +313,7 @@ impl<'a> Sampling<'a> {
         let extent = Extent { what: Synthesis::ALL, data_mappings: false, namespaces: false };
         synthesize::processes(host, pids, extent, &mut out, |out| {
             self.state.live().take_synthesized(out.bytes());
-            // This takes its time where there are many processes, and the events run.
+            // With many processes this is slow, and the events already run.
             self.take()
         })?;
         let mut live = self.state.live();
@@ -378,7 +378,7 @@ impl Driven for Sampling<'_> {
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
         while let Some(order) = self.rates.next() {
             let answer = self.change_rate(&order, &measurement.activity)?;
-            // Whoever has gone meanwhile needs none.
+            // A requester that has gone needs no answer.
             let _ = order.answer.send(answer);
         }
         self.drain()?;

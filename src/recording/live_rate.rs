@@ -1,14 +1,14 @@
-//! How often the live sampler samples an event, changed while it runs.
+//! Changes the sampling rate of an event in the live sampler while it runs.
 //!
-//! Receives orders from whoever has [`RateOrders`]; hands on how often the event samples from then on, in
-//! words, or why that stays as it is. What the kernel lets be changed is [`Change`]'s to decide, but for
-//! clocks: the kernel writes the period that a clock was opened with into its samples, whatever it is by now.
-//! A file could not say so; a live view can put it right.
+//! Receives orders through [`RateOrders`]; answers each with a text: the new rate, or the reason why it stays
+//! the same. [`Change`] decides what the kernel can change, except for clocks. The kernel always writes the
+//! period with which a clock was opened into its samples. A file cannot record the new one; a live view can
+//! correct it.
 //!
 //! ```text
 //! samples    ×   ×   ×   ×   ×    off │ on   ×     ×     ×     ×
-//! they say   4   4   4   4   4        │      4     4     4     4      ms
-//! stand for  4   4   4   4   4        │      8     8     8     8      Live::set_period, from here on
+//! period     4   4   4   4   4        │      4     4     4     4      ms, as written
+//! corrected  4   4   4   4   4        │      8     8     8     8      Live::set_period, from here on
 //! ```
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,37 +24,37 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::units::{S, thousands};
 
-/// An order, and where its answer goes.
+/// An order, and the channel for its answer.
 pub(super) struct RateOrder {
-    /// The event by its index among those of the measurement.
+    /// The event's index in the measurement.
     pub(super) event: usize,
     twice: bool,
     pub(super) answer: SyncSender<Answer>,
 }
 
-/// How often the event samples from now on, or why nothing has changed: in words.
+/// A text: the event's new rate, or why nothing has changed.
 pub(super) type Answer = std::result::Result<String, String>;
 
-/// Where orders are given.
+/// The sender of orders.
 pub(crate) struct RateOrders {
     orders: Sender<RateOrder>,
     wake: OwnedFd,
 }
 
-/// Where they arrive.
+/// The receiver of orders.
 pub(super) struct RateDesk {
     orders: Receiver<RateOrder>,
     wake: OwnedFd,
-    /// By event of ours: its frequency, or its period where it was opened with one.
+    /// For each of our own events: its frequency, or the period if it was opened with one.
     rates: Vec<u64>,
     /// The highest frequency.
     most: u64,
 }
 
-/// Both ends.
+/// Creates both ends.
 ///
 /// # Errors
-/// When the kernel has no descriptor to give.
+/// If the kernel cannot create a descriptor.
 pub(super) fn orders() -> Result<(RateOrders, RateDesk)> {
     let making = |error| Error::io("making an eventfd", error);
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| making(e.into()))?;
@@ -65,53 +65,53 @@ pub(super) fn orders() -> Result<(RateOrders, RateDesk)> {
 }
 
 impl RateOrders {
-    /// Samples this event (its index) twice as often from now on, or half as often. Waits until that is done.
+    /// Doubles or halves the sampling rate of the event with this index. Waits until that is done.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// Why it was not changed, as text.
     pub(crate) fn order(&self, event: usize, twice: bool) -> Answer {
         let (answer, answered) = sync_channel(1);
         let sent = self.orders.send(RateOrder { event, twice, answer });
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-        // Whoever samples no more drops the order, and with it the sender of its answer.
+        // A sampler that has ended drops the order and with it the sender of the answer.
         sent.ok().and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err("sampling is over".to_owned()))
     }
 }
 
-/// What an order comes to.
+/// The change that an order requires.
 pub(super) struct RateChange {
-    /// The event's name: all of this name are changed.
+    /// The event's name: all events with this name are changed.
     pub(super) name: String,
     pub(super) change: Change,
-    /// Of a clock: what its samples stand for from then on, in nanoseconds.
+    /// For a clock: the corrected period of its later samples, in nanoseconds.
     pub(super) clock_ns: Option<u64>,
     rate: u64,
     words: String,
 }
 
 impl RateDesk {
-    /// The measurement begins with these events.
+    /// Notes the events of the measurement, at its start.
     pub(super) fn open(&mut self, sources: &Sources, host: &Host) {
         let rings = sources.rings();
         self.rates = rings.requests().take(rings.sampled_events()).map(|(_, attr)| attr.period()).collect();
         self.most = host.number("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or(u64::MAX);
     }
 
-    /// Readable when an order has come.
+    /// Returns the descriptor that becomes readable when an order has come.
     pub(super) fn waker(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// The next order.
+    /// Returns the next order.
     pub(super) fn next(&self) -> Option<RateOrder> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
         self.orders.try_recv().ok()
     }
 
-    /// What it comes to.
+    /// Computes the change that an order requires.
     ///
     /// # Errors
-    /// Why nothing can be changed, in words.
+    /// Why nothing can be changed, as text.
     pub(super) fn change(
         &self,
         order: &RateOrder,
@@ -122,14 +122,15 @@ impl RateDesk {
         change(name, attr, rate, order.twice, self.most)
     }
 
-    /// It was made.
+    /// Notes that the change was made, and returns its text.
     pub(super) fn made(&mut self, event: usize, change: RateChange) -> String {
         self.rates[event] = change.rate;
         change.words
     }
 }
 
-/// `rate`: the frequency, or the period, that the event has. `most`: the highest frequency.
+/// Computes the change of an event. `rate` is its current frequency or period; `most` is the highest
+/// frequency.
 fn change(
     name: &str,
     attr: &Attr,

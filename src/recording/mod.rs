@@ -1,16 +1,16 @@
-//! The measuring engine: from a plan to a file, to live batches, or to counts.
+//! The measuring engine: turns a plan into a file, live batches, or counts.
 //!
 //! ```text
-//!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: where, how large, when the next begins
-//!                                └─► live: batches, settled into what is known of now ──► top
-//!   Setup ───────► CounterSet ─────► counting: readings, shown at each interval ───────► stat
+//!   SamplePlan ──► open: Rings ──┬─► file: a recording ── FilePlan: path, maximum size, rotation
+//!                                └─► live: batches, settled into the current state ─────► top
+//!   Setup ───────► CounterSet ─────► counting: readings, shown at each interval ────────► stat
 //!                                         all three driven by drive: the one loop
 //! ```
-//! Receives plans ([`plan`]) that commands have made of what was typed; opens events ([`open`]), starts the
-//! command ([`launch`]), and decides when rings are drained, when it is over ([`ending`]) and what is said of
-//! what could not be had. The two wings meet here: what is measured is turned into records that the reading
-//! wing understands. Leaves what is shown of it to the observers that commands hand in, and reading of
-//! recordings to `analysis`.
+//! Commands turn their arguments into plans ([`plan`]) and pass them in. This module opens the events
+//! ([`open`]) and starts the command ([`launch`]). It decides when rings are drained and when the measurement
+//! ends ([`ending`]), and warns about features that are not available. The two wings meet here: it turns
+//! measurements into records that the reading wing understands. Observers passed in by the commands do the
+//! display, and `analysis` reads recordings.
 
 pub(crate) mod attached;
 mod beside;

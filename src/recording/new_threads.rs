@@ -1,12 +1,12 @@
-//! Threads that began while events were being opened.
+//! Threads that started while events were being opened.
 //!
-//! Opening takes its time (for 2,000 threads some 50 ms), and what a thread starts before it is reached
-//! inherits nothing. So the threads are listed again until nobody new is there. Those that began below a
-//! thread that had its events already have inherited them: the kernel has told of them in a ring, and they
-//! must not be opened a second time.
+//! Opening takes time (for 2,000 threads some 50 ms). If a thread that is not yet opened starts another, the
+//! new thread inherits nothing. So pmc rescans until it finds no new threads. A thread whose parent already
+//! had its events has inherited them. The kernel reports it in a ring, and it must not be opened a second
+//! time.
 //!
-//! Left over is the moment in which one thread's events are opened, CPU by CPU: what it starts just then may
-//! lack those of the later CPUs, or have those of the earlier ones twice.
+//! One gap remains: while a thread's events are opened CPU by CPU, a child that it starts may miss those of
+//! later CPUs, or have those of earlier CPUs twice.
 
 use std::collections::HashSet;
 
@@ -18,11 +18,11 @@ use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::{Record, walk};
 
-/// A process that starts threads faster than we can open events is not chased for ever.
+/// Maximum number of rescans, for processes that start threads faster than pmc can open events.
 const ROUNDS: usize = 10;
 
-/// Opens the events for them, in rings of so many pages where they need rings of their own; adds them to
-/// `known`.
+/// Opens the events for new threads, and adds the threads to `known`. If they need rings, each ring has the
+/// given number of pages.
 pub(super) fn attach(
     plan: &SamplePlan,
     host: &Host,
@@ -35,7 +35,7 @@ pub(super) fn attach(
     }
     let mut opened = known.len();
     for _ in 0..ROUNDS {
-        // Whoever has ended meanwhile is no reason to fail: others have their events.
+        // A thread that has ended in the meantime is not an error: others have their events.
         let now = threads(&plan.scope, host).unwrap_or_default();
         let inherited = if plan.options.inherit { begun(rings) } else { HashSet::new() };
         let new = unknown(now, known);
@@ -57,13 +57,13 @@ pub(super) fn attach(
     Ok(())
 }
 
-/// Those who are not known yet.
+/// Returns the threads that are not known yet.
 fn unknown(now: Vec<Alive>, known: &[Alive]) -> Vec<Alive> {
     let known: HashSet<u32> = known.iter().map(|thread| thread.tid).collect();
     now.into_iter().filter(|thread| !known.contains(&thread.tid)).collect()
 }
 
-/// Threads that the kernel has told of in the rings.
+/// Returns the threads whose start the kernel has reported in the rings.
 fn begun(rings: &Rings) -> HashSet<u32> {
     let (mut tids, mut joint) = (HashSet::new(), Vec::new());
     rings.peek(|slices| {

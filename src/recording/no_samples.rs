@@ -1,6 +1,6 @@
-//! Why a recording has no samples, as far as the counters tell: each has counted what it would have sampled.
+//! Explains why a recording has no samples, from the counts of its sampled events.
 //!
-//! Receives the plan and what the recording came to; hands on a warning, for nobody should have to guess.
+//! Receives the plan and the result of the recording; returns a warning with the likely reason.
 
 use super::file::recorder::Run;
 use super::plan::{Delay, SamplePlan, Scope};
@@ -10,7 +10,8 @@ use crate::error::Warning;
 use crate::perfdata::RecordedEvent;
 use crate::units::{S, duration, thousands};
 
-/// The likely reason; `None` where there are samples, or none were to be. `lost`: records that found no room.
+/// Returns the likely reason; `None` if there are samples or none were requested. `lost` is the number of
+/// lost records.
 pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, lost: u64) -> Option<Warning> {
     let none = run.totals.samples + run.totals.unwritten + lost == 0;
     if !none || plan.options.no_samples || run.totals.traced > 0 || run.failed.is_some() {
@@ -36,7 +37,7 @@ pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, los
         run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.count.value).sum()
     };
     let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
-    // What has happened, but too seldom, explains more than what has not.
+    // An event that occurred too rarely explains more than one that did not occur.
     let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
     let (event, count) = happened.or_else(|| events.next())?;
     let (name, attr) = (event.name(), &event.attr);

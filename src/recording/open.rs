@@ -1,8 +1,8 @@
-//! From a plan to events that are open, wherever its scope says, and their rings.
+//! Opens the events of a plan in its scope, and their rings.
 //!
-//! Receives a [`SamplePlan`]; hands on [`Rings`] and the threads that are sampled. Decides how large rings
-//! are, what a frequency above the kernel's limit comes to, and which events are sampled where none was asked
-//! for; leaves starting them to [`drive`](super::drive).
+//! Receives a [`SamplePlan`]; returns [`Rings`] and the sampled threads. Decides the size of the rings, how
+//! to treat a frequency above the kernel's limit, and which events to sample by default.
+//! [`drive`](super::drive) starts the events.
 
 use std::rc::Rc;
 
@@ -33,10 +33,10 @@ use crate::sys::process::{self, Held};
 use crate::sys::{errno, page_size};
 use crate::units;
 
-/// Events in groups, each with its cgroup.
+/// Groups of events, each with its cgroup.
 pub(crate) type Groups = Vec<(EventGroup, Option<Rc<Cgroup>>)>;
 
-/// The events with their cgroups: those that were asked for, or the best clock of the machine.
+/// Returns the requested events with their cgroups. Without a request: the machine's best clock.
 pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
     let mut groups = filters::events(&mut parser, &plan.events, &plan.filters)?;
@@ -71,8 +71,8 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Groups> {
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
 }
 
-/// A recording takes samples. Counts may be logged beside them, as `pmc_allocate(3)` has it, and not of a
-/// sampled event.
+/// Checks that at least one event is sampled: a recording consists of samples. Events with `log-cswitch` only
+/// log counts (see `pmc_allocate(3)`) and need a sampled event next to them.
 fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>> {
     let mut events = groups.iter().flat_map(|group| &group.events);
     let Some(first) = events.clone().next().filter(|_| events.all(|event| event.qualifiers.log_cswitch))
@@ -86,7 +86,7 @@ fn check_samples(groups: &[EventGroup]) -> std::result::Result<(), Box<Refusal>>
     Err(Box::new(Refusal::before_the_kernel(&first.name, attr, errno::EINVAL, known)))
 }
 
-/// `-c auto`: each event has a period, its maker's or one that its text says.
+/// Checks for `-c auto` that each event has a period: the vendor's, or one in the event's text.
 fn have_periods(groups: &[EventGroup]) -> Result<()> {
     let members = |group: &'_ EventGroup| if group.leader_sampling { 1 } else { group.events.len() };
     let mut sampled = groups.iter().flat_map(|group| group.events.iter().take(members(group)));
@@ -116,7 +116,7 @@ fn no_period(spec: &EventSpec) -> Error {
         .try_this("use a vendor event: pmc list --long vendor shows the periods")
 }
 
-/// As with perf, cpu-clock is sampled where the machine has no cycles.
+/// Samples cpu-clock if the machine has no cycles event, like perf.
 fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
     let all = groups.iter_mut().flat_map(|group| &mut group.events);
     let mut cycles = all.filter(|spec| spec.is_generic(kind::HARDWARE, CPU_CYCLES)).peekable();
@@ -128,8 +128,8 @@ fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
     }
 }
 
-/// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then,
-/// unless `--strict-freq` or `--strict` says otherwise.
+/// Lowers a frequency above the kernel's limit to that limit, like perf. With `--strict-freq` or `--strict`
+/// such a frequency is an error.
 pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
     let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
     let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
@@ -150,7 +150,7 @@ pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> 
     Ok(())
 }
 
-/// Whether copies of stacks are asked for, to be unwound at once.
+/// Whether the plan requests stack copies that are unwound while recording.
 fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bool {
     let mut written =
         groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
@@ -158,19 +158,19 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bo
     plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
 }
 
-/// How a holder opens what it holds, but for what was asked for.
+/// Returns the options with which a holder opens its events, before the request's own options.
 pub(crate) fn held_options() -> SampleOptions {
-    // A clock that whoever reads can read too.
+    // A clock that every reader can read too.
     SampleOptions { clock: clock::number("monotonic"), running_time: true, ..SampleOptions::default() }
 }
 
-/// No events and no rings.
+/// Returns a set without events and rings.
 pub(super) fn none() -> Result<Rings> {
     let none = Rings::new(Vec::new(), &SampleOptions::default(), RingOptions::default());
     none.map_err(|refusal| Error::new(refusal.event))
 }
 
-/// Opens the events wherever the scope says, and maps their rings.
+/// Opens the events in the plan's scope, and maps their rings.
 pub(crate) fn open(
     plan: &SamplePlan,
     host: &Host,
@@ -178,7 +178,7 @@ pub(crate) fn open(
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
     let mut threads = threads(&plan.scope, host)?;
-    // Who gives way must be able to start with the counters off.
+    // A recording that yields to reservations must be able to start with its counters off.
     let on_exec = matches!(plan.scope, Scope::Command)
         && plan.course.delay == Delay::None
         && plan.reserve != Policy::Yield;
@@ -188,14 +188,14 @@ pub(crate) fn open(
     let mut options = plan.options.clone();
     if is_mixed {
         check_groups(&groups)?;
-        // Samples of one recording say where they were taken, or none does.
+        // The samples of a recording either all have a CPU or none has one.
         options.fields |= sample_type::CPU;
     }
     let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,
-        // A command that is sampled from its first moment needs no help; everything else is there before, and
-        // a trace's decoder wants to be told apart.
+        // A command that is sampled from its exec needs no tracker. Other targets existed before the events
+        // did, and a trace decoder needs the tracker's records.
         tracker: !on_exec || plan.options.backward || plan.trace.is_some() || is_mixed,
         tracks_apart: plan.tracks_apart,
         with_id: plan.with_id || unwinds(plan, &groups),
@@ -220,8 +220,8 @@ pub(crate) fn open(
     let map = |rings: &mut Rings| {
         rings.map(pages).map_err(|refusal| refusal.explain(&Facts::own(host)).into_error("mapping the rings"))
     };
-    // The rings are there with the first thread's events, so that they hear of every thread that begins from
-    // then on.
+    // Map the rings with the first thread's events, so that they record every thread that starts from then
+    // on.
     let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
     let (mut gone, mut mapped): (Vec<_>, Option<MappedPages>) = (Vec::new(), None);
     for slots in slots.chunks(at_once.max(1)) {
@@ -258,7 +258,8 @@ pub(crate) fn open(
     }
     new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
     for slot in cpus {
-        // Not before: who has begun meanwhile below a task of ours is told by what tracks tasks alone.
+        // Open these last: only events that track tasks report a child that one of our tasks has started
+        // meanwhile.
         rings.open_late(slot, mapped).map_err(refused)?;
     }
     rings.set_filters().map_err(filters::refused)?;
@@ -268,7 +269,7 @@ pub(crate) fn open(
     Ok((rings, threads))
 }
 
-/// A group is of one kind: the kernel opens it in one place.
+/// Checks that no group mixes `system` events with others: the kernel opens a group in one place.
 fn check_groups(groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> Result<()> {
     let is_system = |spec: &EventSpec| spec.qualifiers.system;
     let is_both = |group: &&EventGroup| {
@@ -288,7 +289,8 @@ fn check_groups(groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> Result<()> {
     }
 }
 
-/// Opens events that begin another file when they happen: on whom the plan says, in small rings of their own.
+/// Opens the events whose occurrence starts another file. Their targets are the plan's; their rings are small
+/// and separate.
 pub(crate) fn open_triggers(
     text: &str,
     plan: &SamplePlan,
@@ -317,15 +319,15 @@ pub(crate) fn open_triggers(
     open(&plan, host, groups, held).map(|(rings, _)| rings)
 }
 
-/// Children shall be measured by the probes among these events, and not be harmed by them: see
-/// [`inherited_probes`](crate::counter::inherited_probes). Says which cannot be had so.
+/// Lets children inherit the probes among these events without being harmed by them: see
+/// [`inherited_probes`](crate::counter::inherited_probes). Warns about each probe that cannot be inherited.
 pub(super) fn inheritable_probes(
     groups: &mut [(EventGroup, Option<Rc<Cgroup>>)],
     inherit: bool,
     scope: &Scope,
     host: &Host,
 ) -> Vec<ProbeDefinition> {
-    // Who measures whole CPUs has no children to inherit anything.
+    // Events on whole CPUs have no children that could inherit.
     let inherit = inherit && !matches!(scope, Scope::Cpus(_));
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     let (probes, left_out) = make_inheritable(events, inherit, host);
@@ -335,32 +337,33 @@ pub(super) fn inheritable_probes(
     probes
 }
 
-/// Starts or stops some events, whatever started them before.
+/// Starts or stops the chosen events, even if another command switched them before.
 pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| events.has(event.takes_counter());
     rings.switch_where(on, which).map_err(starting)
 }
 
-/// Starts or stops the event of this name, if it is among these.
+/// Starts or stops the event with this name if it is among the chosen ones.
 pub(super) fn switch_named(rings: &Rings, on: bool, name: &str, events: EventChoice) -> Result<()> {
     let which = |event: &EventSpec| event.name == name && events.has(event.takes_counter());
     rings.switch_each(on, which).map_err(starting)
 }
 
-/// The kernel did not start the events.
+/// Returns the error for events that the kernel did not start.
 pub(super) fn starting(error: std::io::Error) -> Error {
     Error::io("starting the events", error)
 }
 
-/// A ring of this size holds a second of samples at almost any rate; more memory only grows cold.
+/// Default ring size: holds a second of samples at almost any rate. A larger ring only costs cache hits.
 const RING: u64 = 2 << 20;
-/// Where each sample brings a copy of its stack: room for so many, half a second of profiling.
+/// Number of stack copies that a ring has room for: half a second of profiling.
 const COPIES: u64 = 512;
-/// All rings together.
+/// Maximum size of all rings together.
 const RINGS: u64 = 512 << 20;
 
-/// As large as is useful and as this user may lock: for each CPU `perf_event_mlock_kb`, shared by all rings,
-/// and what `RLIMIT_MEMLOCK` allows on top. Whoever may lock any amount is not asked.
+/// Returns the size of a ring: as large as is useful and as this user may lock. The kernel allows
+/// `perf_event_mlock_kb` per CPU, shared by all rings, plus `RLIMIT_MEMLOCK`. The limits do not apply to
+/// users who may lock any amount.
 fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let page = page_size() as u64;
     if let Some(pages) = plan.ring_pages {
@@ -381,17 +384,17 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let shared = (each << 10).saturating_mul(host.online_cpus().len() as u64);
     let own = Limits::own().locked_memory.unwrap_or(u64::MAX);
     let allowed = (shared.saturating_add(own) / rings).saturating_sub(page).clamp(page, useful);
-    // The largest power of two of pages that fits with its header page.
+    // The largest power-of-two number of pages that fits together with its header page.
     1 << allowed.ilog2()
 }
 
-/// Whether the kernel lets this user lock as much memory for rings as he asks for.
+/// Whether this user may lock any amount of memory for rings.
 pub(super) fn may_lock_any(host: &Host) -> bool {
     let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
     paranoid < 0 || Credentials::own().ipc_lock()
 }
 
-/// Counts by time slice need leaders that children inherit and that see context switches.
+/// Checks the leaders of time slices: children must inherit them, and they must see context switches.
 fn check_slices(rings: &Rings) -> Result<()> {
     let leaders = || rings.given_up().filter(|(spec, _)| spec.qualifiers.leads_slices);
     let error = Error::new("log-cswitch: counts of time slices are not available");
@@ -410,11 +413,11 @@ fn check_slices(rings: &Rings) -> Result<()> {
     Ok(())
 }
 
-/// Counts of threads by themselves need a kernel that says what they were when a thread ends.
+/// Checks that the kernel reports a thread's counts when the thread ends. Per-thread counts need it.
 fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     let inherits = |attr: &Attr| attr.get(Flag::InheritStat) && attr.get(Flag::Inherit);
     let mut inheriting = rings.events().filter(|(_, attr, _)| inherits(attr)).peekable();
-    // What cannot be tried is not held against the kernel.
+    // If the test itself fails, assume that the kernel works.
     let cpu = host.online_cpus().first().unwrap_or(0);
     let are_counted = || ended_threads::are_counted(cpu).unwrap_or(true);
     if inheriting.peek().is_none() || are_counted() {
@@ -431,7 +434,7 @@ fn check_ends(host: &Host, rings: &Rings) -> Result<()> {
     Ok(())
 }
 
-/// What the user should know of what could not be had.
+/// Warns about requested features that the kernel did not support.
 fn say_fallbacks(rings: &Rings, only_counts: bool) {
     for (spec, given_up) in rings.given_up() {
         if given_up.has(Fallback::UserOnly) {
@@ -450,10 +453,10 @@ fn say_fallbacks(rings: &Rings, only_counts: bool) {
     }
 }
 
-/// Lets the calling thread, which empties the rings, run before all other work.
+/// Gives the calling thread, which drains the rings, real-time priority.
 ///
 /// # Errors
-/// When the kernel does not let us.
+/// If the kernel refuses the priority.
 pub(crate) fn run_in_real_time(priority: Option<i32>) -> Result<()> {
     priority.map_or(Ok(()), |priority| {
         process::run_in_real_time(priority).map_err(|error| {

@@ -1,7 +1,7 @@
-//! A pipe in the place of a command's output, so that a command that runs many times is heard once.
+//! A pipe as a command's output, so that a command that runs many times prints once.
 //!
-//! The pipe is emptied while the command runs, into our own output or into nothing. Its kind is the
-//! same for every run: programs that write to `/dev/null`, or to a terminal, may do less work, or more.
+//! The pipe is drained while the command runs, into pmc's own output or to nowhere. Every run writes into a
+//! pipe, because programs may do less or more work when they write to `/dev/null` or to a terminal.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::sys::process::Streams;
 
-/// How long a command that has ended may leave the pipe to others who write nothing.
+/// Maximum time to wait for other processes that keep the pipe open after the command's end without writing.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The pipe of one run.
@@ -26,10 +26,10 @@ pub(crate) struct OutputPipe {
 }
 
 impl OutputPipe {
-    /// Begins to empty a new pipe, into `shown` or into nothing.
+    /// Creates a pipe and starts to drain it, into `shown` or to nowhere.
     ///
     /// # Errors
-    /// When there is no descriptor left, or no thread.
+    /// If there are no more descriptors or threads.
     pub(crate) fn open(shown: Option<Box<dyn Write + Send>>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -40,13 +40,13 @@ impl OutputPipe {
         Ok(Self { writer, is_shown, is_over, reader })
     }
 
-    /// What the command gets: for its standard output, and where nothing is shown for its standard error.
+    /// Returns the command's streams: its stdout, and its stderr too if nothing is shown.
     pub(crate) fn streams(&self) -> Streams {
         let pipe = self.writer.as_raw_fd();
         if self.is_shown { Streams::OutputTo(pipe) } else { Streams::AllTo(pipe) }
     }
 
-    /// The command has ended: returns when all it wrote is out.
+    /// Closes the pipe after the command's end. Returns when everything that it wrote is output.
     pub(crate) fn close(self) {
         drop(self.writer);
         self.is_over.store(true, Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl OutputPipe {
     }
 }
 
-/// Reads to the end; a process that outlives the command and says nothing is not waited for.
+/// Reads to the end, but does not wait for a silent process that outlives the command.
 fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over: &AtomicBool) {
     let mut bytes = vec![0; 1 << 16];
     loop {
@@ -66,7 +66,7 @@ fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over
         }
         match (pipe.read(&mut bytes), &mut shown) {
             (Ok(0) | Err(_), _) => break,
-            // A terminal that is gone is found out by whoever prints the table.
+            // The printer of the table notices a closed terminal.
             (Ok(read), Some(out)) => drop(out.write_all(&bytes[..read]).and_then(|()| out.flush())),
             (Ok(_), None) => {}
         }
@@ -77,7 +77,7 @@ fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over
 mod tests {
     use super::*;
 
-    /// What a killed or careless command leaves behind holds nobody up, and everything is read.
+    /// A process left behind by the command does not delay the end, and all output is read.
     #[test]
     fn whoever_outlives_the_command_is_not_waited_for() {
         let pipe = OutputPipe::open(None).unwrap();

@@ -1,8 +1,8 @@
-//! What commands make of what was typed: whom to measure, when, what is sampled and how, and where it goes.
+//! Plans that commands make from their arguments: the targets, the time, the events and the output.
 //!
-//! Plain values, without clap and without anything open. A plan is made by a command's `plan.rs` and carried
-//! out by [`open`](super::open), [`live`](super::live), [`file`](super::file) and
-//! [`counting`](super::counting).
+//! Plain values, without clap and without open descriptors. A command's `plan.rs` makes a plan, and
+//! [`open`](super::open), [`live`](super::live), [`file`](super::file) and [`counting`](super::counting)
+//! carry it out.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use crate::counter::rings::AuxOptions;
 use crate::host::CpuList;
 use crate::host::tracer::Tracer;
 
-/// Whom to measure.
+/// The targets of a measurement.
 #[derive(Debug, Clone)]
 pub(crate) enum Scope {
     /// The command and its descendants.
     Command,
-    /// These processes, all threads.
+    /// These processes, with all threads.
     Processes(Vec<u32>),
-    /// These processes and their descendants, all threads.
+    /// These processes and their descendants, with all threads.
     Families(Vec<u32>),
     /// These threads.
     Threads(Vec<u32>),
     /// All processes of this user, by name or number.
     User(String),
-    /// All threads of the machine, each by itself.
+    /// All threads of the machine, one by one.
     AllThreads,
     /// Everything on these CPUs.
     Cpus(CpuList),
@@ -35,39 +35,39 @@ pub(crate) enum Scope {
 /// When measuring starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Delay {
-    /// With the command.
+    /// Together with the command.
     #[default]
     None,
-    /// So many nanoseconds later.
+    /// This many nanoseconds later.
     Ns(u64),
-    /// When the control channel says so.
+    /// On an order through the control channel.
     UntilOrder,
 }
 
-/// When a measurement begins and ends, and what runs meanwhile.
+/// When a measurement begins and ends, and the command that runs meanwhile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Course {
-    /// Started for the measurement, which ends with it; may be empty.
+    /// Command to start. The measurement ends with it. May be empty.
     pub(crate) command: Vec<OsString>,
-    /// Variables that it has besides ours.
+    /// Additional environment variables of the command.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// When it begins.
+    /// When measuring starts.
     pub(crate) delay: Delay,
-    /// When the events go off after that, on again, and so on, in nanoseconds from the start. With the last,
-    /// which is off, it is over; empty: they stay on.
+    /// When the events then go off, on again, and so on, in nanoseconds from the start. The last one switches
+    /// them off and ends the measurement. Empty: they stay on.
     pub(crate) switches: Vec<u64>,
-    /// How long it takes at most, in nanoseconds.
+    /// Maximum duration in nanoseconds.
     pub(crate) timeout_ns: Option<u64>,
 }
 
-/// What is told of tasks that run before the recording begins.
+/// Synthesized records for tasks that run before the recording begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Synthesis {
     /// Threads with their names.
     pub(crate) tasks: bool,
-    /// What they have mapped.
+    /// Their mappings.
     pub(crate) mappings: bool,
-    /// Cgroups, where these are recorded.
+    /// Cgroups, if the events record them.
     pub(crate) cgroups: bool,
 }
 
@@ -76,59 +76,59 @@ impl Synthesis {
     pub(crate) const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
 }
 
-/// What is sampled, on whom, how.
+/// The events to sample, their targets, and the sampling options.
 #[derive(Debug, Clone)]
 pub(crate) struct SamplePlan {
     /// Event texts as typed; empty: cycles.
     pub(crate) events: Vec<String>,
-    /// Filters, each with the index of the event text that it belongs to.
+    /// Filters, each with the index of its event text.
     pub(crate) filters: Vec<(usize, String)>,
-    /// Whom.
+    /// The targets.
     pub(crate) scope: Scope,
-    /// Names of cgroups: one for all events, or one for each.
+    /// Names of cgroups: one for all events, or one per event.
     pub(crate) cgroups: Vec<String>,
-    /// How the kernel takes samples.
+    /// Sampling options for the kernel.
     pub(crate) options: SampleOptions,
-    /// Tracepoints leave out pmc itself.
+    /// Whether tracepoints exclude pmc itself.
     pub(crate) excludes_self: bool,
-    /// What is told of those who run already.
+    /// Synthesized records for running tasks.
     pub(crate) synthesis: Synthesis,
-    /// What `options` says is the kernel's limit itself (`-F max`).
+    /// Whether the frequency in `options` is the kernel's limit (`-F max`).
     pub(crate) freq_max: bool,
-    /// A frequency above the kernel's limit is an error, not a warning.
+    /// Whether a frequency above the kernel's limit is an error instead of a warning.
     pub(crate) strict_freq: bool,
-    /// Nothing else is measured than what was asked for.
+    /// Whether falling back to another event or rate is an error.
     pub(crate) strict: bool,
-    /// Samples begin with their event's id, even where there is one event only.
+    /// Whether samples begin with their event's id even if there is only one event.
     pub(crate) with_id: bool,
-    /// Copies of stacks are unwound at once, not written as they are.
+    /// Whether stack copies are unwound while recording instead of being written to the file.
     pub(crate) unwinds: bool,
-    /// Those that end with their copy are joined with what was seen of their threads before.
+    /// Whether truncated stacks are completed from earlier samples of the same thread.
     pub(crate) joins: bool,
-    /// A ring for each thread, not for each CPU.
+    /// Whether each thread has a ring, instead of each CPU.
     pub(crate) per_thread: bool,
-    /// What tells of mappings and tasks has rings of its own, which keep the newest.
+    /// Whether records of mappings and tasks have separate rings, which keep the newest.
     pub(crate) tracks_apart: bool,
-    /// Of persistent events, what their rings hold already is taken too.
+    /// Whether to include what the rings of persistent events already contain.
     pub(crate) backlog: bool,
-    /// Pages of a ring; `None`: as many as are useful and allowed.
+    /// Pages per ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
-    /// Pages of the area beside each ring into which hardware traces; `None`: as many as perf has.
+    /// Pages per AUX area, into which hardware traces; `None`: perf's default.
     pub(crate) aux_pages: Option<usize>,
-    /// Samples of events whose group a trace leads carry so many bytes of it.
+    /// Bytes of trace data in each sample of an event whose group leader is a trace.
     pub(crate) aux_sample: Option<u32>,
-    /// What is traced, once the events are known.
+    /// The trace settings, once the events are known.
     pub(crate) trace: Option<TracePlan>,
-    /// What to do about other people's use of the hardware counters.
+    /// How to treat reservations of the hardware counters by others.
     pub(crate) reserve: Policy,
-    /// When.
+    /// When to measure.
     pub(crate) course: Course,
-    /// Says how large the rings are.
+    /// Whether to print the size of the rings.
     pub(crate) verbose: bool,
 }
 
 impl SamplePlan {
-    /// Cycles of these, taken by default options, from the start to the end.
+    /// Samples cycles in this scope, with these options, from start to end.
     pub(crate) fn on(scope: Scope, options: SampleOptions) -> Self {
         Self {
             events: Vec::new(),
@@ -158,66 +158,66 @@ impl SamplePlan {
     }
 }
 
-/// What is traced, and into what.
+/// The hardware trace and its areas.
 #[derive(Debug, Clone)]
 pub(crate) struct TracePlan {
-    /// By whom.
+    /// The kind of tracing hardware.
     pub(crate) tracer: Tracer,
-    /// The PMU, as sysfs names it.
+    /// The PMU's name in sysfs.
     pub(crate) pmu: String,
-    /// The areas beside the rings.
+    /// Options of the AUX areas.
     pub(crate) area: AuxOptions,
-    /// The trace goes into samples, and nowhere else.
+    /// Whether the trace is only contained in samples.
     pub(crate) in_samples: bool,
 }
 
-/// What begins another file.
+/// Condition that starts another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rotation {
     /// SIGUSR2.
     Signal,
-    /// The file has so many bytes.
+    /// The file has reached this many bytes.
     Bytes(u64),
-    /// So many nanoseconds have passed.
+    /// This many nanoseconds have passed.
     Ns(u64),
 }
 
-/// Where a recording goes.
+/// The destination of a recording.
 #[derive(Debug)]
 pub(crate) struct FilePlan {
-    /// The file; `-`: standard output.
+    /// Path of the file; `-`: stdout.
     pub(crate) path: PathBuf,
-    /// The file's name ends in date and time.
+    /// Whether the file's name ends with the date and time.
     pub(crate) is_stamped: bool,
-    /// The level of zstd.
+    /// Compression level for zstd.
     pub(crate) compress: Option<i32>,
-    /// What begins another file.
+    /// Condition that starts another file.
     pub(crate) rotation: Option<Rotation>,
-    /// Events that begin another file besides.
+    /// Trigger events that also start another file.
     pub(crate) rotates_at: Option<String>,
-    /// Older files of a row are removed when there are more than this.
+    /// Maximum number of files in a series; older ones are removed.
     pub(crate) most_files: Option<usize>,
-    /// Bytes at which the recording ends.
+    /// Size in bytes at which the recording ends.
     pub(crate) max_size: Option<u64>,
-    /// A snapshot of the rings at SIGUSR2 or an order.
+    /// Whether SIGUSR2 or an order writes a snapshot of the rings.
     pub(crate) snapshots: bool,
-    /// Whose build-ids stand in it.
+    /// Which build-ids the recording contains.
     pub(crate) build_ids: BuildIdChoice,
-    /// Their files are kept in the cache by build-id.
+    /// Whether the files are added to the build-id cache.
     pub(crate) keeps_files: bool,
-    /// What `STAT_CONFIG` says, where the totals stand at the end as `stat record` keeps them.
+    /// Content of `STAT_CONFIG`, if the recording ends with the totals in the format of `stat record`.
     pub(crate) stat_config: Vec<[u64; 2]>,
 }
 
 impl FilePlan {
-    /// Whether the records go to standard output.
+    /// Whether the records go to stdout.
     pub(crate) fn is_stream(&self) -> bool {
         self.path.as_os_str() == "-"
     }
 }
 
 impl FilePlan {
-    /// One plain file.
+    /// Returns a plan for one plain file.
     pub(crate) fn of(path: PathBuf) -> Self {
         Self {
             path,
@@ -235,13 +235,13 @@ impl FilePlan {
     }
 }
 
-/// Whose build-ids stand in a recording.
+/// Which build-ids a recording contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BuildIdChoice {
-    /// Nobody's.
+    /// None.
     None,
-    /// Of the files that samples hit.
+    /// Those of files that samples hit.
     Hit,
-    /// Of all that were mapped.
+    /// Those of all mapped files.
     All,
 }

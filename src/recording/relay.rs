@@ -1,8 +1,8 @@
-//! Records of an event that a holder keeps open, fetched from its rings again and again.
+//! Fetches records of a holder's event from its rings, repeatedly.
 //!
-//! Receives the event's run directory and id; asks its holder, and hands on records as our own rings would:
-//! whole, oldest first. Several may read the same rings at once, each of which says how far it has come. What
-//! was written over before it was fetched is told as lost, in a record as the kernel's.
+//! Receives the event's run directory and id; asks the holder, and returns records like our own rings: whole,
+//! oldest first. Several readers can read the same rings, because each one keeps its own position. Records
+//! that were overwritten before they were fetched are reported in a lost record like the kernel's.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,57 +22,58 @@ use crate::persistent::message::{Answer, Request, RingCopy, Snapshot};
 use crate::record::encode::Encoder;
 use crate::record::{HEADER, Layouts, Records, kind};
 
-/// Bytes of the largest copy of one ring.
+/// Maximum size of a copy of one ring, in bytes.
 const LARGEST: u64 = 1 << 31;
-/// Rings that fill fast are asked for so often: nanoseconds from one time to the next.
+/// Minimum interval between requests in nanoseconds, for rings that fill fast.
 const SHORTEST: u64 = 5_000_000;
-/// And others so seldom.
+/// Maximum interval between requests in nanoseconds.
 const LONGEST: u64 = 400_000_000;
 
-/// Maximum time to wait for a copy while the recording runs: a holder that is stopped or busy is asked again
-/// later, and stops nothing that is recorded beside it.
+/// Maximum time to wait for a copy while the recording runs. A stopped or busy holder is asked again later,
+/// and does not block the other events of the recording.
 const BRIEF: Duration = Duration::from_millis(20);
 /// The same for the last copy.
 const LAST: Duration = Duration::from_secs(5);
-/// The same for a copy that is all that is wanted.
+/// The same for a single copy without a recording.
 const WHOLE: Duration = Duration::from_secs(60);
 
-/// An event's records on their way.
+/// A connection to a held event that delivers its records.
 pub(crate) struct Relay {
     directory: RunDirectory,
     id: String,
-    /// What it is, as its holder said when we began.
+    /// The holder's description of the event at the start.
     pub(super) snapshot: Snapshot,
-    /// Whose records they are: the events that sample, then the one that tells of mappings.
+    /// The events of the records: first those that sample, then the tracker.
     pub(super) events: Vec<RecordedEvent>,
     trailer: usize,
-    /// Of each ring one instance's id.
+    /// For each ring, the id of one of its instances.
     ids: Vec<u64>,
-    /// How far each ring was fetched.
+    /// For each ring, the position up to which it was fetched.
     after: Vec<u64>,
-    /// Asked for, and not there yet.
+    /// A request that was not answered yet.
     asked: Option<Asked>,
-    /// Why nothing more comes: its holder has ended, has let it go, or does not answer.
+    /// Why no more records will come: the holder has ended, has dropped the event, or does not answer.
     gone: Option<Error>,
-    /// Whether that has been reported.
+    /// Whether that has happened.
     is_gone: bool,
-    /// Records that its rings had no room for since it was added: when we began, and at the last fetch.
+    /// The number of lost records since the event was added: at the start, and at the last fetch.
     lost: Range<u64>,
     was_ever_on: bool,
     is_on: bool,
-    /// What was fetched when it was switched off, by ring.
+    /// Records fetched at the switch-off, by ring.
     waiting: Vec<(usize, Vec<u8>)>,
-    /// Nanoseconds until it is to be fetched again.
+    /// Nanoseconds until the next fetch.
     pub(super) pace: u64,
     ring_bytes: u64,
 }
 
 impl Relay {
-    /// Begins with what is written from the first [`switch`](Self::switch) on, or, `from_start`, with what
-    /// the rings hold by then. What `--normal` rings hold comes in any case: it is nobody's yet.
+    /// Connects to the holder. The records begin at the first [`switch`](Self::switch), or with the current
+    /// contents of the rings if `from_start`. The contents of `--normal` rings are always included, because
+    /// nobody has read them yet.
     ///
     /// # Errors
-    /// What the holder refuses.
+    /// The holder's refusal.
     pub(crate) fn open(directory: RunDirectory, number: u64, from_start: bool) -> Result<Self> {
         let id = number.to_string();
         let ring_bytes = directory.entry(&id).map_or(0, |entry| entry.ring_bytes);
@@ -103,35 +104,35 @@ impl Relay {
         })
     }
 
-    /// On whom the event is open.
+    /// Returns the scope of the event.
     ///
     /// # Errors
-    /// A holder that says something else than CPUs.
+    /// If the holder sends an invalid list of CPUs.
     pub(crate) fn scope(&self) -> Result<Scope> {
         handover::scope(&self.snapshot.open)
     }
 
-    /// How many of its events sample: the first ones.
+    /// Returns the number of events that sample: the first ones.
     pub(super) fn sampled_events(&self) -> usize {
         self.snapshot.open.sampled.min(self.events.len())
     }
 
-    /// How many of its rings there were when we began.
+    /// Returns the number of rings at the start.
     pub(super) fn rings(&self) -> usize {
         self.ids.len()
     }
 
-    /// Records for which its rings had no room meanwhile, and the instance of one: the kernel writes of them
-    /// with the next record that fits, which may never come.
+    /// Returns an instance's id and the number of records lost since the start. The kernel reports losses
+    /// only with the next record that fits, which may never come.
     pub(super) fn lost(&self) -> (u64, u64) {
         (self.ids.first().copied().unwrap_or(0), self.lost.end - self.lost.start)
     }
 
-    /// Records are handed on from now, or up to now. A holder that does not answer when it is not asked for
-    /// the first time is [gone](Self::newly_gone).
+    /// Starts or stops the delivery of records. If the holder does not answer later than at the first
+    /// request, the event is [gone](Self::newly_gone).
     ///
     /// # Errors
-    /// What the holder says at the beginning.
+    /// The holder's error at the first request.
     pub(crate) fn switch(&mut self, on: bool) -> Result<()> {
         if std::mem::replace(&mut self.is_on, on) == on || self.is_gone {
             return Ok(());
@@ -141,7 +142,7 @@ impl Relay {
                 let rest = self.fetch_rest();
                 self.waiting.extend(rest);
             }
-            // What came while it was off is not wanted.
+            // Drop the records from the time when it was off.
             (true, true) => drop(self.fetch_rest()),
             (true, false) if self.after.is_empty() => {}
             (true, false) => {
@@ -153,10 +154,10 @@ impl Relay {
         Ok(())
     }
 
-    /// Hands on what is new: the ring's index, and whole records. Bytes in all.
+    /// Passes new records to `take`, with the ring's index. Returns the number of bytes.
     ///
     /// # Errors
-    /// What `take` says.
+    /// Those of `take`.
     pub(crate) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
@@ -169,12 +170,12 @@ impl Relay {
         Ok(all.iter().map(|(_, records)| records.len() as u64).sum())
     }
 
-    /// Why nothing more comes, once.
+    /// Returns why there will be no more records, once.
     pub(crate) fn newly_gone(&mut self) -> Option<Error> {
         self.gone.take()
     }
 
-    /// Whether nothing more comes.
+    /// Whether there will be no more records.
     pub(super) fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -185,8 +186,7 @@ impl Relay {
         self.pace = LONGEST;
     }
 
-    /// What was written since the last time, as far as the holder answers within this time. One that does not
-    /// is asked for the same again later.
+    /// Fetches the new records if the holder answers within `patience`. Otherwise repeats the request later.
     fn try_fetch(&mut self, patience: Duration) -> Vec<(usize, Vec<u8>)> {
         if self.is_gone {
             return Vec::new();
@@ -197,9 +197,9 @@ impl Relay {
         })
     }
 
-    /// What was written up to now.
+    /// Fetches everything written up to now.
     fn fetch_rest(&mut self) -> Vec<(usize, Vec<u8>)> {
-        // What is on its way may be older than now.
+        // An unanswered request may have an older position, so another one follows it.
         let times = 1 + usize::from(self.asked.is_some());
         let rest = (0..times).flat_map(|_| self.try_fetch(LAST)).collect();
         if self.asked.take().is_some() {
@@ -208,10 +208,10 @@ impl Relay {
         rest
     }
 
-    /// Hands on all that its rings hold, once it is there.
+    /// Passes the complete contents of the rings to `take`.
     ///
     /// # Errors
-    /// What the holder says, and `take`.
+    /// The holder's, and those of `take`.
     pub(crate) fn take_all<E>(
         &mut self,
         mut take: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
@@ -242,7 +242,7 @@ impl Relay {
         let (mut all, mut at, mut most) = (Vec::new(), 0, 0);
         for ring in &now.copies {
             let new = ring.end.saturating_sub(self.after.get(ring.ring).copied().unwrap_or(0));
-            // A copy that is shared by several may begin before what is new.
+            // A copy shared by several readers may begin before the new records.
             let len = ring.len.min(new);
             let from = if ring.is_backward { at } else { at + ring.len - len };
             let copy = piece(&bytes, from, Some(len))?;
@@ -254,8 +254,8 @@ impl Relay {
             }
             let known = first.map_or(ring.ring, |id| self.ids.iter().position(|&one| one == id).unwrap_or(0));
             let missing = new - records.len() as u64;
-            // Of what was there before we came nothing was promised; and what is missing of a ring that keeps
-            // the oldest, another reader has taken: what it had no room for, the kernel counts.
+            // Records from before our start were never promised. Missing records of a ring that keeps the
+            // oldest were taken by another reader, and the kernel counts those that did not fit.
             if missing > 0 && ring.is_backward && self.after.get(ring.ring).is_some() {
                 let mut lost = Encoder::new(self.trailer);
                 let size = records.len() / Records::new(&records).count().max(1);
@@ -266,7 +266,7 @@ impl Relay {
             most = most.max(new);
             all.push((known, records));
         }
-        // The copy that others share may be older than the positions that we were told.
+        // A copy shared with other readers may be older than our positions.
         self.after.resize(self.after.len().max(now.copies.len()), 0);
         self.after.iter_mut().zip(ends(&now.copies)).for_each(|(own, end)| *own = end.max(*own));
         self.lost.end = self.lost.end.max(now.lost);
@@ -278,8 +278,8 @@ impl Relay {
         Ok(all)
     }
 
-    /// CPUs that came on line later have rings and ids that our readers have not heard of: of each such ring
-    /// the id that its records are given to, one of the same event's on another CPU.
+    /// Maps the rings of CPUs that came online later to an id for their records. The readers do not know
+    /// those rings and ids, so the id is the one of the same event on another CPU.
     fn later_instances(&self, now: &Snapshot) -> HashMap<usize, u64> {
         let later = now.open.instances.iter().filter(|one| one[1] >= self.ids.len() as u64);
         let given = |one: &[u64; 4]| {
@@ -298,13 +298,13 @@ fn ends(rings: &[RingCopy]) -> Vec<u64> {
     rings.iter().map(|ring| ring.end).collect()
 }
 
-/// Records of a backward ring, the oldest first. What is behind the last whole one was written over.
+/// Reverses the records of a backward ring to oldest first. Drops the overwritten rest at the end.
 fn turn(records: &[u8]) -> Vec<u8> {
     let all: Vec<&[u8]> = Records::new(records).map(|record| record.bytes).collect();
     all.into_iter().rev().flatten().copied().collect()
 }
 
-/// Gives records to another instance of their event: samples begin with its id, all else ends with it.
+/// Assigns records to another instance of their event. Samples begin with the id, other records end with it.
 fn give_to(id: u64, records: &mut [u8]) {
     let mut at = 0;
     while let Some((kind, len)) =
@@ -318,7 +318,7 @@ fn give_to(id: u64, records: &mut [u8]) {
     }
 }
 
-/// Asks how far the rings are.
+/// Asks for the positions of the rings.
 fn positions(directory: &RunDirectory, id: &str) -> Result<Snapshot> {
     let request = Request::Snapshot { entry: id.to_owned(), after: None };
     copied(ask(directory, &request)?).map(|(snapshot, _)| snapshot)
@@ -331,8 +331,8 @@ fn copied(answer: (Answer, Vec<OwnedFd>)) -> Result<(Snapshot, File)> {
     Ok((serde_json::from_slice(&text).map_err(|_| torn())?, File::from(bytes)))
 }
 
-/// So many bytes from there on, or all that are left. The offset of the descriptor stays: others may read the
-/// same copy.
+/// Reads `len` bytes at `at`, or everything from there. Does not move the descriptor's offset, because other
+/// readers may share the copy.
 fn piece(file: &File, at: u64, len: Option<u64>) -> Result<Vec<u8>> {
     let there = file.metadata().map_err(failed)?.len().saturating_sub(at);
     let len = len.unwrap_or(there);

@@ -1,10 +1,10 @@
-//! The hardware counters are also other people's: the prologue of every measurement that needs them, and
-//! giving way meanwhile.
+//! Reservations of the hardware counters, which other users may need too. Before a measurement they are
+//! checked; during it pmc can yield the counters.
 //!
-//! Receives the policy of the plan; hands on what must be kept while counters are open ([`Prepared`]).
-//! [`Activity`] says whether events are on, and why not: nobody has asked for them yet (`-D`, `--control`),
-//! or somebody else has reserved the hardware (`--reserve=yield`). Leaves the protocol to
-//! [`counter::reservation`](crate::counter::reservation).
+//! Receives the plan's policy; returns a [`Prepared`] that must be kept while counters are open. [`Activity`]
+//! tracks whether events are on and why not: they are not yet requested (`-D`, `--control`), or someone else
+//! has reserved the hardware (`--reserve=yield`). [`counter::reservation`](crate::counter::reservation)
+//! implements the protocol.
 
 use std::collections::BTreeSet;
 
@@ -16,18 +16,17 @@ use crate::error::{Result, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 
-/// Does what the policy asks for, and says what was found, if any of the groups needs the hardware's
-/// counters.
+/// Applies the policy if any of the groups needs hardware counters, and prints its findings.
 ///
 /// # Errors
-/// A reservation that is required and cannot be had.
+/// If a required reservation is not available.
 pub(crate) fn reserve<'a>(
     policy: Policy,
     groups: impl IntoIterator<Item = &'a EventGroup>,
     host: &Host,
 ) -> Result<Prepared> {
-    // By itself pmc disturbs nobody for events that the machine cannot count anyway: those that the kernel
-    // gives to the CPU's own PMU, where there is none.
+    // With the default policy pmc makes no reservation for events that the machine cannot count anyway: those
+    // of the CPU's PMU if there is none.
     let can_count = || policy != Policy::Auto || host.core_pmu().is_some();
     let is_of_core = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
     let takes = |event: &EventSpec| event.takes_counter() && (!is_of_core(event) || can_count());
@@ -35,25 +34,25 @@ pub(crate) fn reserve<'a>(
         return Ok(Prepared::default());
     }
     let prepared = prepare(policy, &LockFile::default_path(host))
-        // No other policy is refused.
+        // Only the policy `require` can fail.
         .map_err(|error| error.explain("count without it: leave --reserve=require away"))?;
     prepared.findings.iter().for_each(say::warn);
     Ok(prepared)
 }
 
-/// Some of the events that are measured.
+/// A choice of the measured events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventChoice {
-    /// All.
+    /// All events.
     All,
-    /// Those that take a counter of the hardware.
+    /// Events that use a hardware counter.
     Hardware,
-    /// The others.
+    /// The other events.
     Software,
 }
 
 impl EventChoice {
-    /// Whether an event is among them that takes a counter of the hardware, or does not.
+    /// Whether the choice includes an event that uses, or does not use, a hardware counter.
     pub(crate) fn has(self, takes_counter: bool) -> bool {
         match self {
             Self::All => true,
@@ -65,47 +64,47 @@ impl EventChoice {
 
 /// Events that can be switched on and off.
 pub(crate) trait EventSwitch {
-    /// Starts all events, but those that the command starts when it executes.
+    /// Starts all events except those that the command's exec starts.
     fn start(&mut self) -> Result<()>;
 
-    /// Starts or stops some events, whatever started them before.
+    /// Starts or stops the chosen events, even if another call switched them before.
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()>;
 
-    /// Starts or stops the event of this name, if it is among these.
+    /// Starts or stops the event with this name if it is among the chosen ones.
     fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()>;
 
-    /// Changes the event of this name; without one, all that it can be of. `is_on`: whether they count.
-    /// Otherwise why not.
+    /// Changes the event with this name, or all events that support the change. `is_on`: whether they count.
+    /// The error is the reason, as text.
     fn change(&self, change: Change, name: Option<&str>, is_on: bool) -> std::result::Result<(), String>;
 
-    /// The events' names, in their order, with what was asked of the kernel for them.
+    /// Returns the events' names and attrs, in their order.
     fn requests(&self) -> Vec<(&str, &Attr)>;
 
-    /// Whether any event that is open takes a counter of the hardware: others have nothing to yield.
+    /// Whether any open event uses a hardware counter. Otherwise there is nothing to yield.
     fn takes_counters(&self) -> bool;
 
-    /// The hardware is left to somebody else from now on, or not any more.
+    /// Called when the hardware is yielded, and when that ends.
     fn yielding(&mut self, _is_yielding: bool) {}
 }
 
 /// Whether the events are on, and why not. Times are nanoseconds of the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// Asked for: by the start, the delay or an order.
+    /// Whether the events were switched on: by the start, the delay or an order.
     is_on: bool,
-    /// Events for which that is the other way round, by an order of their own.
+    /// Events in the opposite state, because an order named them.
     but: BTreeSet<String>,
-    /// On at any time of this interval.
+    /// Whether any event was on during this interval.
     on_in_interval: bool,
     was_ever_on: bool,
-    /// Since when the hardware is left to whoever has reserved it.
+    /// Start of the current yielding to a reservation.
     yielding_since: Option<u64>,
     yielded_ns: u64,
 }
 
 impl Activity {
-    /// The measurement begins: all is off. The hardware stays so while it is reserved; the rest is started
-    /// `at_once`, or waits for [`switch`](Self::switch).
+    /// Begins the measurement, with all events off. Hardware events stay off while the hardware is reserved.
+    /// The others start if `at_once`, or wait for [`switch`](Self::switch).
     pub(super) fn begin(
         &mut self,
         driven: &mut impl EventSwitch,
@@ -128,7 +127,7 @@ impl Activity {
         (self.is_on, self.on_in_interval, self.was_ever_on) = (true, true, true);
     }
 
-    /// Switches on or off, but for what is left to somebody else.
+    /// Switches all events on or off. Yielded events stay off.
     pub(super) fn switch(&mut self, driven: &mut impl EventSwitch, on: bool) -> Result<()> {
         self.but.clear();
         if !on {
@@ -139,7 +138,7 @@ impl Activity {
         driven.switch(true, self.startable())
     }
 
-    /// Switches the event of a name on or off, unless it is left to somebody else.
+    /// Switches the named event on or off. A yielded event stays off.
     pub(super) fn switch_named(&mut self, driven: &mut impl EventSwitch, name: &str, on: bool) -> Result<()> {
         match on == self.is_on {
             true => drop(self.but.remove(name)),
@@ -152,28 +151,28 @@ impl Activity {
         driven.switch_named(true, name, self.startable())
     }
 
-    /// Whether all events are on, or the one of a name.
+    /// Whether the named event is on, or all events without a name.
     pub(super) fn is_on(&self, name: Option<&str>) -> bool {
         self.is_on != name.is_some_and(|name| self.but.contains(name))
     }
 
-    /// Whether every one is on, and none is left to somebody else.
+    /// Whether all events are on, and none is yielded.
     pub(super) fn all_run(&self) -> bool {
         self.is_on && self.but.is_empty() && self.yielding_since.is_none()
     }
 
-    /// What may be started while the hardware is, or is not, left to somebody else.
+    /// Returns the events that may be started now: not those of the yielded hardware.
     fn startable(&self) -> EventChoice {
         if self.yielding_since.is_some() { EventChoice::Software } else { EventChoice::All }
     }
 
-    /// The measurement begins now: what was left to somebody else before does not count.
+    /// Notes that the measurement begins now. Earlier yielding does not count.
     pub(super) fn begins_at(&mut self, now: u64) {
         self.yielded_ns = 0;
         self.yielding_since = self.yielding_since.map(|_| now);
     }
 
-    /// Leaves the hardware to a reservation, and takes it back.
+    /// Yields the hardware to a reservation, or takes it back.
     pub(super) fn heed(&mut self, driven: &mut impl EventSwitch, is_reserved: bool, now: u64) -> Result<()> {
         match (is_reserved, self.yielding_since) {
             (true, None) => {
@@ -197,17 +196,17 @@ impl Activity {
         Ok(())
     }
 
-    /// An interval ends: whether the events were on in it.
+    /// Ends an interval. Returns whether any event was on during it.
     pub(super) fn end_interval(&mut self) -> bool {
         std::mem::replace(&mut self.on_in_interval, self.is_on || !self.but.is_empty())
     }
 
-    /// Whether they ever were.
+    /// Whether any event was ever on.
     pub(super) fn was_ever_on(&self) -> bool {
         self.was_ever_on
     }
 
-    /// How long the hardware was left to somebody else until `now`, in nanoseconds.
+    /// Returns how long the hardware was yielded up to `now`, in nanoseconds.
     pub(super) fn yielded_ns(&self, now: u64) -> u64 {
         self.yielded_ns + self.yielding_since.map_or(0, |since| now.saturating_sub(since))
     }

@@ -1,8 +1,8 @@
-//! Language runtimes that write down the names of the code they generate when their environment asks them to.
+//! Language runtimes that write the names of their generated code if an environment variable requests it.
 //!
-//! Receives a command line; hands on the runtime that it starts, if it is one of [`RUNTIMES`]. What a program
-//! is, is read from its file: a script leads to its interpreter, and a runtime is known by functions that it
-//! exports or imports, or by the folder it brings along. Names of commands say nothing.
+//! Receives a command line; returns the runtime that it starts, if it is one of [`RUNTIMES`]. The detection
+//! reads the program's file. A script leads to its interpreter. A runtime is recognized by the functions that
+//! it exports or imports, or by a directory of its installation, not by the command's name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -13,15 +13,15 @@ use crate::event;
 use crate::host::Host;
 use crate::symbol::{Image, elf, runtime_names};
 
-/// A runtime, and how it is asked.
+/// A runtime, and how to request its names.
 pub(crate) struct Runtime {
-    /// As its users call it.
+    /// The name its users know.
     pub(crate) name: &'static str,
-    /// Whether a program is of it.
+    /// Whether a program belongs to this runtime.
     is_of: fn(&Program<'_>) -> bool,
-    /// Why its functions will have no names, where they will have none.
+    /// Why its functions will have no names, if so.
     lacks: fn(&Program<'_>) -> Option<Lack>,
-    /// What asks it; nothing where it writes them unasked.
+    /// The variable that requests the names; `None` if the runtime always writes them.
     variable: Option<Variable>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Runtime {
 pub(crate) struct Lack {
     pub(crate) language: &'static str,
     pub(crate) why: &'static str,
-    /// What gives them names.
+    /// How to get names.
     pub(crate) remedy: &'static str,
 }
 
@@ -39,18 +39,18 @@ impl Lack {
     }
 }
 
-/// A variable of the environment.
+/// An environment variable.
 struct Variable {
     name: &'static str,
-    /// What it shall hold; where it is a list, an option each, put behind those that are there.
+    /// The required value. For a list: one option each, to be appended to the existing ones.
     values: &'static [&'static str],
     is_list: bool,
 }
 
-/// Python: docs.python.org, "Python support for the Linux perf profiler" (3.12). Node.js:
-/// `node --v8-options`. The JVM: `-XX:+DumpPerfMapAtExit` is a diagnostic option of JDK 17. .NET: "runtime
+/// Python: docs.python.org, "Python support for the Linux perf profiler" (3.12). Node.js: `node
+/// --v8-options`. The JVM: `-XX:+DumpPerfMapAtExit` is a diagnostic option of JDK 17. .NET: "runtime
 /// configuration options". BEAM: "BeamAsm, the Erlang JIT" (OTP 24). LuaJIT: its `lj_trace.c`. Ruby: its
-/// "YJIT" page; versions before 3.3 refuse the option, and 3.4 prints a line to stdout with it, so that `pmc`
+/// "YJIT" page; versions before 3.3 reject the option, and 3.4 prints a line to stdout with it, so `pmc`
 /// never sets it. PHP: `zend_jit.h`; no variable sets its options.
 const RUNTIMES: &[Runtime] = &[
     Runtime {
@@ -130,7 +130,7 @@ const RUNTIMES: &[Runtime] = &[
     },
     Runtime {
         name: "Perl",
-        // Programs that embed it import the same functions.
+        // Programs that embed Perl import the same functions.
         is_of: |program| (program.has)("perl_run") && program.is_called("perl"),
         lacks: |_| Lack::when(true, "Perl", "perl never writes them", runtime_names::PERL),
         variable: None,
@@ -138,8 +138,8 @@ const RUNTIMES: &[Runtime] = &[
 ];
 
 impl Runtime {
-    /// The variable to be set and its value, `present` being what a variable holds already. `None` where
-    /// nothing need be said.
+    /// Returns the variable to set and its value. `present` returns the current value of a variable. `None`
+    /// if nothing needs to be set.
     pub(crate) fn asking(
         &self,
         present: impl FnOnce(&str) -> Option<OsString>,
@@ -149,7 +149,7 @@ impl Runtime {
         let value = match present {
             Some(text) if *is_list => {
                 let text = text.to_string_lossy();
-                // An option that is there, whatever it is set to, is its user's.
+                // An option that the user has already set stays, whatever its value.
                 let has = |value: &str| text.split(' ').any(|have| Some(have) == value.split(' ').next());
                 let missing: Vec<&str> = values.iter().copied().filter(|value| !has(value)).collect();
                 if missing.is_empty() {
@@ -168,15 +168,15 @@ impl Runtime {
 struct Program<'a> {
     file: &'a Path,
     image: &'a [u8],
-    /// Whether its dynamic symbol table has a function.
+    /// Whether its dynamic symbol table contains a function.
     has: &'a dyn Fn(&str) -> bool,
-    /// The words of the command line behind it.
+    /// Its arguments.
     words: &'a [OsString],
 }
 
 impl Program<'_> {
-    /// Whether its dynamic symbol table has a function, or that of a library that it needs: Python often
-    /// lives in one (`libpython3.12.so`).
+    /// Whether its dynamic symbol table, or that of a library that it needs, contains a function. Python is
+    /// often in a library (`libpython3.12.so`).
     fn has_or_links(&self, function: &str) -> bool {
         let exports = |file: PathBuf| {
             let image = Image::open(&file).ok()?;
@@ -187,47 +187,47 @@ impl Program<'_> {
         (self.has)(function) || libraries().into_iter().skip(1).any(|file| exports(file) == Some(true))
     }
 
-    /// Whether its file holds a text.
+    /// Whether its file contains a text.
     fn holds(&self, text: &str) -> bool {
         self.image.windows(text.len()).any(|bytes| bytes == text.as_bytes())
     }
 
-    /// Whether the name of its file begins so.
+    /// Whether its file name begins with `name`.
     fn is_called(&self, name: &str) -> bool {
         self.file.file_name().is_some_and(|file| file.as_bytes().starts_with(name.as_bytes()))
     }
 
-    /// Whether a word behind it holds a text.
+    /// Whether an argument contains a text.
     fn mentions(&self, text: &str) -> bool {
         self.words.iter().any(|word| word.to_string_lossy().contains(text))
     }
 
-    /// Whether a variable that it inherits has an option.
+    /// Whether an inherited variable contains an option.
     fn inherits(&self, variable: &str, option: &str) -> bool {
         std::env::var(variable).is_ok_and(|text| text.split_whitespace().any(|word| word == option))
     }
 
-    /// Whether an option is typed, with a value or without.
+    /// Whether an option is among the arguments, with a value or without.
     fn is_told(&self, option: &str) -> bool {
         let rests = self.words.iter().filter_map(|word| word.as_bytes().strip_prefix(option.as_bytes()));
         rests.into_iter().any(|rest| rest.is_empty() || rest.starts_with(b"="))
     }
 }
 
-/// A program's runtime.
+/// The result of the detection.
 pub(crate) enum Found {
-    /// It has names to write.
+    /// The runtime can write names.
     Writes(&'static Runtime),
-    /// Its functions will have none.
+    /// The program's functions will have no names.
     Lacks(Lack),
 }
 
-/// The runtime that a command line starts; `None` for an ordinary program, and where there is none.
+/// Returns the runtime that a command line starts; `None` for an ordinary or missing program.
 pub(crate) fn of(command: &[OsString]) -> Option<Found> {
     known(&executed(command)?, command.get(1..)?)
 }
 
-/// The file that a command line executes in the end: of a script its interpreter.
+/// Returns the file that a command line finally executes: for a script its interpreter.
 pub(crate) fn executed(command: &[OsString]) -> Option<PathBuf> {
     program(command.first()?, &std::env::var_os("PATH").unwrap_or_default())
 }
@@ -244,10 +244,10 @@ fn known(file: &Path, words: &[OsString]) -> Option<Found> {
     })
 }
 
-/// Interpreters of interpreters that are followed.
+/// Maximum depth of interpreters that are themselves scripts.
 const MOST_SCRIPTS: usize = 4;
 
-/// The file that is executed in the end for a command's first word.
+/// Returns the file that is finally executed for a command's first word.
 fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let mut program = find(word, path)?;
     for _ in 0..MOST_SCRIPTS {
@@ -276,11 +276,11 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     None
 }
 
-/// The file of Erlang's machine.
+/// The file name of Erlang's virtual machine.
 const BEAM: &str = "beam.smp";
 
-/// What `erl` and the other programs in `…/erlang/bin` execute in the end:
-/// `…/erlang/erts-VERSION/bin/beam.smp`. The version is the first word of a file of the installation's.
+/// Returns the file that `erl` and the other programs in `…/erlang/bin` finally execute:
+/// `…/erlang/erts-VERSION/bin/beam.smp`. The version is the first word of a file in the installation.
 fn erlangs_machine(program: &Path) -> Option<PathBuf> {
     let root = program.parent()?.parent()?;
     let release = Image::open(&root.join("releases/start_erl.data")).ok()?;
@@ -289,13 +289,13 @@ fn erlangs_machine(program: &Path) -> Option<PathBuf> {
     machine.is_file().then_some(machine)
 }
 
-/// Whether a script is one of Elixir's, which execute the `erl` that is found.
+/// Whether a script belongs to Elixir. Elixir's scripts execute the `erl` in `PATH`.
 fn is_elixirs(script: &Path) -> bool {
     let root = script.parent().and_then(Path::parent);
     root.is_some_and(|root| root.join("lib/elixir/ebin/elixir.app").is_file())
 }
 
-/// Largest script that is searched for what it executes: wrappers are short.
+/// Maximum size of a script that is searched for its exec: wrappers are short.
 const LARGEST_WRAPPER: usize = 16 * 1024;
 
 fn is_shell(word: &OsString) -> bool {
@@ -303,9 +303,9 @@ fn is_shell(word: &OsString) -> bool {
     name.is_some_and(|name| ["sh", "bash", "dash", "ksh", "zsh"].contains(&name))
 }
 
-/// The program that a shell script executes in its own place, as wrappers do: `exec /opt/bin/python3 "$@"`.
-/// Shims of version managers (pyenv, rbenv, nodenv, asdf) execute `MANAGER exec NAME`; `MANAGER which NAME`
-/// prints what that would execute.
+/// Returns the program that a shell script replaces itself with, as wrappers do: `exec /opt/bin/python3
+/// "$@"`. Shims of version managers (pyenv, rbenv, nodenv, asdf) execute `MANAGER exec NAME`; `MANAGER which
+/// NAME` prints the program that this would execute.
 fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
     let image = Image::open(script).ok()?;
     let text = str::from_utf8(image.get(..image.len().min(LARGEST_WRAPPER))?).ok()?;
@@ -313,7 +313,7 @@ fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
     let unquoted = |word: &str| word.trim_matches(['"', '\'']).to_owned();
     let words: Vec<String> = last.split_whitespace().map(unquoted).collect();
     let words = if words.first()? == "-a" { words.get(2..)? } else { &words[..] };
-    // What only the shell knows is not guessed.
+    // Do not guess values that only the shell knows.
     let target = words.first().filter(|word| !word.contains(['$', '`', '\\']))?;
     let target = find(OsStr::new(target), path)?;
     if words.get(1).is_none_or(|word| word != "exec") {
@@ -329,18 +329,18 @@ fn wrapped(script: &Path, path: &OsStr) -> Option<PathBuf> {
     find(OsStr::new(program), path).filter(|program| program != script)
 }
 
-/// As `execvp(3)` looks for it, links followed.
+/// Searches like `execvp(3)`, and follows links.
 fn find(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let named = word.as_bytes().contains(&b'/').then(|| PathBuf::from(word));
     let searched = || std::env::split_paths(path).map(|folder| folder.join(word)).find(|file| file.is_file());
     named.or_else(searched)?.canonicalize().ok()
 }
 
-/// The words behind `#!` of a script.
+/// Returns the words after a script's `#!`.
 fn interpreter(file: &Path) -> Option<Vec<OsString>> {
     let image = Image::open(file).ok()?;
     let line = image.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    // The kernel reads no more of it (`BINPRM_BUF_SIZE`).
+    // The kernel reads no more of the line (`BINPRM_BUF_SIZE`).
     let words = line.get(..line.len().min(254))?.split(|byte| byte.is_ascii_whitespace());
     Some(words.filter(|word| !word.is_empty()).map(|word| OsStr::from_bytes(word).to_owned()).collect())
 }
@@ -412,7 +412,7 @@ mod tests {
         let at = root.display();
         let machine = write("versions/3/bin/python3", "\x7fELF");
         write("sh", "\x7fELF");
-        // It says where a program is only to those that say where it is itself.
+        // This manager answers only if it finds the root that the shim exports.
         write("libexec/manager", "#!/bin/sh\necho $ROOT/versions/3/bin/$2; test $1 = which\n");
         let manager = format!("exec \"{at}/libexec/manager\" exec \"$program\" \"$@\"\n");
         let shim = write("shims/python3", &format!("#!/usr/bin/env bash\nexport ROOT=\"{at}\"\n{manager}"));
@@ -423,7 +423,7 @@ mod tests {
             let found = super::program(program.as_os_str(), path.as_os_str());
             assert_eq!(found.as_ref(), Some(&machine), "{}", program.display());
         }
-        // Where nothing is known, a script is its interpreter's.
+        // If the exec target is unknown, the script counts as its interpreter.
         let sh = Path::new("/bin/sh").canonicalize().unwrap();
         for text in ["exec \"$BINDIR/erlexec\"", "exec 3>&1", "echo exec /bin/true", "true"] {
             let script = write("other", &format!("#!/bin/sh\n{text}\n"));

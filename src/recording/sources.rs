@@ -1,11 +1,12 @@
-//! Where a measurement's records come from: rings of our own, and those of holders of persistent events.
+//! The sources of a measurement's records: our own rings, and those of holders of persistent events.
 //!
 //! ```text
-//!   events: ours │ of each holder's entry │ our tracker │ of each entry its tracker
+//!   events: ours │ of each holder's entry │ our tracker │ the tracker of each entry
 //!   rings:  ours │ of each holder's entry
 //! ```
-//! Receives a plan and its events; hands on one list of events, of instances and of rings, and the records,
-//! whoever has them open. Leaves opening to [`open`](super::open), asking holders to [`relay`](super::relay).
+//! Receives a plan and its events; combines all sources into one list of events, one of instances and one of
+//! rings, and delivers their records. [`open`](super::open) opens our events, and [`relay`](super::relay)
+//! asks the holders.
 
 use super::held_counts::HeldCounts;
 use super::open::Groups;
@@ -26,23 +27,23 @@ use crate::persistent::directory::RunDirectory;
 use crate::record::encode::Encoder;
 use crate::sys::process::Held;
 
-/// Rings of our own, and of holders.
+/// Our own rings, and the holders' rings.
 pub(crate) struct Sources {
     pub(super) rings: Rings,
-    /// With their events' names.
+    /// Relays with the names of their events.
     relays: Vec<(String, Relay)>,
     counts: HeldCounts,
 }
 
-/// Whether an event is kept open by a holder.
+/// Whether a holder keeps the event open.
 fn is_held(spec: &EventSpec) -> bool {
     matches!(spec.source, Source::Held(_))
 }
 
-/// Has a plan agree with those of its events that a holder keeps open: they run as they were added.
+/// Adjusts a plan to its held events, which run as they were added.
 ///
 /// # Errors
-/// What the plan asks of them besides.
+/// If the plan requires something else of them.
 pub(crate) fn settle(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Result<()> {
     let mut all = groups.iter().flat_map(|(group, _)| &group.events);
     let Some(held) = all.clone().find(|spec| is_held(spec)) else { return Ok(()) };
@@ -62,14 +63,14 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &Groups, host: &Host) -> Res
     }
 }
 
-/// What a plan asks of events that are opened for it, and cannot have of one that is open.
+/// Returns an option of the plan that cannot apply to held events.
 fn chosen(plan: &SamplePlan) -> Option<&'static str> {
     let options = &plan.options;
     let usual = SampleOptions::default();
     let asked = [
         (options.rate != usual.rate, "a rate (-F, -c)"),
         (options.branches.is_some(), "branches (-j, -b)"),
-        // Who sorts by CPU has it of whole CPUs.
+        // Sorting by CPU is fine: events on whole CPUs have that field.
         (
             options.data_mappings || options.fields & !sample_type::CPU != 0,
             "fields of samples (-d, -W, --phys-data and the like)",
@@ -87,10 +88,10 @@ fn chosen(plan: &SamplePlan) -> Option<&'static str> {
     asked.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
 }
 
-/// Refuses targets beside an event that a holder keeps open: its own were chosen when it was added.
+/// Refuses targets for held events, which were opened on their own targets.
 ///
 /// # Errors
-/// The first such event, where processes or some CPUs were named.
+/// The first held event, if the scope names processes or some CPUs.
 pub(super) fn refuse_other_targets<'a>(
     mut events: impl Iterator<Item = &'a EventSpec>,
     scope: &Scope,
@@ -115,11 +116,11 @@ fn as_it_was_added(held: &EventSpec, asked: &str) -> Error {
 }
 
 impl Sources {
-    /// Opens the events wherever the scope says, maps their rings, and finds the holders of those that are
-    /// held. With the threads that are sampled.
+    /// Opens the events in the plan's scope, maps their rings, and connects to the holders of held events.
+    /// Also returns the sampled threads.
     ///
     /// # Errors
-    /// As [`open::open`]; a holder that does not answer; what cannot be had of an event that is held.
+    /// As [`open::open`]; if a holder does not answer; if a held event does not support the plan.
     pub(crate) fn open(
         plan: &SamplePlan,
         host: &Host,
@@ -144,22 +145,22 @@ impl Sources {
         Ok((Self { rings, relays, counts }, threads))
     }
 
-    /// Rings that are open already.
+    /// Wraps rings that are already open.
     pub(crate) fn of(rings: Rings) -> Self {
         Self { rings, relays: Vec::new(), counts: HeldCounts::of([].iter()) }
     }
 
-    /// Whether all is our own.
+    /// Whether there are no holders.
     pub(super) fn are_own(&self) -> bool {
         self.relays.is_empty()
     }
 
-    /// Rings of our own.
+    /// Returns our own rings.
     pub(crate) fn rings(&self) -> &Rings {
         &self.rings
     }
 
-    /// The events, in their order.
+    /// Returns the events, in their order.
     pub(crate) fn events(&self) -> Vec<RecordedEvent> {
         let own = self.rings.events().map(|(spec, attr, ids)| RecordedEvent {
             attr: attr.clone(),
@@ -173,7 +174,7 @@ impl Sources {
         own.into_iter().chain(sampled.concat()).chain(trackers).chain(theirs.concat()).collect()
     }
 
-    /// How many of them are sampled: the first ones. The others tell of mappings and tasks.
+    /// Returns the number of sampled events, which come first. The others track mappings and tasks.
     pub(crate) fn sampled_events(&self) -> usize {
         self.rings.sampled_events() + self.held_events()
     }
@@ -182,7 +183,7 @@ impl Sources {
         self.relays.iter().map(|(_, relay)| relay.sampled_events()).sum()
     }
 
-    /// Indices of the events of each kernel group.
+    /// Returns the event indices of each kernel group.
     pub(crate) fn groups(&self) -> Vec<Vec<usize>> {
         let own =
             self.rings.groups().iter().map(|group| group.iter().map(|&event| self.index(event)).collect());
@@ -195,18 +196,18 @@ impl Sources {
         groups
     }
 
-    /// Where an event of our own stands among all.
+    /// Converts an index among our own events to an index among all.
     fn index(&self, own: usize) -> usize {
         if own < self.rings.sampled_events() { own } else { own + self.held_events() }
     }
 
-    /// For each ring the id that misattributed samples in it belong to.
+    /// Returns, for each ring, the id of the event that its misattributed samples belong to.
     pub(crate) fn owners(&self) -> Vec<Option<u64>> {
         let held = self.relays.iter().flat_map(|(_, relay)| relay.snapshot.owners.iter().copied());
         self.rings.passed_on().into_iter().chain(held).collect()
     }
 
-    /// Every id with its ring, CPU and thread (−1: any), as readers of recordings have it.
+    /// Writes every id with its ring, CPU and thread (−1: any), in the format of recordings.
     pub(super) fn id_index(&self, out: &mut Encoder) {
         let any = |number: Option<u32>| number.map_or(u64::MAX, u64::from);
         let own = |one: Instance| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)];
@@ -220,8 +221,8 @@ impl Sources {
         out.id_index(&rows);
     }
 
-    /// Adds those to the processes that are told of whom the events of holders are open on, and the idle
-    /// tasks of CPUs.
+    /// Adds the targets of the holders' events to the processes to synthesize, and writes the idle tasks of
+    /// their CPUs.
     pub(super) fn add_targets(&self, pids: Vec<u32>, host: &Host, out: &mut Encoder) -> Result<Vec<u32>> {
         let mut pids = pids;
         for (_, relay) in &self.relays {
@@ -238,10 +239,11 @@ impl Sources {
         Ok(pids)
     }
 
-    /// Shows what waits in every ring to `take`: the ring's index, and one or two slices. Bytes in all.
+    /// Passes the new records of every ring to `take`: the ring's index, and one or two slices. Returns the
+    /// number of bytes.
     ///
     /// # Errors
-    /// What `take` says, and the holders.
+    /// Those of `take` and of the holders.
     pub(super) fn drain<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> std::result::Result<(), E>,
@@ -258,45 +260,45 @@ impl Sources {
         Ok(bytes)
     }
 
-    /// Nanoseconds until they must be drained again, at most `usual`.
+    /// Returns the nanoseconds until the next drain, at most `usual`.
     pub(super) fn pace(&self, usual: u64) -> u64 {
         self.relays.iter().map(|(_, relay)| relay.pace).fold(usual, u64::min)
     }
 
-    /// Which holders' events have ended since this was asked last, and why: their holder has ended, has let
-    /// them go, or does not answer.
+    /// Returns the holders' events that have ended since the last call, and why: the holder has ended, has
+    /// dropped them, or does not answer.
     pub(super) fn newly_gone(&mut self) -> Vec<(String, Error)> {
         let gone = |(name, relay): &mut (String, Relay)| Some((name.clone(), relay.newly_gone()?));
         self.relays.iter_mut().filter_map(gone).collect()
     }
 
-    /// Whether all events were of holders, and have ended.
+    /// Whether all events are holders' events and have ended.
     pub(super) fn are_gone(&self) -> bool {
         let own = self.rings.instances().next().is_some();
         !own && !self.relays.is_empty() && self.relays.iter().all(|(_, relay)| relay.is_gone())
     }
 
-    /// What holders' rings had no room for while we recorded: an instance, and how many records.
+    /// Returns the number of records lost in each holder's rings while recording, with an instance's id.
     pub(crate) fn lost_elsewhere(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.relays.iter().map(|(_, relay)| relay.lost())
     }
 
-    /// Starts what the kernel does not start by itself at exec.
+    /// Starts the events that the exec does not start.
     pub(super) fn start(&mut self) -> Result<()> {
         self.switch_held(true)?;
         self.rings.start().map_err(open::starting)
     }
 
-    /// Starts or stops some events, whatever started them before; of holders' events, taking their records.
+    /// Starts or stops the chosen events. For holders' events, starts or stops taking their records.
     pub(super) fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        // What is held takes no counter of ours.
+        // Held events use none of our counters.
         if events.has(false) {
             self.switch_held(on)?;
         }
         open::switch(&self.rings, on, events)
     }
 
-    /// Starts or stops the event of this name, if it is among these.
+    /// Starts or stops the event with this name if it is among the chosen ones.
     pub(super) fn switch_named(&mut self, on: bool, name: &str, events: EventChoice) -> Result<()> {
         let of_name = self.relays.iter_mut().filter(|(own, _)| own == name && events.has(false));
         of_name.map(|(_, relay)| relay).try_for_each(|relay| relay.switch(on))?;
@@ -308,24 +310,24 @@ impl Sources {
         self.relays.iter_mut().try_for_each(|(_, relay)| relay.switch(on))
     }
 
-    /// The events' names, with what was asked of the kernel for them.
+    /// Returns the events' names and attrs.
     pub(super) fn requests(&self) -> Vec<(&str, &Attr)> {
         let held =
             self.relays.iter().filter_map(|(name, relay)| Some((&**name, &relay.events.first()?.attr)));
         self.rings.requests().chain(held).collect()
     }
 
-    /// Whether any of our own events takes a counter of the hardware.
+    /// Whether any of our own events uses a hardware counter.
     pub(super) fn takes_counters(&self) -> bool {
         self.rings.events().any(|(spec, ..)| spec.takes_counter())
     }
 
-    /// What each instance has counted, and what its ring had no room for. What holders' events have counted
-    /// is by CPU, while it was taken.
+    /// Reads the count and the lost records of each instance. Counts of holders' events are per CPU, for the
+    /// time in which their records were taken.
     pub(super) fn read(&self) -> Vec<Reading> {
         let mut readings = self.rings.read();
         readings.iter_mut().for_each(|reading| reading.instance.event = self.index(reading.instance.event));
-        // A holder that has gone has said so before.
+        // Holders that have gone were reported before.
         let held = self.counts.read();
         let first = |relay: usize| -> usize {
             self.relays[..relay].iter().map(|(_, relay)| relay.sampled_events()).sum()
@@ -340,7 +342,7 @@ impl Sources {
     }
 }
 
-/// Finds the holder of an event.
+/// Connects to the holder of an event.
 fn relay(spec: &EventSpec, plan: &SamplePlan) -> Result<(String, Relay)> {
     let Source::Held(held) = &spec.source else {
         return Err(Error::new(format!("{}: no holder has it open", spec.name)));

@@ -1,8 +1,7 @@
-//! Synthesized records: what was there before the recording, the kernel and its modules, threads, mappings.
+//! Synthesized records for the state before the recording: the kernel and its modules, threads, mappings.
 //!
-//! Receives the [`Host`] and who is recorded; appends records to an [`Encoder`]. The kernel tells the rest
-//! from the moment that the events are open, so that what happens meanwhile is told twice rather than not at
-//! all.
+//! Receives the [`Host`] and the targets; appends records to an [`Encoder`]. The kernel reports everything
+//! from the opening of the events on, so changes during the scan are recorded twice rather than not at all.
 
 use crate::host::maps::mappings;
 use crate::host::process::Thread as Alive;
@@ -13,10 +12,10 @@ use crate::recording::plan::Synthesis;
 use crate::symbol::kernel::{loaded_modules, module_files};
 use crate::units::PerfTime;
 
-/// Bytes of records after which they are written out.
+/// Number of bytes after which records are written out.
 const ENOUGH: usize = 1 << 16;
 
-/// What else is synthesized.
+/// Which records to synthesize.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) what: Synthesis,
@@ -24,7 +23,7 @@ pub(crate) struct Extent {
     pub(crate) namespaces: bool,
 }
 
-/// The kernel's text and its modules. `false` when their addresses are hidden.
+/// Writes the kernel's text and its modules. Returns `false` if their addresses are hidden.
 pub(crate) fn kernel(host: &Host, out: &mut Encoder) -> bool {
     let Some((start, end)) = kernel_text(host) else { return false };
     out.kernel_mmap(start, end - start, start, b"[kernel.kallsyms]_text");
@@ -40,9 +39,9 @@ pub(crate) fn kernel(host: &Host, out: &mut Encoder) -> bool {
     true
 }
 
-/// From `_text` to `_etext`. The first stands near the beginning of `/proc/kallsyms`, the second somewhere in
-/// it; since the kernel makes these lines as they are read (some 20 ms for all), its distance is rather taken
-/// from `/proc/iomem`.
+/// Returns the range from `_text` to `_etext`. `_text` is near the beginning of `/proc/kallsyms`, but
+/// `_etext` can be anywhere. The kernel generates that file while it is read (some 20 ms in total), so the
+/// size is taken from `/proc/iomem` if possible.
 fn kernel_text(host: &Host) -> Option<(u64, u64)> {
     let size = kernel_code_size(host);
     use std::io::Read;
@@ -81,7 +80,7 @@ fn kernel_text(host: &Host) -> Option<(u64, u64)> {
     (start != 0 && end > start).then_some((start, end))
 }
 
-/// `  01000000-0220bb07 : Kernel code`; zeros for those who may not know.
+/// Reads the line `  01000000-0220bb07 : Kernel code`, which has zeros for unprivileged users.
 fn kernel_code_size(host: &Host) -> Option<u64> {
     let text = host.text("/proc/iomem")?;
     let range = text.lines().find_map(|line| line.trim().strip_suffix(" : Kernel code"))?;
@@ -94,7 +93,7 @@ fn address(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(line.get(..16)?).ok()?, 16).ok()
 }
 
-/// The kernel and its modules; with `with_cgroups`, every cgroup.
+/// Writes the kernel and its modules, and every cgroup if `with_cgroups`.
 pub(crate) fn machine(host: &Host, with_cgroups: bool, out: &mut Encoder) {
     kernel(host, out);
     if with_cgroups {
@@ -102,7 +101,7 @@ pub(crate) fn machine(host: &Host, with_cgroups: bool, out: &mut Encoder) {
     }
 }
 
-/// The processes of these threads, each once.
+/// Returns the processes of these threads, without duplicates.
 pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
     let mut pids: Vec<u32> = threads.iter().map(|thread| thread.pid).collect();
     pids.sort_unstable();
@@ -110,8 +109,8 @@ pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
     pids
 }
 
-/// Threads and mappings of these processes. `full` is called whenever many records have come together; `out`
-/// is cleared then, and keeps the last.
+/// Writes threads and mappings of these processes. Calls `full` when many records have accumulated, and then
+/// clears `out`. The last records stay in `out`.
 ///
 /// # Errors
 /// Those of `full`.
@@ -135,8 +134,8 @@ pub(crate) fn processes<E>(
     Ok(())
 }
 
-/// Threads of a process and what it has mapped. One that has nothing mapped any more since it is ending is
-/// not told of: what was told of it before is better.
+/// Writes the threads and mappings of a process. Skips a process that is ending and has no more mappings,
+/// because its earlier records are more complete.
 fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
     let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
     let is_alone = threads.iter().all(|thread| thread.tid == pid);
@@ -156,7 +155,7 @@ fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut E
     }
     for map in mappings(&text) {
         let is_data = map.prot & 4 == 0;
-        // Without a name it is memory of the process itself, which matters where code is (a JIT's).
+        // Without a name it is anonymous memory, which matters if it contains code (of a JIT).
         if is_data && (!extent.data_mappings || map.prot & 1 == 0) {
             continue;
         }
@@ -188,14 +187,14 @@ fn namespaces(host: &Host, thread: Thread, out: &mut Encoder) {
     out.namespaces(&Namespaces { thread, links: Words::new(&links) });
 }
 
-/// Every cgroup.
+/// Writes every cgroup.
 fn cgroups(host: &Host, out: &mut Encoder) {
     for (id, path) in host.cgroups() {
         out.cgroup(id, path.as_bytes());
     }
 }
 
-/// The idle task of each CPU has a name, too.
+/// Writes the names of the CPUs' idle tasks.
 pub(crate) fn idle(cpus: &CpuList, out: &mut Encoder) {
     if !cpus.is_empty() {
         out.comm(Thread { pid: 0, tid: 0 }, b"swapper");

@@ -1,7 +1,7 @@
-//! On whom events are opened: threads that run already, and a slot for each thread and CPU.
+//! The targets on which events are opened: running threads, and a slot per thread and CPU.
 //!
-//! Receives a [`SamplePlan`]; hands on [`TargetSlot`]s, room for as many descriptors, and the words for what
-//! was refused on one of them. Opens nothing.
+//! Receives a [`SamplePlan`]; returns [`TargetSlot`]s. Makes room for their descriptors, and explains
+//! refusals. Opens nothing.
 
 use super::launch;
 use super::plan::{SamplePlan, Scope};
@@ -17,7 +17,7 @@ use crate::host::{CpuList, Host};
 use crate::sys::process::Held;
 use crate::sys::{limits, signal};
 
-/// The threads that are measured and run already.
+/// Returns the measured threads that already run.
 pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
     let threads = match scope {
         Scope::Processes(pids) => target::threads_of_processes(host, pids),
@@ -30,10 +30,10 @@ pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
     threads.map_err(launch::no_target)
 }
 
-/// Takes the descendants in that processes have already, where that is said of the events (`descendants`).
+/// Includes existing descendants of the processes, if the events request it (`descendants`).
 ///
 /// # Errors
-/// When it is said of some of them only.
+/// If only some of the events request it.
 pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a EventSpec>) -> Result<()> {
     let Scope::Processes(pids) = scope else { return Ok(()) };
     let kernel = events.filter(|event| event.attr().is_some() && !event.qualifiers.system);
@@ -50,10 +50,10 @@ pub(crate) fn settle<'a>(scope: &mut Scope, events: impl Iterator<Item = &'a Eve
     Ok(())
 }
 
-/// Whether the events' flags suit whom they are opened on.
+/// Checks that the events' flags suit their targets.
 ///
 /// # Errors
-/// An event that the command's exec would take away, and one whose signal would kill a task.
+/// If the command's exec would remove an event, or if an event's signal would kill a task.
 pub(super) fn check_flags<'a>(
     events: impl Iterator<Item = &'a EventSpec>,
     scope: &Scope,
@@ -81,7 +81,7 @@ pub(super) fn check_flags<'a>(
     Ok(())
 }
 
-/// A slot for each of these threads, or the held command, and each CPU where `rings` have events for it.
+/// Returns a slot for each thread (or the held command) and each CPU on which `rings` have events for it.
 pub(super) fn slots(
     plan: &SamplePlan,
     host: &Host,
@@ -102,16 +102,16 @@ pub(super) fn slots(
     tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
 }
 
-/// The CPUs themselves, where `rings` have events of whole CPUs beside those of tasks.
+/// Returns slots for whole CPUs, if `rings` have such events in addition to those on tasks.
 pub(super) fn slots_of_cpus(host: &Host, rings: &Rings) -> Vec<TargetSlot> {
     let cpus = if rings.is_mixed() { host.online_cpus() } else { CpuList::default() };
     cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect()
 }
 
-/// Raises the limit of open descriptors if so many more `what` would not fit. `why` says what each takes,
-/// `less` how fewer would do.
+/// Raises the limit of open descriptors if the given number for `what` would exceed it. `why` explains their
+/// number, `less` how to need fewer.
 pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
-    // What pmc has open besides: with room for files of the recorded programs, and the least that works.
+    // Descriptors for pmc itself: with room for files of the recorded programs, and the minimum that works.
     const OWN: u64 = 64;
     const LEAST: u64 = 12;
     let raise = |own| limits::raise_open_files(descriptors + own);
@@ -129,7 +129,7 @@ pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
     make_room(descriptors, "events", why, "--per-thread, fewer events, or fewer threads (-t)")
 }
 
-/// A refusal, in words.
+/// Explains a refusal.
 pub(crate) fn explain(refusal: Refusal, host: &Host) -> Error {
     let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
     refusal.isolate().explain(&Facts::own(host)).into_error(doing)

@@ -1,11 +1,11 @@
 //! Counts by time slice (`log-cswitch`).
 //!
-//! Receives groups of events; gives those whose counts are logged at context switches a leader that samples
-//! every switch and reads the group with it. What a thread counted in a slice is then the difference of two
-//! such samples; after its last one, what it says when it ends (`READ`).
+//! Receives groups of events. If a group's counts are logged at context switches, gives the group a leader
+//! that samples every switch and reads the group with it. The count of a slice is the difference of two
+//! consecutive samples. After a thread's last sample, it is the difference to the final count (`READ`).
 //!
 //! ```text
-//!   page-faults,task-clock   ─►  {context-switches, page-faults, task-clock}:S     one sample a switch
+//!   page-faults,task-clock   ─►  {context-switches, page-faults, task-clock}:S     one sample per switch
 //!   {cycles,instructions}    ─►  {context-switches, cycles, instructions}:S
 //! ```
 
@@ -13,8 +13,8 @@ use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::CONTEXT_SWITCHES;
 use crate::event::{EventGroup, EventSpec, Source};
 
-/// Gives leaders to the groups with events whose slices are logged. Single events share one if that is said
-/// of all of them; they keep their order.
+/// Adds leaders to the groups with events whose slices are logged. If all events are single and logged, they
+/// share one leader and keep their order.
 pub(crate) fn lead(mut groups: Vec<EventGroup>) -> Vec<EventGroup> {
     let logs = |group: &EventGroup| group.events.iter().any(|event| event.qualifiers.log_cswitch);
     if groups.iter().all(|group| !group.braces && logs(group)) {
@@ -29,7 +29,7 @@ fn led(mut events: Vec<EventSpec>) -> EventGroup {
     let mut leader = EventSpec::generic(kind::SOFTWARE, CONTEXT_SWITCHES);
     if let Source::Kernel(attr) = &mut leader.source {
         attr.set_period(1);
-        // A group is inherited as its leader is.
+        // The kernel inherits a group like its leader.
         let of_threads = events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(Flag::InheritThread));
         attr.set(Flag::InheritThread, of_threads);
     }

@@ -1,8 +1,7 @@
-//! Recording of what hardware traces (Intel PT, Arm SPE): how much of it, and what its decoders must know.
+//! Recording of hardware traces (Intel PT, Arm SPE): the size of the areas, and the settings for decoders.
 //!
-//! Receives a [`SamplePlan`] with its events; hands on a [`TracePlan`], and the record in the file
-//! (`AUXTRACE_INFO`) by which perf finds the decoder. Leaves the areas to [`Rings`](crate::counter::rings),
-//! decoding to perf.
+//! Receives a [`SamplePlan`] with its events; returns a [`TracePlan`], and the record (`AUXTRACE_INFO`) by
+//! which perf finds the decoder. [`Rings`](crate::counter::rings) maps the areas, and perf decodes.
 //!
 //! ```text
 //!   ring   … | AUX: bytes 0 to n of the area | …  ──►  the same record   in the file
@@ -26,19 +25,19 @@ use crate::sys::page_size;
 use crate::sys::perf::{EventFd, OpenTarget};
 use crate::sys::ring::AuxMode;
 
-/// The areas' size where nothing is said, as with perf: for those who may lock any memory, and for others,
-/// whose rings are smaller then, too.
+/// Default sizes of the areas, like perf: for users who may lock any amount of memory, and for others, whose
+/// rings are then smaller too.
 const AREA: u64 = 4 << 20;
 const SMALL_AREA: u64 = 128 << 10;
 const SMALL_RING: u64 = 256 << 10;
-/// The least that perf and the drivers take.
+/// The minimum that perf and the drivers accept.
 const LEAST_AREA: u64 = 8 << 10;
 const LEAST_PAGES: usize = 2;
 
-/// Makes the plan agree with the trace among its events, if there is one.
+/// Adjusts the plan to the trace among its events, if there is one.
 ///
 /// # Errors
-/// What pmc, or its decoders, could not make sense of.
+/// If pmc or the decoders do not support the combination.
 pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) -> Result<()> {
     let has_samples = sample_traces(plan.aux_sample, groups)?;
     let mut traces = groups.iter().flat_map(|(group, _)| &group.events).filter_map(of_event);
@@ -82,15 +81,15 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
         plan.ring_pages = Some((SMALL_RING / page) as usize);
     }
     if mode == AuxMode::Everything {
-        // Early enough to be there before the area is full, late enough to come seldom.
+        // Early enough to read before the area is full, late enough to wake up rarely.
         plan.options.aux_watermark = u32::try_from(pages as u64 * page / 4).unwrap_or(u32::MAX);
     }
     if plan.per_thread {
-        // Whose a piece is, is known. Decoders that see times would look for CPUs and switches, too.
+        // The owner of each piece is known. With times, decoders would look for CPUs and switches too.
         plan.options.time = false;
         untimed(groups);
     } else {
-        // Who ran when, and where, is all that tells whose a piece of a CPU's trace is.
+        // Context switches with CPUs and times are the only way to attribute a CPU's trace to threads.
         plan.options.switches = true;
         plan.options.fields |= sample_type::CPU;
     }
@@ -98,20 +97,20 @@ pub(crate) fn settle(plan: &mut SamplePlan, groups: &mut Groups, host: &Host) ->
     Ok(())
 }
 
-/// Leaves out the times that SPE has by default, as perf does where each thread has an area of its own.
+/// Removes SPE's default timestamps, like perf if each thread has its own area.
 fn untimed(groups: &mut Groups) {
     let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
     let traces = events.filter_map(|spec| spec.trace.as_mut());
     traces.filter(|trace| trace.tracer == Tracer::ArmSpe).for_each(|trace| trace.defaults.clear());
 }
 
-/// The event, who traces and its PMU, if it is a trace.
+/// Returns the event, the tracer and its PMU, if the event is a trace.
 fn of_event(spec: &EventSpec) -> Option<(EventSpec, Tracer, String)> {
     Some((spec.clone(), spec.trace.as_ref()?.tracer, spec.pmu.clone()?))
 }
 
-/// Has each event behind a trace in its group carry some of it in its samples, if that is asked for. Whether
-/// any does.
+/// Adds trace data to the samples of the events that follow a trace in their group, if requested. Returns
+/// whether any event has such data.
 fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
     let mut any = false;
     for (group, _) in groups {
@@ -131,7 +130,7 @@ fn sample_traces(asked: Option<u32>, groups: &mut Groups) -> Result<bool> {
     Ok(any)
 }
 
-/// No trace is among these events, which `what` could do nothing with.
+/// Checks that there is no trace among these events, because `what` does not support traces.
 ///
 /// # Errors
 /// The first trace.
@@ -148,10 +147,11 @@ pub(crate) fn refuse(groups: &Groups, what: &str) -> Result<()> {
 }
 
 impl TracePlan {
-    /// Appends what decoders must know: how times in the trace relate to the others, and what was traced how.
+    /// Writes the settings for decoders: the relation of the trace's clock to the others, and what was
+    /// traced.
     ///
     /// # Errors
-    /// When the PMU has gone.
+    /// If the PMU has gone.
     pub(crate) fn tell(
         &self,
         plan: &SamplePlan,
@@ -166,7 +166,7 @@ impl TracePlan {
         if let Some(times) = &times {
             out.time_conv(times);
         }
-        // perf keeps the number for what it calls itself: whether each CPU has its area.
+        // perf uses this word as `per_cpu_mmaps`: whether each CPU has its own area.
         let per_cpu = u64::from(!plan.per_thread);
         let is_newest = u64::from(self.area.mode == AuxMode::Newest && !self.in_samples);
         let times = times.unwrap_or_default();
@@ -192,7 +192,7 @@ impl TracePlan {
                 let [numerator, denominator] = [numerator, denominator].map(|text| text.parse().unwrap_or(0));
                 let own = rings.requests().find(|(_, attr)| attr.kind() == pmu.kind);
                 let config = own.map_or(0, |(_, attr)| attr.config());
-                // How context switches are told: on whole CPUs, of the recorded threads, not at all.
+                // How context switches are recorded: for whole CPUs, for the recorded threads, or not at all.
                 let switches = match plan.scope {
                     _ if plan.per_thread || config & mask("tsc") == 0 => 0,
                     Scope::Cpus(_) => 3,
@@ -217,10 +217,11 @@ const INTEL_PT: u32 = 1;
 const INTEL_BTS: u32 = 2;
 const ARM_SPE: u32 = 4;
 
-/// How the CPU's clock and the kernel's relate, by the page that the kernel shares beside any event.
+/// Returns the relation of the CPU's clock to the kernel's, from the page that the kernel maps with any
+/// event.
 fn times() -> Option<TimeConv> {
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
-    // Else it is not for everybody.
+    // Without this flag, the event requires privileges.
     attr.set(Flag::ExcludeKernel, true);
     let event = EventFd::open(&attr, OpenTarget::Task(0), None).ok()?;
     let clock = HeaderPage::map(&event).ok()?.clock_conversion()?;
@@ -239,7 +240,7 @@ mod tests {
     use crate::event;
     use crate::record::{Record, Records};
 
-    /// A plan of this trace on a saved machine.
+    /// Returns the plan of this trace on a saved machine.
     fn settled(
         machine: &str,
         text: &str,
@@ -254,8 +255,8 @@ mod tests {
         Ok((plan, groups, host))
     }
 
-    /// What the decoder of Intel PT is told: bits of its format files, the ratio of clocks, and that each
-    /// CPU has its area (`intel_pt_info_fill` in perf's `arch/x86/util/intel-pt.c`).
+    /// Settings for Intel PT's decoder: bits of its format files, the ratio of clocks, and per-CPU areas
+    /// (`intel_pt_info_fill` in perf's `arch/x86/util/intel-pt.c`).
     #[test]
     fn decoders_are_told_what_perf_tells_them() {
         let (plan, _, host) = settled("intel-server", "intel_pt//u", |_| {}).unwrap();
@@ -284,7 +285,7 @@ mod tests {
             let asked = request(&groups[0].0.events[0], &plan.options, role).unwrap();
             (asked.attr().config(), asked.attr().period())
         };
-        // tsc, mtc, pt, branch, and the periods of 3 that perf prefers; what is written stands.
+        // tsc, mtc, pt, branch, and the periods of 3 that perf prefers; explicit settings are kept.
         let usual = 1 << 10 | 1 << 9 | 1 | 1 << 13 | 3 << 14 | 3 << 24;
         assert_eq!(config("intel_pt//u"), (usual, 1));
         assert_eq!(

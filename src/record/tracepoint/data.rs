@@ -16,13 +16,13 @@ use crate::record::Cursor;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// What a recording keeps about its tracepoints.
+/// A recording's information about its tracepoints.
 #[derive(Debug, Clone, Default)]
 pub struct TracingData {
     formats: FxHashMap<u64, Format>,
-    /// Written in the other byte order.
+    /// Whether it is in the other byte order.
     pub is_foreign: bool,
-    /// The kernel's symbols, as `/proc/kallsyms` had them (empty where perf could not read it).
+    /// The kernel's symbols, in the format of `/proc/kallsyms` (empty if perf could not read it).
     pub kallsyms: Vec<u8>,
     /// The kernel's constant texts that tracepoints point to, by address.
     pub texts: FxHashMap<u64, String>,
@@ -40,12 +40,12 @@ impl<'a> Fields<'a> {
     fn u64(&mut self) -> Option<u64> {
         self.bytes.u64().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
     }
-    /// A u64 size and that many bytes.
+    /// Reads a u64 size and that many bytes.
     fn file(&mut self) -> Option<&'a [u8]> {
         let size = self.u64()?;
         self.bytes.take(usize::try_from(size).ok()?)
     }
-    /// Bytes up to a NUL, which is passed.
+    /// Reads the bytes up to a NUL, and skips the NUL.
     fn word(&mut self) -> Option<&'a [u8]> {
         let end = self.bytes.rest().iter().position(|&b| b == 0)?;
         let word = self.bytes.take(end)?;
@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
 }
 
 impl TracingData {
-    /// Parses the section. What is cut off is left out; `None` when it does not begin as it should.
+    /// Parses the section. Skips truncated parts; `None` if its beginning is invalid.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut f = Fields { bytes: Cursor::new(bytes), is_foreign: false };
         if f.bytes.take(MAGIC.len())? != MAGIC {
@@ -100,18 +100,18 @@ impl TracingData {
         }
     }
 
-    /// The tracepoint with this number (`attr.config`).
+    /// The tracepoint with this id (`attr.config`).
     pub fn format(&self, id: u64) -> Option<&Format> {
         self.formats.get(&id)
     }
 
-    /// All tracepoints, in no order.
+    /// Iterates over all tracepoints, in no particular order.
     pub fn formats(&self) -> impl Iterator<Item = &Format> {
         self.formats.values()
     }
 }
 
-/// A line of printk formats: `0xADDRESS : "text"`.
+/// Parses a line of printk formats: `0xADDRESS : "text"`.
 fn text(line: &str) -> Option<(u64, String)> {
     let (address, text) = line.split_once(':')?;
     let address = u64::from_str_radix(address.trim().strip_prefix("0x")?, 16).ok()?;

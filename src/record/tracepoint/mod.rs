@@ -1,9 +1,9 @@
-//! Tracepoint payloads: the kernel's `format` files parsed, a payload's fields found and printed.
+//! Tracepoint payloads: parses the kernel's `format` files, and finds and prints a payload's fields.
 //!
 //! Receives the text of a format file (from tracefs, or from a recording's tracing data: [`TracingData`]) and
-//! the raw bytes of samples; hands on fields and the line that perf script prints. `print fmt` is C that the
-//! kernel wrote; what `print` can evaluate is printed its way, everything else as `name=value`. Turning code
-//! addresses into names is left to the caller.
+//! the raw bytes of samples. Returns fields, and the line that perf script prints. `print fmt` is C code from
+//! the kernel. If `print` can evaluate it, the line follows it; otherwise it is a list of `name=value`. The
+//! caller resolves code addresses to names.
 //!
 //! ```text
 //! name: sched_switch
@@ -27,26 +27,26 @@ use super::bytes::until_nul;
 use crate::abi::TracepointField;
 use crate::abi::tracepoint_field::FieldStorage;
 
-/// What the recording kernel's addresses stand for.
+/// Resolves addresses of the recorded kernel.
 #[derive(Clone, Copy)]
 pub struct Names<'a> {
-    /// The function at a code address and the offset in it, for `%pS`.
+    /// Returns the function at a code address and the offset in it, for `%pS`.
     pub code: &'a dyn Fn(u64) -> Option<(String, u64)>,
-    /// The kernel's constant texts by address, for `%s` of a pointer: [`TracingData::texts`].
+    /// The kernel's constant texts by address, for `%s` of a pointer; see [`TracingData::texts`].
     pub texts: Option<&'a FxHashMap<u64, String>>,
 }
 
 impl Names<'_> {
-    /// Knows nothing: addresses stay numbers.
+    /// Resolves nothing: addresses are printed as numbers.
     pub const NONE: Names<'static> = Names { code: &|_| None, texts: None };
 }
 
-/// A payload and the byte order of the machine that wrote it.
+/// A payload and its byte order.
 #[derive(Debug, Clone, Copy)]
 pub struct Payload<'a> {
     /// The sample's raw bytes.
     pub bytes: &'a [u8],
-    /// Written in the other byte order.
+    /// Whether it is in the other byte order.
     pub is_foreign: bool,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Payload<'a> {
         self.bytes.get(offset..)?.get(..len)
     }
 
-    /// A number of 1, 2, 4 or 8 bytes, without sign.
+    /// Reads an unsigned number of 1, 2, 4 or 8 bytes.
     #[inline]
     fn number(self, bytes: &[u8]) -> Option<u64> {
         let number = match *bytes {
@@ -80,7 +80,7 @@ impl<'a> Payload<'a> {
         Some(if self.is_foreign { number.swap_bytes() >> unused } else { number })
     }
 
-    /// The same, its sign extended where it has one.
+    /// The same, sign-extended if signed.
     #[inline]
     fn integer(self, bytes: &[u8], is_signed: bool) -> Option<i64> {
         let number = self.number(bytes)?;
@@ -88,7 +88,7 @@ impl<'a> Payload<'a> {
         Some(if is_signed { (number << unused) as i64 >> unused } else { number as i64 })
     }
 
-    /// The number in a field; `None` for arrays and what the payload does not hold.
+    /// The number in a field; `None` for arrays and for fields beyond the payload's end.
     #[inline]
     pub fn number_in(self, field: &TracepointField) -> Option<i64> {
         if field.is_array {
@@ -102,7 +102,7 @@ impl<'a> Payload<'a> {
         if field.is_text() { self.bytes_of(field).map(until_nul) } else { None }
     }
 
-    /// Appends a field's value as it is printed when nothing says how.
+    /// Appends a field's value in the default format of its type.
     pub fn print_field(self, field: &TracepointField, out: &mut String) {
         if let Some(text) = self.text_in(field) {
             out.push_str(&String::from_utf8_lossy(text));
@@ -132,16 +132,16 @@ pub struct Format {
     pub system: String,
     /// The tracepoint, such as `sched_switch`.
     pub name: String,
-    /// Its number: `attr.config`, and the payload's first two bytes.
+    /// The tracepoint's id: `attr.config`, and the payload's first two bytes.
     pub id: u64,
     /// The fields, the common ones first.
     pub fields: Vec<TracepointField>,
-    /// How to print; `None` when that is beyond us.
+    /// The parsed `print fmt`; `None` if it is not supported.
     print: Option<print::Print>,
 }
 
 impl Format {
-    /// Parses a format file of this subsystem; `None` when it has no name, number or fields.
+    /// Parses a format file of this subsystem; `None` if the name, the id or the fields are missing.
     pub fn parse(system: &str, text: &str) -> Option<Self> {
         let mut name = None;
         let mut id = None;
@@ -157,7 +157,7 @@ impl Format {
             } else if trimmed.starts_with("field:") {
                 fields.extend(TracepointField::parse(trimmed));
             } else if let Some(found) = line.find("print fmt:") {
-                // It may hold line breaks, and nothing stands behind it.
+                // It may contain line breaks, and it comes last.
                 print_text = text.get(at + found + "print fmt:".len()..);
                 break;
             }
@@ -178,12 +178,12 @@ impl Format {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// Whether `print fmt` is understood; otherwise [`Format::print`] shows the fields by name.
+    /// Whether `print fmt` is supported; otherwise [`Format::print`] prints the fields by name.
     pub fn is_printable(&self) -> bool {
         self.print.is_some()
     }
 
-    /// Appends the line that describes the payload. Not cleaned of control characters.
+    /// Appends the line that describes the payload. Does not escape control characters.
     pub fn print(&self, payload: Payload<'_>, names: Names<'_>, out: &mut String) {
         let start = out.len();
         let printed = self.print.as_ref().and_then(|print| print.evaluate(&self.fields, payload, names, out));
@@ -193,8 +193,8 @@ impl Format {
         }
     }
 
-    /// A field as the line has it, if that names it (`NAME=`), else as its type says; `None` where there is
-    /// no such field. Nothing else of the line is made.
+    /// Prints a field as it appears in the line after `NAME=`, or otherwise in the format of its type. `None`
+    /// if there is no field with this name. Does not print the rest of the line.
     pub fn print_field(&self, name: &str, payload: Payload<'_>, names: Names<'_>) -> Option<String> {
         let field = self.field(name)?;
         let mut out = String::new();
@@ -209,7 +209,7 @@ impl Format {
         Some(out)
     }
 
-    /// Appends the fields by name, whatever `print fmt` says.
+    /// Appends the fields by name, regardless of `print fmt`.
     pub fn print_fields(&self, payload: Payload<'_>, out: &mut String) {
         for (number, field) in self.own_fields().enumerate() {
             let _ = write!(out, "{}{}=", if number == 0 { "" } else { " " }, field.name);
@@ -217,12 +217,12 @@ impl Format {
         }
     }
 
-    /// The fields that not every tracepoint has.
+    /// The fields that are not common to all tracepoints.
     fn own_fields(&self) -> impl Iterator<Item = &TracepointField> {
         self.fields.iter().filter(|field| !field.is_common())
     }
 
-    /// The same one by one: name and value.
+    /// Iterates over the names and values of these fields.
     pub fn fields_of(&self, payload: Payload<'_>) -> impl Iterator<Item = (&str, String)> {
         self.own_fields().map(move |field| {
             let mut value = String::new();

@@ -1,8 +1,8 @@
 //! `print fmt`: the C expressions of a format file, parsed once and evaluated for each payload.
 //!
-//! Receives `"text %d …", REC->field, …`; hands on the printed line. Knows C's operators on integers, the
+//! Receives `"text %d …", REC->field, …`; returns the printed line. Supports C's operators on integers, the
 //! kernel's printing macros (`__print_flags`, `__print_symbolic`, `__get_str`, `__print_hex`, …) and printf's
-//! conversions. Whatever else is in there makes parsing fail, and the caller prints the fields by name.
+//! conversions. Parsing fails on anything else, and the caller then prints the fields by name.
 
 mod conversion;
 mod lex;
@@ -27,13 +27,13 @@ pub(super) struct Print {
 enum Piece {
     /// Literal text.
     Text(String),
-    /// An argument, and how it is printed.
+    /// An argument and its conversion.
     Argument(Conversion, Expr),
     /// An unknown conversion, or one without its argument, and the rest of the format.
     Unknown,
 }
 
-/// A C expression. Fields are named by their index.
+/// A C expression. Fields are identified by index.
 #[derive(Debug, Clone)]
 enum Expr {
     Number(i64),
@@ -41,15 +41,15 @@ enum Expr {
     /// A name that the kernel's build did not turn into a number.
     Word(String),
     Field(usize),
-    /// The bytes of a field of variable length.
+    /// The bytes of a variable-length field.
     Bytes(usize),
-    /// The length of such a field, in bytes.
+    /// The length of a variable-length field, in bytes.
     Length(usize),
     Element(usize, Box<Expr>),
     Unary(char, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// To so many bytes, with sign or without.
+    /// A cast to this number of bytes, signed or unsigned.
     Cast(u8, bool, Box<Expr>),
     Flags(Box<Expr>, String, Vec<(Expr, String)>),
     Symbol(Box<Expr>, Vec<(Expr, String)>),
@@ -58,7 +58,7 @@ enum Expr {
     Bitmask(usize),
 }
 
-/// What an expression comes to.
+/// The value of an expression.
 enum Value<'a> {
     Number(i64),
     Text(Cow<'a, str>),
@@ -71,7 +71,7 @@ impl Print {
         Some(Self { pieces: pieces(&format, arguments) })
     }
 
-    /// Appends the line; `None` when the payload does not hold what is printed, or a conversion is not known.
+    /// Appends the line; `None` if the payload is too short, or a conversion is unknown.
     pub(super) fn evaluate(
         &self,
         fields: &[TracepointField],
@@ -83,7 +83,7 @@ impl Print {
         self.pieces.iter().try_for_each(|piece| piece.print(&scope, names, out))
     }
 
-    /// Writes what is printed behind `NAME=`, up to the next space, into an empty text.
+    /// Writes the part of the line after `NAME=`, up to the next space, into an empty text.
     pub(super) fn evaluate_labelled(
         &self,
         name: &str,
@@ -105,8 +105,8 @@ impl Print {
         Some(())
     }
 
-    /// The pieces behind a label, which the format begins with or which follows a space; and the rest of the
-    /// label's own piece.
+    /// Returns the pieces after a label, which must be at the beginning of the format or follow a space. Also
+    /// returns the rest of the label's own piece.
     fn behind_label(&self, label: &str) -> Option<(&[Piece], &str)> {
         self.pieces.iter().enumerate().find_map(|(number, piece)| {
             let Piece::Text(text) = piece else { return None };
@@ -118,7 +118,7 @@ impl Print {
     }
 }
 
-/// Takes a format apart, once for all payloads.
+/// Splits a format into pieces, once for all payloads.
 fn pieces(format: &str, arguments: Vec<Expr>) -> Vec<Piece> {
     let mut arguments = arguments.into_iter();
     let mut pieces = Vec::new();
@@ -149,7 +149,7 @@ fn pieces(format: &str, arguments: Vec<Expr>) -> Vec<Piece> {
 }
 
 impl Piece {
-    /// Appends it; `None` as for [`Print::evaluate`].
+    /// Appends the piece; `None` as for [`Print::evaluate`].
     fn print(&self, scope: &Scope<'_>, names: Names<'_>, out: &mut String) -> Option<()> {
         match self {
             Self::Text(text) => out.push_str(text),
@@ -182,13 +182,12 @@ impl<'a> Scope<'a> {
     fn number(&self, expr: &Expr) -> Option<i64> {
         match self.value(expr)? {
             Value::Number(number) => Some(number),
-            // An array where a number is wanted is its address: not null.
+            // An array used as a number is its address, which is not null.
             _ => None,
         }
     }
 
-    /// The number that a name of a table stands for; −1 when the kernel's build left a word there that nobody
-    /// knows.
+    /// The value of a name in a table; −1 if the kernel's build left an unknown word there.
     fn named(&self, expr: &Expr) -> Option<i64> {
         match expr {
             Expr::Word(word) => Some(known(word).unwrap_or(-1)),
@@ -203,7 +202,7 @@ impl<'a> Scope<'a> {
         Some(match expr {
             Expr::Number(number) => Value::Number(*number),
             Expr::Text(text) => Value::Text(Cow::Borrowed(text)),
-            // perf's reader takes unknown names for 0.
+            // perf also treats unknown names as 0.
             Expr::Word(word) => Value::Number(known(word).unwrap_or(0)),
             Expr::Field(index) => {
                 let field = self.field(*index)?;
@@ -282,7 +281,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// Names of the set bits, in the table's order; what is left over as a number.
+    /// Formats the names of the set bits in the table's order, followed by the remaining bits as a number.
     fn flags(&self, mut number: i64, between: &str, names: &[(Expr, String)]) -> Option<String> {
         let mut out = String::new();
         for (value, name) in names {
@@ -304,7 +303,7 @@ impl<'a> Scope<'a> {
 
     fn binary(&self, operator: &str, left: &'a Expr, right: &'a Expr) -> Option<i64> {
         let a = self.number(left)?;
-        // These two look at the right side only when they must.
+        // These operators evaluate the right side only if necessary.
         match operator {
             "&&" => return Some(i64::from(a != 0 && self.number(right)? != 0)),
             "||" => return Some(i64::from(a != 0 || self.number(right)? != 0)),
@@ -329,7 +328,7 @@ impl<'a> Scope<'a> {
             "/" => a.checked_div(b)?,
             "%" => a.checked_rem(b)?,
             "<<" => a.wrapping_shl(b as u32),
-            // Numbers without sign are most of what is shifted.
+            // Most shifted numbers are unsigned.
             ">>" => (a as u64).wrapping_shr(b as u32) as i64,
             "&" => a & b,
             "|" => a | b,
@@ -345,7 +344,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Names that kernels leave in their format files.
+/// Values of names that kernels leave in their format files.
 fn known(word: &str) -> Option<i64> {
     const SOFTIRQS: [&str; 10] = [
         "HI_SOFTIRQ",

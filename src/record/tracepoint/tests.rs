@@ -1,5 +1,4 @@
-//! Payloads printed through a small format file: conversions, macros, names, and what happens when something
-//! is missing.
+//! Prints payloads with a small format file: conversions, macros, names, and missing data.
 
 use super::*;
 
@@ -71,7 +70,7 @@ fn what_cannot_be_evaluated_is_printed_by_name() {
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
     assert_eq!(printed(&format, payload, Names::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
-    // A payload that is too short has no values, and harms nobody.
+    // A payload that is too short has no values, and causes no error.
     let short = Payload { bytes: &bytes[..20], is_foreign: false };
     assert_eq!(printed(&format, short, Names::NONE), "comm= prio= path= call_site=");
 }
@@ -110,7 +109,7 @@ fn conversions_are_those_of_printf() {
             "0x1234|            0x1234|0x1234",
         ),
         (r#""%40d", 7"#, "                                       7"),
-        // What lacks its argument, or is not known, makes the whole line one of fields.
+        // A conversion that lacks its argument or is unknown turns the whole line into fields.
         (r#""x=%d %d", 1"#, "comm=bash prio=7 path=/tmp call_site=0x1234"),
         (r#""x=%d %pbl", 1, 2"#, "comm=bash prio=7 path=/tmp call_site=0x1234"),
     ];

@@ -1,12 +1,12 @@
-//! Counts in a file, as `perf stat record` keeps them.
+//! Counts in a file, in the format of `perf stat record`.
 //!
-//! Receives the opened counters and, round by round, their totals; makes a recording that `pmc stat report`,
-//! `perf stat report` and both `script`s read. What was measured is
-//! [`counting`](crate::recording::counting)'s, the bytes are `perfdata`'s.
+//! Receives the opened counters and their totals, round by round. Writes a recording that `pmc stat report`,
+//! `perf stat report` and both `script` commands can read. [`counting`](crate::recording::counting) measures,
+//! and `perfdata` writes the bytes.
 //!
 //! ```text
 //! EVENT_UPDATE … THREAD_MAP CPU_MAP STAT_CONFIG │ STAT STAT … STAT_ROUND │ STAT STAT … STAT_ROUND │ …
-//! unit, scale, name, CPUs; whom; how            │ one a counter: totals  │
+//! unit, scale, name, CPUs; targets; settings    │ totals, per counter    │
 //! ```
 
 use std::path::Path;
@@ -29,33 +29,32 @@ use crate::record::{Stat, StatRound};
 use crate::sys::standard_output;
 use crate::units::Count;
 
-/// What a table makes of an event, which readers must know.
+/// How tables display an event; readers need it.
 pub(crate) struct Described {
-    /// Its name.
     pub(crate) name: String,
-    /// From its count to its unit.
+    /// Factor from the event's count to its unit.
     pub(crate) scale: f64,
     /// Empty for plain counts.
     pub(crate) unit: String,
 }
 
-/// A recording of counts being written.
+/// A recording of counts that is being written.
 pub(crate) struct CountsFile {
     writer: Writer,
     features: Features,
     records: Encoder,
-    /// The number by which records name each thread; none where CPUs are counted.
+    /// The thread number that records use for each thread; empty if CPUs are counted.
     threads: FxHashMap<u32, u32>,
-    /// Where what belongs to no CPU is said to count: on the first of those counted.
+    /// The first counted CPU. Counts that belong to no CPU are attributed to it.
     first_cpu: Option<u32>,
 }
 
 impl CountsFile {
-    /// Begins the file. `shown` has one for each event of the set; `threads` are those counted, none where
-    /// CPUs are; `config` is what `STAT_CONFIG` says.
+    /// Begins the file. `shown` has an entry for each event of the set. `threads` are the counted threads;
+    /// empty if CPUs are counted. `config` is the content of `STAT_CONFIG`.
     ///
     /// # Errors
-    /// When the file cannot be made or written, and when there are more threads than it has room for.
+    /// If the file cannot be created or written, or if there are too many threads for the format.
     pub(crate) fn create(
         path: &Path,
         host: &Host,
@@ -134,11 +133,11 @@ impl CountsFile {
         }
     }
 
-    /// Writes a round: the totals of all counters `at_ns` after the start, and those that pmc itself
-    /// measures, by their event. What was refused has no record.
+    /// Writes a round: the totals of all counters `at_ns` after the start, and of the events that pmc itself
+    /// measures, by event. Refused events have no record.
     ///
     /// # Errors
-    /// When it cannot be written; what was written before is readable.
+    /// If the round cannot be written. Earlier rounds are readable.
     pub(crate) fn round(
         &mut self,
         readings: &[Reading],
@@ -179,20 +178,20 @@ impl CountsFile {
     /// Ends the file.
     ///
     /// # Errors
-    /// When its sections cannot be written.
+    /// If its sections cannot be written.
     pub(crate) fn finish(self) -> Result<()> {
         self.writer.finish(&self.features)?;
         Ok(())
     }
 }
 
-/// The id by which records name an event; 0 would name none.
+/// Returns the id by which records refer to an event. The id 0 would mean none.
 fn id(event: usize) -> u64 {
     event as u64 + 1
 }
 
-/// What stands in the file for what the kernel was asked: records name their event by its id. For what needs
-/// no counter it is an event that counts nothing.
+/// Returns the attr to write for an event, with the id by which records refer to it. An event without a
+/// counter gets a dummy event.
 fn written(attr: Option<&Attr>) -> Attr {
     let mut attr = attr.cloned().unwrap_or_else(|| Attr::new(kind::SOFTWARE, generic::DUMMY));
     attr.set_sample_type(sample_type::IDENTIFIER);

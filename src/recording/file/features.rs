@@ -1,7 +1,7 @@
 //! The feature sections of a recording: the machine, the command line, the events, the build-ids.
 //!
-//! Receives the [`Host`] and what was recorded; hands on [`Features`]. What costs nothing to know is known at
-//! the start (and written into streams); the rest is added when a file ends.
+//! Receives the [`Host`] and the records' tally; returns [`Features`]. Cheap information is collected at the
+//! start, and also written into streams. The rest is added when a file ends.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,7 @@ use crate::symbol::build_id_cache::KERNEL;
 use crate::symbol::{BuildId, BuildIdCache, Module, Options, identify};
 use crate::sys::clock;
 
-/// What is known at the start of any recording. `groups` holds the indices of each group's events.
+/// Returns the features known at the start of any recording. `groups` holds the event indices of each group.
 pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<usize>]) -> Features {
     let processor = Processor::read(host);
     let mut features = Features {
@@ -64,13 +64,13 @@ pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<us
 /// The PMU whose capabilities have a section of their own.
 const CPU: &str = "cpu";
 
-/// What a PMU can, such as how many branches it keeps.
+/// Returns the capabilities of a PMU, for example its number of branch records.
 fn capabilities(pmu: &Pmu) -> Vec<(String, String)> {
     let names = pmu.capabilities().into_iter();
     names.filter_map(|name| pmu.capability(&name).map(|value| (name, value))).collect()
 }
 
-/// The same of all other PMUs, those of hybrid CPUs among them.
+/// Returns the capabilities of all other PMUs, including those of hybrid CPUs.
 fn other_capabilities(host: &Host) -> Option<Vec<PmuCaps>> {
     let names = host.pmu_names().into_iter().filter(|name| name != CPU);
     let of = |name: String| host.pmu(&name).map(|pmu| PmuCaps { caps: capabilities(&pmu), name });
@@ -78,7 +78,7 @@ fn other_capabilities(host: &Host) -> Option<Vec<PmuCaps>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// What is known at the start of a recording of samples.
+/// Returns the features known at the start of a recording of samples.
 pub(crate) fn at_the_start(
     host: &Host,
     clock: Option<i32>,
@@ -113,25 +113,25 @@ pub(crate) fn at_the_start(
     features
 }
 
-/// What only the records tell.
+/// Adds the features that come from the records.
 pub(crate) fn at_the_end(features: &mut Features, tally: &RecordTally, files: &[Identified]) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
     let rows = build_ids(files);
     features.build_ids = (!rows.is_empty()).then_some(BuildIds(rows));
 }
 
-/// A file that the recording means.
+/// A file that the recording refers to, with its build-id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Identified {
     pub(crate) file: HitFile,
     pub(crate) id: BuildId,
 }
 
-/// What was found out by looking into files, by whether it is the kernel's and its name: each is looked into
-/// once.
+/// Build-ids of the files examined so far, keyed by whether it is the kernel's and by name. Each file is read
+/// only once.
 pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
-/// The files that are wanted and have a build-id, as far as they were seen until now.
+/// Returns the wanted files that have a build-id, among those seen so far.
 pub(crate) fn identified(
     tally: &RecordTally,
     wanted: BuildIdChoice,
@@ -147,7 +147,7 @@ pub(crate) fn identified(
                 .entry((file.is_kernel, file.name.clone()))
                 .or_insert_with(|| identify::build_id(&file.name, file.is_kernel, file.pid)),
         }?;
-        // The kernel's mapping has the name of a symbol behind it.
+        // The name of the kernel's mapping ends in a symbol's name.
         if file.name.starts_with(KERNEL.as_bytes()) {
             file.name.truncate(KERNEL.len());
         }
@@ -158,15 +158,15 @@ pub(crate) fn identified(
     files
 }
 
-/// Their rows, as a recording has them.
+/// Returns the build-id section's rows for these files.
 pub(crate) fn build_ids(files: &[Identified]) -> Vec<BuildIdEntry> {
     files.iter().map(|Identified { file, id }| file.entry(id.bytes().to_vec())).collect()
 }
 
-/// Keeps the files where perf, too, looks for them by build-id.
+/// Adds the files to the build-id cache, where perf also finds them.
 ///
 /// # Errors
-/// No place for them, and what the kernel says of it.
+/// If there is no cache directory, or if a file cannot be added.
 pub(crate) fn keep(files: &[Identified]) -> Result<()> {
     let cache =
         BuildIdCache::usual().ok_or_else(|| Error::new("there is no cache directory: HOME is not set"))?;

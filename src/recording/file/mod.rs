@@ -1,9 +1,9 @@
-//! A recording in a file, a row of files, or a stream.
+//! A recording in a file, a series of files, or a stream.
 //!
 //! ```text
-//!   rings ──► recorder (what is done at each wake) ──► output (counts, mends, unwinds) ──► perfdata::Writer
-//!                 |                               '─ other_roots: files that only their processes see
-//!                 '─ counted: what events counted, beside what was sampled
+//!   rings ──► recorder (work at each wake-up) ──► output (counts, repairs, unwinds) ──► perfdata::Writer
+//!                 |                               '─ other_roots: files visible only to their processes
+//!                 '─ counted: total counts of the events, in addition to the samples
 //!                 '─ rotation: when the next file begins     '─ features: the machine, the events, build-ids
 //!   a holder's rings ──► snapshot ──► output
 //! ```

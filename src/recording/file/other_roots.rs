@@ -1,16 +1,16 @@
-//! Files that only another root directory shows: what ran in a chroot, or in a mount namespace of its own.
+//! Files visible only in another root directory: those of a chroot, or of another mount namespace.
 //!
 //! Receives the mappings of a round while most of their processes still run, and looks at each file through
-//! `/proc/PID/root`. Once the last process there has ended nobody can open these files any more, so their
-//! build-ids go into the recording at once, as a second mapping behind the first, and copies of the files go
-//! into the cache by build-id, where reports find them. Files without a build-id stay nameless.
+//! `/proc/PID/root`. Once the last process there has ended, these files cannot be opened any more. So each
+//! build-id is written immediately, as a second mapping after the first. Copies of the files go into the
+//! build-id cache, where reports find them. Files without a build-id remain unresolved.
 //!
 //! ```text
 //!   MMAP2 ──► /proc/PID/root is not ours ──► open PATH below it ──► MMAP2 by build-id
 //!                                                        '── another thread ──► ~/.debug
 //! ```
-//! A process that maps a file and ends before the round is drained is missed: the recorder drains often while
-//! a recording is young, since a command in a chroot begins there.
+//! A process that maps a file and ends before the round is drained is missed. A command in a chroot enters it
+//! at its start, so the recorder drains often while a recording is young.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -27,21 +27,21 @@ use crate::record::{FileId, RawRecord, Record, kind, write_by_build_id};
 use crate::symbol::{BuildId, BuildIdCache, identify};
 use crate::sys::file_map::open_regular;
 
-/// More files than this are not looked at: a recording of very many containers.
+/// Maximum number of files to look at, for recordings with very many containers.
 const MOST: usize = 5000;
 
 /// Mount namespace, device and inode of a root directory.
 type Root = (u64, u64, u64);
 
-/// What is known of other roots.
+/// The state of other root directories.
 #[derive(Debug)]
 pub(super) struct OtherRoots {
     own: Option<Root>,
-    /// The roots of processes, as they were in this round.
+    /// The roots of processes in this round.
     of: FxHashMap<i32, Option<Root>>,
-    /// Build-ids by root and path; `None` where there is none, or where the file is ours as well.
+    /// Build-ids by root and path; `None` if the file has none, or if it is also visible in our root.
     known: FxHashMap<(Root, Vec<u8>), Option<BuildId>>,
-    /// Files are kept in the cache.
+    /// Whether files are copied into the cache.
     keeps: bool,
     keeper: Option<Keeper>,
 }
@@ -59,7 +59,8 @@ impl OtherRoots {
         Self { own: root_of("self"), of, known, keeps, keeper: None }
     }
 
-    /// Looks at a record. Of a mapping whose file is in another root, appends the mapping by its build-id.
+    /// Handles a record. For a mapping whose file is in another root, appends the same mapping with its
+    /// build-id.
     #[inline]
     pub(super) fn note(&mut self, record: &RawRecord<'_>, out: &mut Vec<u8>) {
         if record.kind == kind::MMAP2 {
@@ -67,12 +68,12 @@ impl OtherRoots {
         }
     }
 
-    /// The processes may have other roots from now on.
+    /// Ends a round: the processes may have other roots afterwards.
     pub(super) fn end_round(&mut self) {
         self.of.clear();
     }
 
-    /// Waits until all files are copied. What cannot be kept is said.
+    /// Waits until all files are copied. Warns about files that could not be copied.
     pub(super) fn finish(&mut self) {
         let Some(Keeper { files, thread }) = self.keeper.take() else { return };
         drop(files);
@@ -104,7 +105,7 @@ impl OtherRoots {
         }
     }
 
-    /// The build-id of a file that its process alone sees. The file is kept.
+    /// Returns the build-id of a file that only its process sees, and copies the file.
     fn look(&mut self, pid: i32, name: &[u8]) -> Option<BuildId> {
         let path = Path::new(OsStr::from_bytes(name));
         let theirs = format!("/proc/{pid}/root");
@@ -125,14 +126,14 @@ impl OtherRoots {
             self.keeper = Keeper::start();
         }
         if let Some(Keeper { files, .. }) = &self.keeper {
-            // A keeper that has failed is told nothing more; it says why at the end.
+            // If the keeper has failed, the send fails; its error is reported at the end.
             let _ = files.send((path.to_owned(), id, file));
         }
     }
 }
 
 impl Keeper {
-    /// `None` where there is no place for files, and where no thread can be started.
+    /// Starts the thread; `None` if there is no cache directory or the thread cannot be started.
     fn start() -> Option<Self> {
         let cache = BuildIdCache::usual()?;
         let (files, taken) = channel::<(PathBuf, BuildId, File)>();
@@ -143,7 +144,7 @@ impl Keeper {
     }
 }
 
-/// The root of a process; `None` when it is gone or not ours to look at.
+/// Returns the root of a process; `None` if it has ended or we may not look at it.
 fn root_of(process: &str) -> Option<Root> {
     let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
     let namespace = fs::metadata(format!("/proc/{process}/ns/mnt")).ok()?;

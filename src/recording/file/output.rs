@@ -1,8 +1,8 @@
-//! The file (or stream, or row of files) of a recording: what goes into it and what was seen going.
+//! Writes a recording's file (or stream, or series of files), and tallies its records.
 //!
-//! Receives ring memory and records of our own; counts them ([`RecordTally`]), hands them to the [`Writer`],
-//! and begins another file when told. Leaves reading of rings to the loop, feature sections to
-//! [`super::features`].
+//! Receives ring memory and synthesized records; tallies them ([`RecordTally`]) and passes them to the
+//! [`Writer`]. Begins another file on request. The loop reads the rings, and [`super::features`] makes the
+//! feature sections.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -26,20 +26,20 @@ use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
 use crate::recording::unwinding::{Done, Ends, Unwinding};
 use crate::sys::{arch, clock, standard_output};
 
-/// The events of a recording: as their samples lie in the rings, and as they stand in the file.
+/// The events of a recording, as the kernel writes their samples and as the file contains them.
 pub(crate) struct Events {
-    /// As the kernel writes them.
+    /// The events as the kernel writes them.
     pub(crate) taken: Vec<RecordedEvent>,
-    /// As they are written: what is unwound at once has call chains.
+    /// The events as they are written to the file: those unwound while recording have call chains.
     pub(crate) written: Vec<RecordedEvent>,
-    /// For samples that keep their copies, see [`unwinding`](super::unwinding).
+    /// Events for samples that keep their stack copies; see [`unwinding`](super::unwinding).
     twins: Vec<RecordedEvent>,
     lost: Option<Lost>,
     joins: bool,
 }
 
 impl Events {
-    /// Decides which are unwound.
+    /// Decides which events are unwound while recording.
     pub(crate) fn new(plan: &SamplePlan, taken: Vec<RecordedEvent>) -> Self {
         let options = &plan.options;
         let lost = Lost::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
@@ -56,86 +56,86 @@ impl Events {
     }
 }
 
-/// Where records go.
+/// The destination of the records.
 pub(crate) struct Output<'a> {
     plan: &'a FilePlan,
     events: Events,
-    /// What is known at the start.
+    /// Features known at the start.
     features: Features,
-    /// Of what stands in the file.
+    /// Layouts of the records in the file.
     layouts: Layouts,
     writer: Option<Writer>,
     pub(crate) tally: RecordTally,
-    /// Counts of the files before this one.
+    /// Totals of the previous files.
     pub(crate) before: Totals,
     joint: Vec<u8>,
-    /// For each ring the id that a stranger's samples in it belong to.
+    /// For each ring, the id of the event that its misattributed samples belong to.
     owners: Vec<Option<u64>>,
     round: Encoder,
-    /// Files that are finished, where there are several.
+    /// Finished files, if the recording is rotated.
     pub(crate) files: Vec<PathBuf>,
     unwinding: Option<Unwinding>,
-    /// Of what lies in the rings, where it is unwound.
+    /// Layouts of the records in the rings, if stacks are unwound.
     taken: Layouts,
-    /// Strangers that were left out before they were unwound.
+    /// Misattributed samples that were dropped before unwinding.
     left_out: u64,
-    /// Bytes of traces in all files, and times that they were cut off.
+    /// Bytes of trace data in all files, and number of truncations.
     traced: u64,
     truncated: u64,
-    /// Rings that have told so since somebody asked, or had no room to tell anything.
+    /// Rings that reported a truncated trace since the last query, or lost records.
     cut: Vec<usize>,
-    /// Samples of this file that keep their copies, and those of all files.
+    /// Number of samples with stack copies in this file, and in all files.
     kept: (u64, u64),
-    /// How chains end that were made here.
+    /// Counts of how the unwound call chains end.
     ends: Ends,
-    /// This process's CPU time when the recording began, what reading unwind tables took of it since, and
-    /// what is left for samples, in nanoseconds.
+    /// CPU time of this process in nanoseconds: at the recording's start, for reading unwind tables since
+    /// then, and for everything else since then.
     started_cpu_ns: u64,
     tables_cpu_ns: u64,
     samples_cpu_ns: u64,
-    /// When build-ids are noted next, after how long, and how many were the last time.
+    /// When to write build-ids next, the interval after that, and the number of build-ids last written.
     next_note: Instant,
     each_note: Duration,
     noted: usize,
     known_ids: features::KnownIds,
-    /// Files that are to be kept.
+    /// Files to add to the build-id cache.
     pub(crate) identified: FxHashSet<features::Identified>,
     other_roots: OtherRoots,
-    /// What each event counted; empty where that is not known.
+    /// Total count of each event; empty if unknown.
     pub(crate) counted: Vec<u64>,
 }
 
-/// When build-ids are noted for the first time.
+/// Time until build-ids are first written.
 const FIRST_NOTE: Duration = Duration::from_secs(1);
 
-/// What a recording came to.
+/// The totals of a recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) samples: u64,
-    /// Samples that were taken and could not be written: not among the others.
+    /// Samples that could not be written. The other counts do not include them.
     pub(crate) unwritten: u64,
     pub(crate) lost: u64,
     pub(crate) throttled: u64,
-    /// Bytes of traces.
+    /// Bytes of trace data.
     pub(crate) traced: u64,
-    /// Times that a trace found no room.
+    /// Number of times that the trace area was full.
     pub(crate) truncated: u64,
     pub(crate) bytes: u64,
-    /// CPU time from the start to the last sample, in nanoseconds. Work that is done once is not in it:
-    /// opening events, reading unwind tables, keeping files.
+    /// CPU time from the start to the last sample, in nanoseconds. Excludes one-time work: opening events,
+    /// reading unwind tables, and keeping files.
     pub(crate) cpu_ns: u64,
 }
 
-/// The longest chain where nothing else is said: the kernel's own limit, `kernel.perf_event_max_stack`.
+/// Default maximum length of a call chain: the kernel's default of `kernel.perf_event_max_stack`.
 const LONGEST: u16 = 127;
 
-/// Samples that stand in a file.
+/// Returns the number of samples in a file.
 fn samples_in(path: &Path) -> u64 {
     let index = perfdata::Reader::open(path).and_then(|reader| reader.scan(|_| {}));
     index.map_or(0, |index| index.count(kind::SAMPLE))
 }
 
-/// Notes that a trace was cut off for want of room, or may have been: what said so may be lost itself.
+/// Notes that a trace was truncated, or may have been, because the record that reports it may itself be lost.
 fn note_cut(record: &RawRecord<'_>, ring: usize, truncated: &mut u64, cut: &mut Vec<usize>) {
     let is_cut = |aux: Aux| aux.flags & aux_flag::TRUNCATED != 0 && aux.flags & aux_flag::OVERWRITE == 0;
     match record.kind {
@@ -154,7 +154,7 @@ fn layouts(events: &[RecordedEvent]) -> Layouts {
 }
 
 impl<'a> Output<'a> {
-    /// Begins the file. It can be read from now on.
+    /// Begins the file. From now on it can be read.
     pub(crate) fn create(
         plan: &'a FilePlan,
         max_stack: Option<u16>,
@@ -207,7 +207,7 @@ impl<'a> Output<'a> {
         Ok(output)
     }
 
-    /// The recording has begun: its file takes its place, and the former one becomes `.old`.
+    /// Puts the file in its place at the recording's start, and renames the previous one to `.old`.
     pub(crate) fn take_place(&mut self) -> Result<(), perfdata::Error> {
         self.started_cpu_ns = clock::process_cpu_ns();
         self.writer.as_mut().map_or(Ok(()), Writer::take_place)
@@ -225,12 +225,12 @@ impl<'a> Output<'a> {
         Ok(Writer::create(path, &self.events.written, &self.features, options)?)
     }
 
-    /// Bytes of the `sample_id` behind each record.
+    /// Returns the size of the `sample_id` after each record, in bytes.
     pub(crate) fn trailer(&self) -> usize {
         self.layouts.iter().next().map_or(0, |layout| layout.trailer_size())
     }
 
-    /// Takes records that tell what was there before.
+    /// Writes synthesized records of the state before the recording.
     pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::Error> {
         if let Some(unwinding) = &mut self.unwinding {
             unwinding.tell(records);
@@ -238,14 +238,14 @@ impl<'a> Output<'a> {
         self.take(&[records])
     }
 
-    /// Takes whole records, in one slice or in two with a record across both.
+    /// Writes whole records, in one slice or in two with a record that spans both.
     pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let Self { tally, layouts, joint, writer, .. } = self;
         walk(slices, joint, |record| tally.note(record, layouts));
         writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))
     }
 
-    /// Takes what a ring holds.
+    /// Writes the contents of a ring.
     pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
@@ -282,7 +282,7 @@ impl<'a> Output<'a> {
         if by_id.is_empty() { Ok(()) } else { self.take(&[&by_id]) }
     }
 
-    /// Writes what a ring holds, with strangers' samples given to its owner.
+    /// Writes the contents of a ring, and assigns misattributed samples to their owner.
     fn write_mended(&mut self, owner: Option<u64>, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let Self { tally, layouts, joint, writer, .. } = self;
         let Some(writer) = writer else { return Ok(()) };
@@ -298,12 +298,12 @@ impl<'a> Output<'a> {
         writer.append(&[&mended])
     }
 
-    /// The rings whose traces were cut off, or may have been, since the last time.
+    /// Returns the rings with traces that were, or may have been, truncated since the last call.
     pub(crate) fn cut_traces(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.cut)
     }
 
-    /// Takes a piece of a trace, in one slice or two.
+    /// Writes a piece of a trace, in one slice or two.
     pub(crate) fn take_trace(&mut self, piece: TracePiece, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let len: u64 = slices.iter().map(|slice| slice.len() as u64).sum();
         let padding = [0; 8];
@@ -313,10 +313,10 @@ impl<'a> Output<'a> {
         record.auxtrace(&Auxtrace {
             size: len + padding.len() as u64,
             offset: piece.offset,
-            // When it was read, by the clock that Intel PT's packets go by: they hold its lower bits.
+            // The time of the read on the clock of Intel PT's packets, which contain its low bits.
             reference: arch::clock_reading(),
             idx: piece.ring as u32,
-            // Decoders take the CPU's trace to be this thread's until they learn more.
+            // Decoders attribute the CPU's trace to this thread until a record says otherwise.
             tid: any(piece.slot.tid),
             cpu: any(piece.slot.cpu),
         });
@@ -333,15 +333,15 @@ impl<'a> Output<'a> {
         self.unwinding.as_mut().map(Unwinding::second_pass).is_some()
     }
 
-    /// What wakes the loop when stacks are unwound.
+    /// Returns the descriptor that wakes the loop when stacks are unwound.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.unwinding.as_ref().map(Unwinding::as_fd)
     }
 
-    /// Writes what was unwound meanwhile.
+    /// Writes the records that were unwound in the meantime.
     fn collect(&mut self) -> Result<()> {
         while let Some(unwinding) = &mut self.unwinding {
-            // With so much on its way, rings wait.
+            // With this many records in flight, do not read the rings.
             let next = if unwinding.is_full() { unwinding.wait()? } else { unwinding.next()? };
             match next {
                 Some(done) => self.take_done(done)?,
@@ -366,8 +366,8 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Waits for everything that is being unwound; with `is_last`, nothing is held back either and no more is
-    /// taken.
+    /// Waits until everything in flight is unwound. With `is_last`, also includes records that were held
+    /// back, and accepts no more.
     pub(crate) fn settle(&mut self, is_last: bool) -> Result<()> {
         let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
         if is_last {
@@ -382,17 +382,17 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// How chains end that were made here.
+    /// Returns counts of how the unwound call chains end.
     pub(crate) fn ends(&self) -> Ends {
         self.ends
     }
 
-    /// Samples that keep their copies.
+    /// Returns the number of samples that keep their stack copies.
     pub(crate) fn kept(&self) -> u64 {
         self.kept.1
     }
 
-    /// All rings were read.
+    /// Ends a round, after all rings were read.
     pub(crate) fn end_round(&mut self) -> Result<()> {
         self.other_roots.end_round();
         match &mut self.unwinding {
@@ -407,7 +407,7 @@ impl<'a> Output<'a> {
         writer.as_mut().map_or(Ok(()), |writer| writer.append(&[round.bytes()]))
     }
 
-    /// Nothing more to take for now.
+    /// Called when there are no more records for now.
     pub(crate) fn tick(&mut self) -> Result<()> {
         self.collect()?;
         self.note_build_ids()?;
@@ -415,8 +415,8 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes the build-ids known so far as records, for those who read the file of a killed recorder: after
-    /// a second, two, four, …, so that it costs little however long the recording is.
+    /// Writes the build-ids known so far as records, for readers of a killed recorder's file. Does so after
+    /// one second, then two, four, …, which keeps the cost low in long recordings.
     fn note_build_ids(&mut self) -> Result<(), perfdata::Error> {
         let now = Instant::now();
         if now < self.next_note {
@@ -435,22 +435,22 @@ impl<'a> Output<'a> {
         self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[&records]))
     }
 
-    /// Takes records out of a backward ring: newest first, the last perhaps torn.
+    /// Writes the records of a backward ring: newest first, the last one possibly torn.
     pub(crate) fn take_snapshot(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let bytes = slices.concat();
         let mut records = crate::record::Records::new(&bytes);
         records.by_ref().for_each(drop);
-        // What is behind the last whole record was written over.
+        // The rest after the last whole record was overwritten.
         let whole = bytes.len() - records.rest().len();
         self.take_ring(ring, &[&bytes[..whole]])
     }
 
-    /// Bytes of this file so far.
+    /// Returns the size of this file so far, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, Writer::bytes)
     }
 
-    /// Everything so far, of this file and those before.
+    /// Returns the totals so far, over this file and the previous ones.
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             samples: self.before.samples + self.tally.samples,
@@ -469,7 +469,7 @@ impl<'a> Output<'a> {
         self.settle(false)?;
         self.finish_file()?;
         self.kept.0 = 0;
-        // What has been told of threads counts to the end, whichever file it is in.
+        // Keep the counts that the kernel reported for threads: they count to the end, across files.
         let reads = std::mem::take(&mut self.tally.reads);
         self.tally = RecordTally::new(self.plan.build_ids == BuildIdChoice::Hit);
         self.tally.reads = reads;
@@ -480,7 +480,7 @@ impl<'a> Output<'a> {
 
     /// Ends the recording.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        // Where writing has failed, the file is ended all the same.
+        // End the file even if writing has failed.
         let settled = self.settle(true);
         let cpu_ns = clock::process_cpu_ns().saturating_sub(self.started_cpu_ns);
         self.samples_cpu_ns = cpu_ns.saturating_sub(self.tables_cpu_ns);
@@ -522,7 +522,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Each file of a row gets its time as its name; the oldest go when there are too many.
+    /// Renames each file of a series to its time, and removes the oldest ones beyond the limit.
     fn rename(&mut self) -> Result<()> {
         let base: &Path = &self.plan.path;
         let mut name = rotation::name(base);

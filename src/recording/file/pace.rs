@@ -1,11 +1,11 @@
-//! How often rings are drained into a file.
+//! The interval at which rings are drained into a file.
 
-/// Rings are drained at least so often, so that a killed recorder has written everything but the last moment.
+/// Maximum interval between drains; bounds what a killed recorder loses.
 const DRAIN_NS: u64 = 400_000_000;
-/// The same where some records wait for another round before they are unwound and written.
+/// The same if stacks are unwound while recording: some records then wait for another round.
 const DRAIN_UNWINDING_NS: u64 = 200_000_000;
-/// The first drain comes this soon, the next after twice the time, and so on: a command's first processes may
-/// end soon, and with them what only they see (their roots).
+/// The first interval; each following one is twice as long. A command's first processes may end soon, and
+/// their root directories are only visible while they run.
 const FIRST_DRAIN_NS: u64 = 10_000_000;
 
 /// The interval between drains, short while a recording is young.
@@ -20,7 +20,7 @@ impl DrainPace {
         Self { next: FIRST_DRAIN_NS, usual: if unwinds { DRAIN_UNWINDING_NS } else { DRAIN_NS } }
     }
 
-    /// Nanoseconds until the next drain.
+    /// Returns the nanoseconds until the next drain.
     pub(super) fn advance(&mut self) -> u64 {
         let next = self.next.min(self.usual);
         self.next = next * 2;

@@ -1,8 +1,8 @@
-//! A recording from the first record to the last: what is done with the rings whenever the loop wakes.
+//! A recording from the first record to the last: handles the rings whenever the loop wakes.
 //!
-//! Receives rings that are open, an [`Output`] that has begun, and the plans; hands on what it came to
-//! ([`Run`]). Decides when rings are drained and when a file is full; says nothing
-//! but through the [`StatusLine`]. The loop is [`drive`](crate::recording::drive)'s.
+//! Receives open rings, an [`Output`] that has begun, and the plans; returns a [`Run`]. Decides when rings
+//! are drained and when a file is full. Reports progress through the [`StatusLine`] only. The loop itself is
+//! [`drive`](crate::recording::drive).
 //!
 //! ```text
 //!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
@@ -48,84 +48,84 @@ use crate::sys::process::{self, Held, Outcome};
 use crate::sys::signal::{self, Signals};
 use crate::units::{Count, PerfTime};
 
-/// So long is waited at most for what the kernel has written and not published.
+/// Maximum time to wait for unpublished records.
 const MOST_WAIT: Duration = Duration::from_secs(1);
 
-/// Who is told how it goes while recording.
+/// Receives progress updates while recording.
 pub(crate) trait StatusLine {
-    /// So much has been recorded by `now`, in nanoseconds of the monotonic clock.
+    /// Shows the totals up to `now`, in nanoseconds of the monotonic clock.
     fn show(&mut self, now: u64, totals: &Totals);
 }
 
-/// Nobody is told.
+/// Ignores progress updates.
 impl StatusLine for () {
     fn show(&mut self, _: u64, _: &Totals) {}
 }
 
-/// What is recorded, ready to start.
+/// A recording that is ready to start.
 pub(crate) struct Recording<'a> {
     pub(crate) host: &'a Host,
     pub(crate) plan: &'a SamplePlan,
     pub(crate) file: &'a FilePlan,
     pub(crate) sources: Sources,
-    /// Of the events that begin another file.
+    /// Rings of the events that start another file.
     pub(crate) triggers: Option<Rings>,
-    /// Threads that are recorded, where the scope names tasks that run.
+    /// Recorded threads, if the scope names running tasks.
     pub(crate) threads: Vec<Alive>,
     pub(crate) output: Output<'a>,
     /// The command at its start gate.
     pub(crate) held: Option<Held>,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
-    /// `--reserve=yield`: who tells when somebody else wants the hardware.
+    /// Reports reservations by others (`--reserve=yield`).
     pub(crate) watcher: Option<&'a mut Watcher>,
     pub(crate) status: &'a mut dyn StatusLine,
-    /// Whose events these are until it runs.
+    /// The holder's entry that owns the events until the command runs.
     pub(crate) attached: Option<Attached>,
-    /// What is counted beside it, and who is shown the counts.
+    /// Events to count during the recording, and the observer of their counts.
     pub(crate) counted: Option<(CountPlan, &'a mut dyn Observer)>,
 }
 
-/// What a recording came to.
+/// The result of a recording.
 pub(crate) struct Run {
-    /// Where it is: several where another file was begun.
+    /// Paths of the recording: several if it was rotated.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) totals: Totals,
-    /// Times that the rings had something to write.
+    /// Number of drains that found records.
     pub(crate) drains: u64,
-    /// What each instance of an event has counted and lost.
+    /// Count and lost records of each event instance.
     pub(crate) readings: Vec<Reading>,
     /// Nanoseconds from when the events were first on to the end; if they never were (`-D`), from the start.
     pub(crate) elapsed_ns: u64,
-    /// Nanoseconds in which the hardware events were left to somebody's reservation.
+    /// Nanoseconds during which the hardware events were off because of a reservation.
     pub(crate) yielded_ns: u64,
     pub(crate) was_ever_on: bool,
     pub(crate) outcome: Option<Outcome>,
-    /// pmc was told to end by this signal.
+    /// The signal that ended pmc.
     pub(crate) interrupted: Option<i32>,
-    /// Writing failed: the recording ended there, and is readable up to there.
+    /// The write error that ended the recording. Everything before it is readable.
     pub(crate) failed: Option<Error>,
-    /// `--max-size` was reached.
+    /// Whether `--max-size` was reached.
     pub(crate) is_full: bool,
-    /// `--timeout` ended it.
+    /// Whether `--timeout` ended the recording.
     pub(crate) timed_out: bool,
-    /// A holder has the events now.
+    /// Whether a holder has taken over the events.
     pub(crate) is_handed_over: bool,
-    /// Samples that were to be unwound and keep their copy of the stack.
+    /// Number of samples that still contain their stack copy, although it should have been unwound.
     pub(crate) kept: u64,
-    /// How chains end that were made while recording.
+    /// Counts of how the unwound call chains end.
     pub(crate) ends: Ends,
-    /// Files to keep, in the order of their names.
+    /// Files to add to the build-id cache, sorted by name.
     pub(crate) identified: Vec<Identified>,
 }
 
-/// Records that were lost, as far as it is known.
+/// Number of lost records, as far as it is known.
 pub(crate) fn lost(totals: &Totals, readings: &[Reading]) -> u64 {
     totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
 }
 
 impl Run {
-    /// How the process ends that has made it.
+    /// Returns the exit status of the recording process.
     pub(crate) fn exit(&self, has_command: bool) -> Exit {
         match (&self.failed, self.interrupted, self.outcome) {
             (Some(error), ..) => error.exit_status(),
@@ -142,8 +142,8 @@ impl Recording<'_> {
     /// Records until the end.
     ///
     /// # Errors
-    /// A command that cannot be started (status 126 or 127), and what the kernel says of waiting.
-    /// What writing says is in the [`Run`].
+    /// If the command cannot be started (status 126 or 127), or if waiting fails. The [`Run`] contains the
+    /// write error, if any.
     pub(crate) fn run(self) -> Result<Run> {
         let Self { host, plan, file, sources, triggers, threads, output, held, .. } = self;
         let Self { signals, control, watcher, status, attached, counted, .. } = self;
@@ -187,7 +187,7 @@ impl Recording<'_> {
             }
         };
         if recorder.sources.rings.slow_to_close() > 0 {
-            // Closing tracepoints takes the kernel its time; nobody needs to wait for it.
+            // The kernel closes tracepoints slowly; let a child process wait for it.
             process::close_behind();
         }
         let mut identified: Vec<Identified> = recorder.output.identified.drain().collect();
@@ -216,7 +216,7 @@ impl Recording<'_> {
     }
 }
 
-/// A recording under way. Times are nanoseconds of the monotonic clock.
+/// A recording in progress. Times are nanoseconds of the monotonic clock.
 struct Recorder<'a> {
     host: &'a Host,
     plan: &'a SamplePlan,
@@ -224,16 +224,16 @@ struct Recorder<'a> {
     sources: Sources,
     attached: Option<Attached>,
     triggers: Option<Rings>,
-    /// Processes that are recorded, where the scope names tasks that run.
+    /// Recorded processes, if the scope names running tasks.
     pids: Vec<u32>,
-    /// Their threads, each with its process.
+    /// The recorded threads, each with its process.
     roots: HashMap<u32, u32>,
-    /// The pid of the command.
+    /// The command's pid.
     command: Option<u32>,
     output: Output<'a>,
     status: &'a mut dyn StatusLine,
     pace: DrainPace,
-    /// Drains that brought something.
+    /// Number of drains that found records.
     drains: u64,
     next_drain: u64,
     schedule: Schedule,
@@ -243,7 +243,7 @@ struct Recorder<'a> {
     is_yielding: bool,
     failed: Option<Error>,
     is_full: bool,
-    /// The events are somebody else's.
+    /// Whether a holder has taken over the events.
     is_detached: bool,
 }
 
@@ -302,7 +302,7 @@ impl Driven for Recorder<'_> {
     }
 
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
-        // With the command on its way, nothing is missing any more.
+        // The command runs now, so this recording has everything it needs from the holder.
         self.attached.take().map_or(Ok(()), Attached::settle)?;
         if self.failed.is_none() {
             self.failed = self.output.take_place().err().map(Error::from);
@@ -313,7 +313,7 @@ impl Driven for Recorder<'_> {
         Ok(())
     }
 
-    /// One ring may wait until others are drained, but not for ever.
+    /// A ring may wait for the others only until the next drain.
     fn due(&self) -> Option<u64> {
         Some(self.schedule.next_at().map_or(self.next_drain, |at| at.min(self.next_drain)))
     }
@@ -363,7 +363,7 @@ impl Driven for Recorder<'_> {
         Ok(())
     }
 
-    /// Takes what is left, ends the file.
+    /// Reads the remaining records and ends the file.
     fn finish(&mut self, measurement: &mut Measurement) -> Result<()> {
         if self.failed.is_none() {
             self.failed = self.take_rest().err();
@@ -371,7 +371,7 @@ impl Driven for Recorder<'_> {
         self.heed_gone();
         self.readings = self.sources.read();
         for Reading { instance, count, .. } in &mut self.readings {
-            // Of children the kernel adds to it only the time that they had on this instance's CPU.
+            // For children the kernel adds only their time on this CPU.
             let told = self.output.tally.reads.get(&instance.id).map_or(0, |told| told.enabled_ns);
             count.enabled_ns = count.enabled_ns.max(told);
         }
@@ -399,8 +399,8 @@ impl Driven for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// Has the hardware's events say that they are off from now on, or on again, as the kernel does when it
-    /// throttles.
+    /// Writes records that the hardware events are off from now on, or on again. They look like the kernel's
+    /// throttle records.
     fn mark_gap(&mut self, is_off: bool) {
         let time = PerfTime(self.plan.options.clock.and_then(clock::read).map_or(0, |(now, _)| now));
         let mut out = Encoder::new(self.output.trailer());
@@ -415,8 +415,8 @@ impl Recorder<'_> {
         if gaps.is_empty() { Ok(()) } else { Ok(self.output.take(&[&gaps])?) }
     }
 
-    /// What a holder gives no more is missing from now on. That harms nothing else: the command runs on, and
-    /// other events are recorded. Where there is nothing else, the recording ends.
+    /// Handles holders that deliver no more records. The command and the other events continue. If nothing
+    /// else is recorded, the recording ends.
     fn heed_gone(&mut self) {
         for (event, error) in self.sources.newly_gone() {
             if self.sources.are_gone() && self.command.is_none() {
@@ -437,7 +437,7 @@ impl Recorder<'_> {
         }
         let cut = output.cut_traces();
         sources.rings.drain_traces(&cut, |piece, slices| output.take_trace(piece, slices))?;
-        // What a backward ring keeps is older than what the others have brought: then there are no rounds.
+        // A backward ring contains records older than those of the other rings, so rounds are not possible.
         if bytes > 0 && !sources.rings.has_backward() {
             output.end_round()?;
         }
@@ -456,7 +456,7 @@ impl Recorder<'_> {
         }
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         let rings = &mut sources.rings;
-        // What the kernel does not publish is believed after a while.
+        // Treat unpublished records as final after a while.
         let begun = Instant::now();
         while rings.has_unpublished() && begun.elapsed() < MOST_WAIT {
             std::thread::sleep(Duration::from_millis(10));
@@ -471,7 +471,7 @@ impl Recorder<'_> {
         self.output.settle(true)
     }
 
-    /// Takes what was traced since the last time, and what of it is kept until it is asked for.
+    /// Reads new trace data, and the data in areas that are only read on demand.
     fn take_traces(&mut self) -> Result<()> {
         let Self { sources, output, plan, .. } = self;
         sources.rings.drain_traces(&[], |piece, slices| output.take_trace(piece, slices))?;
@@ -481,7 +481,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Hands the events over to this user's holder, which goes on where the file ends.
+    /// Hands the events over to this user's holder, which continues where the file ends.
     fn hand_over(&mut self, is_on: bool) -> Result<()> {
         let refuse = |why: &str| Err(Error::new(why));
         if !self.sources.are_own() {
@@ -511,17 +511,17 @@ impl Recorder<'_> {
         handover::give(self.host, name, handover::describe(rings, &self.plan.scope), &descriptors)
     }
 
-    /// Where counts are logged (`-s`, `log-exit`), the kernel tells what each thread has counted at its end,
-    /// but not of those on which the events were opened: theirs is what is left of the sum, with what
-    /// children count that still run.
+    /// Writes the counts of the threads on which the events were opened, if counts are logged (`-s`,
+    /// `log-exit`). The kernel reports the counts of each inherited thread at its end, but not theirs. Their
+    /// count is the rest of the sum, including children that still run.
     fn write_own_counts(&mut self) -> Result<()> {
         let events = self.sources.events();
         let own = |reading: &Reading| {
             let told = self.output.tally.reads.get(&reading.instance.id).copied().unwrap_or_default();
             reading.count.since(told)
         };
-        // It was enabled on all CPUs at once, and ran on one after the other. Of the time that it was enabled
-        // for children, the kernel's sums hold less than was told: too much was taken away then.
+        // The thread's event was enabled on all CPUs and ran on one CPU at a time. The kernel's sums contain
+        // less enabled time of the children than it reported, so the difference can be too small.
         let mut ran: HashMap<(usize, Option<u32>), u64> = HashMap::new();
         for reading in &self.readings {
             let Instance { event, slot, .. } = reading.instance;
@@ -540,7 +540,7 @@ impl Recorder<'_> {
             let has_lost = attr.read_format() & read_format::LOST != 0;
             let has_id = attr.sample_type() & sample_type::IDENTIFIER != 0;
             let is_group = attr.read_format() & read_format::GROUP != 0;
-            // One member of its group, or itself: see perf_event_open(2).
+            // A group with one member, or a single event: see perf_event_open(2).
             let words = match is_group {
                 true => [1, enabled_ns, running_ns, value, id, reading.lost],
                 false => [value, enabled_ns, running_ns, id, reading.lost, 0],
@@ -553,13 +553,13 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// The totals, as `stat record` keeps them: of each event a sum over all on whom it was opened.
+    /// Writes the totals like `stat record`: for each event the sum over all targets.
     fn write_totals(&mut self, elapsed_ns: u64) -> Result<()> {
         if self.file.stat_config.is_empty() {
             return Ok(());
         }
         let mut record = Encoder::new(0);
-        // The sums are of all threads, each of which has rows of its own: no thread's.
+        // The sums cover all threads, which also have rows of their own.
         record.thread_map([(-1, "")].into_iter());
         record.cpu_map(&[]);
         record.stat_config(&self.file.stat_config);
@@ -567,7 +567,7 @@ impl Recorder<'_> {
         let ids: Vec<Option<u64>> = events.iter().map(|event| event.ids.first().copied()).collect();
         let mut totals = vec![Count::default(); ids.len()];
         by_thread(&self.readings).into_iter().for_each(|((event, _), count)| totals[event] += count);
-        // What tells of mappings and tasks counts nothing.
+        // Tracker events do not count anything.
         let counted = ids.into_iter().zip(totals).take(self.sources.sampled_events());
         for (id, Count { value, enabled_ns: enabled, running_ns: running }) in counted {
             let Some(id) = id else { continue };
@@ -577,7 +577,7 @@ impl Recorder<'_> {
         Ok(self.output.take(&[record.bytes()])?)
     }
 
-    /// The kernel writes of losses when there is room again; what was lost at the very end, we write.
+    /// Writes the losses at the very end. The kernel reports losses only when a ring has room again.
     fn write_lost(&mut self) -> Result<()> {
         let own = self.readings.iter().map(|reading| (reading.instance.id, reading.lost));
         let lost: Vec<(u64, u64)> = own.chain(self.sources.lost_elsewhere()).collect();
@@ -592,7 +592,7 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Asks for another file if an event has happened that begins one.
+    /// Requests another file if a trigger event has occurred.
     fn heed_triggers(&mut self) {
         let Self { triggers: Some(triggers), schedule, .. } = self else { return };
         let mut joint = Vec::new();
@@ -614,10 +614,10 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Ends a file of a row and begins the next, which must know again what is there.
+    /// Ends a file and begins the next one, which needs synthesized records again.
     fn rotate(&mut self) -> Result<()> {
-        // Whoever runs now may belong to what is recorded. All are looked at twice: who ends while the files
-        // are changed was there before, who begins is there after.
+        // Any running process may be part of the recording. Scan twice: the first scan finds processes that
+        // end during the switch, the second finds those that start.
         let (host, extent) = (self.host, self.extent());
         let mut early = Vec::new();
         let mut out = Encoder::new(self.output.trailer());
@@ -629,7 +629,7 @@ impl Recorder<'_> {
         early.extend_from_slice(out.bytes());
         self.drain()?;
         self.take_traces()?;
-        // What explains a trace is in the file that it is in.
+        // The records that explain a trace belong into the same file.
         let Self { sources, output, .. } = self;
         sources.drain(|ring, slices| output.take_ring(ring, slices))?;
         sources.rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
@@ -652,7 +652,7 @@ impl Recorder<'_> {
             _ if self.sources.rings.is_mixed() => self.synthesize_cpus(&self.host.online_cpus(), &mut out),
             (Scope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
             (Scope::Command, Some(command)) => {
-                // What it maps, the kernel tells from its exec on.
+                // The kernel reports its mappings from the exec on.
                 let [parent, thread] =
                     [std::process::id(), command].map(|pid| Thread { pid: pid as i32, tid: pid as i32 });
                 out.fork(&Task { thread, parent, time: Default::default() });
@@ -669,7 +669,7 @@ impl Recorder<'_> {
         Ok(output.tell(out.bytes())?)
     }
 
-    /// Whoever runs may be on these CPUs, nobody too.
+    /// Synthesizes the idle tasks. Any process, or none, may run on these CPUs.
     fn synthesize_cpus(&self, cpus: &CpuList, out: &mut Encoder) -> Vec<u32> {
         if self.plan.synthesis.tasks {
             synthesize::idle(cpus, out);
@@ -678,7 +678,7 @@ impl Recorder<'_> {
     }
 
     fn synthesize_machine(&self, out: &mut Encoder) -> Result<()> {
-        // Which ring an id's records come from: readers of group values need it.
+        // The ring of each id. Readers of group values need it.
         self.sources.id_index(out);
         if let Some(trace) = &self.plan.trace {
             trace.tell(self.plan, self.sources.rings(), self.host, out)?;
@@ -692,7 +692,7 @@ impl Recorder<'_> {
         let copies = options.call_graph.is_some_and(CallGraph::copies);
         Extent {
             what: self.plan.synthesis,
-            // Whoever unwinds copies of stacks wants to know of data, too.
+            // Readers that unwind stack copies need the data mappings too.
             data_mappings: options.data_mappings || !self.plan.unwinds && copies,
             namespaces: options.namespaces,
         }

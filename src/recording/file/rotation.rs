@@ -1,12 +1,11 @@
-//! `--switch-output` and `--snapshot`: when the recording goes on in another file, and what the files are
-//! called.
+//! `--switch-output` and `--snapshot`: when the recording continues in another file, and the files' names.
 
 use std::path::{Path, PathBuf};
 
 use crate::recording::plan::{FilePlan, Rotation};
 use crate::sys::clock;
 
-/// When the next file begins. Times are nanoseconds of the monotonic clock.
+/// Decides when the next file begins. Times are nanoseconds of the monotonic clock.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     rotation: Option<Rotation>,
@@ -21,7 +20,7 @@ impl Schedule {
         Self { rotation: plan.rotation, snapshots: plan.snapshots, next_at: None, is_asked_for: false }
     }
 
-    /// A file has begun.
+    /// Notes the start of a file.
     pub(crate) fn begin(&mut self, now: u64) {
         self.next_at = match self.rotation {
             Some(Rotation::Ns(ns)) => Some(now + ns),
@@ -29,17 +28,17 @@ impl Schedule {
         };
     }
 
-    /// When to ask again, where it is a matter of time.
+    /// Returns the time at which to check again, if rotation is time-based.
     pub(crate) fn next_at(&self) -> Option<u64> {
         self.next_at
     }
 
-    /// SIGUSR2, an event that is waited for, or `snapshot` through `--control`.
+    /// Requests another file: for SIGUSR2, a trigger event, or `snapshot` through `--control`.
     pub(crate) fn ask_for(&mut self) {
         self.is_asked_for = true;
     }
 
-    /// Whether the file, which has so many bytes by now, ends here.
+    /// Whether the file ends here. `bytes` is its size so far.
     pub(crate) fn is_due(&mut self, now: u64, bytes: u64) -> bool {
         let is_asked_for = std::mem::take(&mut self.is_asked_for);
         match self.rotation {
@@ -51,7 +50,7 @@ impl Schedule {
     }
 }
 
-/// `perf.data` with the date and time behind it, as perf names such files: `perf.data.2026112105061234`.
+/// Appends the date and time to a file name, like perf: `perf.data.2026112105061234`.
 pub(crate) fn name(base: &Path) -> PathBuf {
     let mut name = base.as_os_str().to_owned();
     name.push(".");

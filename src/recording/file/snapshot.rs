@@ -1,8 +1,7 @@
-//! From the rings that a holder keeps to a recording: a copy of what they hold now, as a file that everything
-//! reads which reads recordings.
+//! Copies the current contents of a holder's rings into an ordinary recording.
 //!
-//! Receives an entry and a path; has a [`Relay`] fetch what the rings hold, tells what runs now in front of
-//! it, and writes both.
+//! Receives an entry and a path. A [`Relay`] fetches the contents of the rings; synthesized records of the
+//! running processes are written before them.
 
 use std::path::Path;
 
@@ -21,10 +20,10 @@ use crate::recording::{handover, open};
 use crate::sys::standard_output;
 use crate::units::thousands;
 
-/// Writes a snapshot of an entry; a line that says what is in it.
+/// Writes a snapshot of an entry. Returns a line that summarizes it.
 ///
 /// # Errors
-/// What the holder refuses; what the kernel says of the file.
+/// If the holder refuses, or if the file cannot be written.
 pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: &Host) -> Result<String> {
     let mut relay = Relay::open(directory.clone(), entry.id, true)?;
     let plan = SamplePlan::on(relay.scope()?, open::held_options());
@@ -48,8 +47,8 @@ pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: 
     Ok(format!("{to}: {} samples of {}{lost}", thousands(totals.samples), entry.definition.name))
 }
 
-/// What was there before the first record that the rings still hold is not known; what is there now is next
-/// to it.
+/// Synthesizes records of the processes that run now. The state before the rings' first record is not known,
+/// and the current one is the closest to it.
 fn tell(output: &mut Output<'_>, snapshot: &Snapshot, plan: &SamplePlan, host: &Host) -> Result<()> {
     let mut out = Encoder::new(output.trailer());
     out.id_index(&snapshot.open.instances);

@@ -1,9 +1,8 @@
-//! Copies of stacks are unwound while recording: between the rings and the file stands a thread that makes
-//! call chains of them.
+//! Unwinds stack copies while recording: a thread between the rings and the file turns them into call chains.
 //!
-//! Receives what the rings hold, round by round, and what was told of processes that were there before; hands
-//! on records for the file, in the order of time. Decides what happens when unwinding cannot keep up. The two
-//! wings meet here: rings are measuring, address spaces and unwind tables are reading.
+//! Receives the contents of the rings, round by round, and synthesized records of existing processes. Returns
+//! records for the file, sorted by time. Decides what to do when unwinding cannot keep up. The two wings meet
+//! here: rings belong to measuring, address spaces and unwind tables to reading.
 //!
 //! ```text
 //!  rings ──copy──► round ──(bounded)──► worker: sort by time, follow mappings, unwind ──► records ──► file
@@ -11,27 +10,28 @@
 //!                                  table cache: reads them           eventfd wakes the loop
 //! ```
 //!
-//! A sample can be unwound only when everything that was mapped before it is known, and that may lie in
-//! another CPU's ring. So every round empties the rings twice: whatever a ring held at the first pass was
-//! written before the second pass began, so the second brings all mappings that are older than the newest
-//! sample of the first. Samples of the second pass (few: it follows at once) wait for the next round.
+//! A sample can be unwound only when all earlier mappings are known, and those may be in another CPU's ring.
+//! So every round drains the rings twice. Everything that a ring contained at the first pass was written
+//! before the second pass began. The second pass therefore brings all mappings that are older than the newest
+//! sample of the first. Samples of the second pass wait for the next round. They are few, because it follows
+//! immediately.
 //!
-//! **Nothing is lost when unwinding is slow.** Three things can hold it up, and each has its answer:
+//! **Slow unwinding loses nothing.** There are three possible bottlenecks, each with its own answer:
 //!
-//! * *Tables of a huge program are being read* (`table_cache`, a thread of its own). The worker waits
-//!   [`worker::PATIENCE`] once, then writes samples that need them as they are: with registers and stack, as
-//!   perf would, for an event of their own (a *twin*, see [`record::unwound`](crate::record::unwound)). A
-//!   reader unwinds them later. A killed recorder thus misses no more than otherwise.
-//! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, or the oldest for [`OLD`], or a
-//!   round takes too long, samples go to the file as they are, which costs a copy.
-//! * *The disk is slower than that*: when [`MOST`] bytes wait, rings are left alone until some are written,
-//!   and the kernel counts what finds no room; that is where any recorder ends.
+//! * *The tables of a huge program are being read* (`table_cache`, a separate thread). The worker waits once
+//!   for [`worker::PATIENCE`]. Then it writes the samples that need them unchanged, with registers and stack
+//!   like perf, for a separate event (a *twin*, see [`record::unwound`](crate::record::unwound)). A reader
+//!   unwinds them later. So a killed recorder loses no more than usual.
+//! * *There are more samples than the worker can unwind.* When [`HURRY`] bytes wait, or the oldest has waited
+//!   for [`OLD`], or a round takes too long, samples go to the file unchanged, which costs a copy.
+//! * *The disk is slower than that.* When [`MOST`] bytes wait, the rings are not read until some are written.
+//!   The kernel counts the records that do not fit. Every recorder reaches this limit.
 //!
-//! The alternatives were weaker: to stop emptying rings at once loses samples after some 60 ms of reading
-//! tables (a ring of 2 MiB holds 250 copies), and a queue without bounds is memory that the recorded machine
-//! lacks. The twin costs nothing while it is not needed: its request lies in the header from the start, but
-//! is only made visible with its first sample. Samples of 32-bit Arm processes, which pmc cannot unwind and
-//! perf can, take the same way.
+//! The alternatives are worse. Not reading the rings loses samples after some 60 ms of reading tables,
+//! because a ring of 2 MiB holds 250 copies. An unbounded queue takes memory from the recorded machine. An
+//! unused twin costs nothing: its attr is in the header from the start, but is only made visible with its
+//! first sample. Samples of 32-bit Arm processes also become twins, because perf can unwind them and pmc
+//! cannot.
 
 mod table_cache;
 mod worker;
@@ -51,42 +51,42 @@ use crate::record::Layouts;
 use crate::record::unwound::Lost;
 use worker::RoundUnwinder;
 
-/// Bytes that wait beyond which samples are written as they are.
+/// Number of waiting bytes beyond which samples are written without unwinding.
 const HURRY: usize = 64 << 20;
-/// How long a round may wait before samples are written as they are.
+/// Maximum age of a waiting round before samples are written without unwinding.
 const OLD: Duration = Duration::from_millis(300);
-/// Bytes that wait beyond which nothing is taken out of rings.
+/// Number of waiting bytes beyond which the rings are not read.
 const MOST: usize = 256 << 20;
 
-/// How much used room is kept, and how large it may be, in bytes.
+/// Number of used buffers to keep, and their maximum size in bytes.
 const MOST_SPARE: usize = 2;
 const LARGEST_SPARE: usize = 8 << 20;
 
-/// What the worker is told.
+/// A message to the worker.
 enum Order {
-    /// Records of what was there before, which are in the file already.
+    /// Synthesized records, which are already in the file.
     Known(Vec<u8>),
-    /// What the rings held.
+    /// The contents of the rings.
     Round(Round),
-    /// No more will come: nothing needs to wait.
+    /// The last round: no record needs to wait.
     End(Round),
 }
 
-/// Records of one round: those of the first pass, then, from `second` on, those of the second.
+/// Records of one round: those of the first pass, and from `second` on those of the second.
 #[derive(Default)]
 struct Round {
     bytes: Vec<u8>,
     second: Option<usize>,
 }
 
-/// How chains end.
+/// Counts of how call chains end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ends {
-    /// All.
+    /// All chains.
     pub(crate) walked: u64,
-    /// Where the copy of the stack ends, and the stack does not.
+    /// Chains that end because the stack copy ends before the stack does.
     pub(crate) cut: u64,
-    /// Where they were joined with what was seen before.
+    /// Chains that were completed from earlier samples.
     pub(crate) joined: u64,
 }
 
@@ -98,41 +98,41 @@ impl std::ops::AddAssign for Ends {
     }
 }
 
-/// What became of a round.
+/// The result of a round.
 #[derive(Default)]
 pub(crate) struct Done {
-    /// Whole records, by time.
+    /// Whole records, sorted by time.
     pub(crate) records: Vec<u8>,
-    /// Samples among them that are a twin's.
+    /// Number of samples that belong to a twin.
     pub(crate) kept: u64,
-    /// How its chains end.
+    /// Counts of how the round's chains end.
     pub(crate) ends: Ends,
-    /// CPU time that reading unwind tables has taken since the start, in nanoseconds.
+    /// CPU time for reading unwind tables since the start, in nanoseconds.
     pub(crate) tables_cpu_ns: u64,
-    /// Bytes that the rings held.
+    /// Number of bytes that came from the rings.
     taken: usize,
-    /// Where they lay: room for another round.
+    /// Their buffer, for reuse.
     bytes: Vec<u8>,
 }
 
-/// The main thread's end of it.
+/// The main thread's handle of the worker.
 pub(crate) struct Unwinding {
     orders: Option<Sender<Order>>,
     done: Receiver<Done>,
     thread: Option<JoinHandle<()>>,
     round: Round,
-    /// Room that was used before: fresh memory costs as much as a copy.
+    /// Used buffers: fresh memory costs as much as a copy.
     spare: Vec<Vec<u8>>,
     waiting: usize,
-    /// When the rounds that wait were handed over.
+    /// The times at which the waiting rounds were sent.
     since: VecDeque<Instant>,
     hurry: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
 }
 
 impl Unwinding {
-    /// Starts the worker. `layouts`: of what the rings hold; `most`: the longest chain; `joins`: cut
-    /// stacks are joined with what was seen before.
+    /// Starts the worker. `layouts` describe the records in the rings, `most` is the maximum chain length,
+    /// and `joins` enables completing truncated stacks from earlier samples.
     pub(crate) fn start(layouts: Layouts, lost: Lost, most: usize, joins: bool) -> Result<Self> {
         let starting = |error| Error::io("starting a thread that unwinds stacks", error);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -167,32 +167,32 @@ impl Unwinding {
         })
     }
 
-    /// Becomes readable when a round is done.
+    /// Returns the descriptor that becomes readable when a round is done.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// Tells what was there before.
+    /// Passes synthesized records to the worker.
     pub(crate) fn tell(&mut self, records: &[u8]) {
         self.order(Order::Known(records.to_vec()));
     }
 
-    /// Where whole records of this pass are put.
+    /// Returns the buffer for whole records of this pass.
     pub(crate) fn round(&mut self) -> &mut Vec<u8> {
         &mut self.round.bytes
     }
 
-    /// What comes now is the second pass.
+    /// Begins the second pass.
     pub(crate) fn second_pass(&mut self) {
         self.round.second = Some(self.round.bytes.len());
     }
 
-    /// Whether so much waits that rings must be left alone.
+    /// Whether too much waits to read the rings.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting > MOST
     }
 
-    /// Both passes are done.
+    /// Sends the round to the worker, after both passes.
     pub(crate) fn end_round(&mut self) {
         if !self.round.bytes.is_empty() {
             let next = Round { bytes: self.spare.pop().unwrap_or_default(), second: None };
@@ -211,32 +211,32 @@ impl Unwinding {
 
     fn order(&mut self, order: Order) {
         if let Some(orders) = &self.orders {
-            // If nobody listens any more, the answers say so.
+            // If the worker has ended, receiving its results reports it.
             let _ = orders.send(order);
         }
     }
 
-    /// The next round that is done, if any is.
+    /// Returns the next finished round, if any.
     ///
     /// # Errors
-    /// When the worker is gone.
+    /// If the worker has ended.
     pub(crate) fn next(&mut self) -> Result<Option<Done>> {
         match self.done.try_recv() {
             Ok(done) => Ok(Some(self.took(done))),
             Err(TryRecvError::Empty) => {
                 let mut count = [0; 8];
                 let _ = rustix::io::read(&*self.wake, &mut count);
-                // One may have come between the look and the reading.
+                // A result may have arrived between the check and the read.
                 Ok(self.done.try_recv().ok().map(|done| self.took(done)))
             }
             Err(TryRecvError::Disconnected) => Err(gone()),
         }
     }
 
-    /// The next round, waited for; `None` when none is under way.
+    /// Waits for the next round; `None` if there is none in flight.
     ///
     /// # Errors
-    /// When the worker is gone.
+    /// If the worker has ended.
     pub(crate) fn wait(&mut self) -> Result<Option<Done>> {
         if self.waiting == 0 {
             return Ok(None);
@@ -257,10 +257,10 @@ impl Unwinding {
         done
     }
 
-    /// The last round: what was held back comes, too.
+    /// Sends the last round, and returns everything including the records held back.
     ///
     /// # Errors
-    /// When the worker is gone.
+    /// If the worker has ended.
     pub(crate) fn last(&mut self) -> Result<Vec<Done>> {
         let mut all = Vec::new();
         let round = std::mem::take(&mut self.round);

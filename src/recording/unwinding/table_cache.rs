@@ -1,8 +1,8 @@
-//! The unwind-table cache: tables of the files that samples need, each read once, by a thread of its own.
+//! The unwind-table cache: reads the tables of each file that samples need once, in a separate thread.
 //!
-//! Receives modules; finds their files (as `report` does: through the process's eyes, checked by build-id)
-//! and takes the tables out. A huge program takes seconds: whoever asks meanwhile learns that they are being
-//! read.
+//! Receives modules; finds their files like `report` does (through the process's root, checked by build-id)
+//! and extracts the tables. This takes seconds for a huge program. Until then, callers learn that the tables
+//! are being read.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,15 +15,15 @@ use crate::symbol::{self, Options, locate};
 use crate::sys::clock;
 use crate::unwind::Tables;
 
-/// Bytes of tables kept: beyond, all are forgotten and read again as needed.
+/// Maximum size of the cached tables in bytes. Beyond it, all are dropped and read again as needed.
 const MOST: usize = 1 << 30;
 
-/// What is known of a file's tables.
+/// The state of a file's tables.
 #[derive(Clone)]
 pub(crate) enum Slot {
-    /// Somebody is at it.
+    /// The tables are being read.
     Reading,
-    /// It has tables, or none.
+    /// The tables, or `None` if the file has none.
     Read(Option<Arc<Tables>>),
 }
 
@@ -31,11 +31,11 @@ pub(crate) enum Slot {
 struct Cached {
     slots: FxHashMap<u32, Slot>,
     bytes: usize,
-    /// Files that are being read.
+    /// Number of files being read.
     reading: usize,
-    /// Files that were read.
+    /// Number of files read.
     read: u64,
-    /// CPU time that reading them took, in nanoseconds.
+    /// CPU time for reading the files, in nanoseconds.
     cpu_ns: u64,
 }
 
@@ -55,17 +55,17 @@ impl SharedCache {
 pub(crate) struct TableCache {
     shared: Arc<SharedCache>,
     requests: Option<Sender<(u32, symbol::Module)>>,
-    /// Files that were asked for since anybody waited.
+    /// Whether files were requested since the last wait.
     new: bool,
 }
 
 impl TableCache {
-    /// An empty cache. Its thread begins with the first question, and ends with the cache.
+    /// Creates an empty cache. Its thread starts with the first request and ends with the cache.
     pub(crate) fn new() -> Self {
         Self { shared: Arc::default(), requests: None, new: false }
     }
 
-    /// The tables of the module with this number; asked for if nobody has yet.
+    /// Returns the tables of the module with this number, and requests them the first time.
     pub(crate) fn get(&mut self, number: u32, module: &Module) -> Slot {
         let mut known = self.shared.lock();
         if let Some(slot) = known.slots.get(&number) {
@@ -80,7 +80,7 @@ impl TableCache {
         drop(known);
         let reader = self.requests.get_or_insert_with(|| reader(Arc::clone(&self.shared)));
         if reader.send((number, request)).is_err() {
-            // No thread could be had: such files have no tables.
+            // The thread could not be started: treat the file as one without tables.
             let mut known = self.shared.lock();
             known.slots.insert(number, Slot::Read(None));
             known.reading -= 1;
@@ -89,7 +89,7 @@ impl TableCache {
         Slot::Reading
     }
 
-    /// Waits until all that was asked for is there, but not beyond `deadline`, and for the same files only
+    /// Waits until all requested tables are read, but not beyond `deadline`. Waits for the same files only
     /// once.
     pub(crate) fn wait(&mut self, deadline: Instant) {
         if !std::mem::take(&mut self.new) {
@@ -105,17 +105,17 @@ impl TableCache {
         }
     }
 
-    /// How many files have been read: as long as it stays the same, so do the answers.
+    /// Returns the number of files read. While it stays the same, so do the results.
     pub(crate) fn age(&self) -> u64 {
         self.shared.lock().read
     }
 
-    /// CPU time that reading the files has taken, in nanoseconds: once for each, however many samples follow.
+    /// Returns the CPU time for reading the files, in nanoseconds: once per file, not per sample.
     pub(crate) fn cpu_ns(&self) -> u64 {
         self.shared.lock().cpu_ns
     }
 
-    /// Forgets everything when it has become too much; whether it has.
+    /// Drops everything if it exceeds the limit. Returns whether it did.
     pub(crate) fn tidy(&mut self) -> bool {
         let mut known = self.shared.lock();
         let is_much = known.bytes > MOST;
@@ -130,7 +130,7 @@ impl TableCache {
 fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::Module)> {
     let (requests, taken) = channel::<(u32, symbol::Module)>();
     let read = move || {
-        // What is slow or not ours to ask for while something else is measured stays out.
+        // Exclude slow lookups, and those that should not happen during a measurement.
         let options = Options { cache: None, ..Options::from_environment() };
         while let Ok((number, module)) = taken.recv() {
             let found = locate::locate(&module, &options);
@@ -148,7 +148,7 @@ fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::Module)> {
             shared.done.notify_all();
         }
     };
-    // Without a thread the channel closes at once, and the asker sees it.
+    // Without a thread the channel closes, and the sender notices.
     let _ = std::thread::Builder::new().name("tables".to_owned()).spawn(read);
     requests
 }

@@ -1,7 +1,8 @@
-//! The thread that unwinds: rounds in, records in the order of time out, copies of stacks turned into chains.
+//! The unwinding thread: receives rounds, turns stack copies into call chains, and returns records sorted by
+//! time.
 //!
 //! ```text
-//!  held back | first pass | second pass      sorted by time; up to the newest record of the first pass: out,
+//!  held back | first pass | second pass      sorted by time; output up to the first pass's newest record,
 //!  ───────────────────────▲──────────        the rest is held back
 //! ```
 
@@ -20,44 +21,44 @@ use crate::record::{Layouts, Parts, RawRecord, Record, Records, Sample, kind};
 use crate::session::RunningProcesses;
 use crate::unwind::{Arch, End, Frame, Space, StackUnwinder, StackWalker, Tables};
 
-/// How long a round waits for tables that are being read.
+/// Maximum time that a round waits for tables being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// How long a round may take; what is not unwound by then is written as it is.
+/// Maximum time of a round. Samples not unwound by then are written unchanged.
 const BUDGET: Duration = Duration::from_millis(250);
-/// Spaces kept at a time.
+/// Maximum number of cached address spaces.
 const MOST_SPACES: usize = 256;
-/// Samples below which one thread is faster than several.
+/// Number of samples below which one thread is faster than several.
 const WORTHWHILE: usize = 400;
 
-/// What unwinds, and all it knows.
+/// Unwinds rounds, with everything known about the processes.
 pub(crate) struct RoundUnwinder {
     layouts: Layouts,
     lost: Lost,
     hurry: Arc<AtomicBool>,
     running: RunningProcesses,
     tables: TableCache,
-    /// By version and word size.
+    /// Address spaces by version and word size.
     spaces: FxHashMap<(u32, Arch), Arc<CachedSpace>>,
     unwinder: StackUnwinder,
-    /// Records that are too new to be dealt with.
+    /// Records that are too new for the current round.
     held: Vec<u8>,
 }
 
-/// A process's code as the unwinder wants it.
+/// A process's code in the unwinder's form.
 struct CachedSpace {
     space: Space,
     /// See [`RunningProcesses::version`].
     version: u32,
-    /// How much generated code of the process it knows; see [`RunningProcesses::generated`].
+    /// Amount of the process's generated code that it knows; see [`RunningProcesses::generated`].
     generated: u32,
-    /// Where code lies whose tables are still being read.
+    /// Address ranges of code whose tables are still being read.
     missing: Vec<(u64, u64)>,
     /// The table cache's age when this was made.
     age: u64,
 }
 
 impl CachedSpace {
-    /// The same with the code that the process has generated since: there are no tables for it.
+    /// Returns a copy that includes newly generated code, which has no tables.
     fn with_generated(&self, running: &RunningProcesses, pid: i32) -> Self {
         let mut space = self.space.clone();
         let generated = running.code(pid).filter(|mapped| running.module(mapped.module).is_none());
@@ -69,11 +70,11 @@ impl CachedSpace {
 
 /// A record of a round.
 struct Entry<'a> {
-    /// When it was written, in nanoseconds; 0 where it does not say.
+    /// The record's time in nanoseconds; 0 if it has none.
     time: u64,
     raw: RawRecord<'a>,
     sample: Option<Sample<'a>>,
-    /// Of a sample that is unwound.
+    /// The parts of a sample that is unwound.
     parts: Parts<'a>,
     disposition: Disposition,
 }
@@ -87,15 +88,15 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What becomes of a record.
+/// What to do with a record.
 enum Disposition {
-    /// It is written as it is.
+    /// Write it unchanged.
     Stays,
-    /// It is unwound.
+    /// Unwind it.
     Unwinds(Option<Arc<CachedSpace>>),
-    /// It is written with its copy.
+    /// Write it with its stack copy.
     Keeps,
-    /// Nobody needs it.
+    /// Drop it.
     Goes,
 }
 
@@ -132,7 +133,7 @@ impl RoundUnwinder {
 
     fn round(&mut self, round: Round, is_last: bool) -> Done {
         let Round { bytes, second } = round;
-        // Both are lent out at once: for as long as the entries live.
+        // The entries borrow both, so take them out of `self` for that time.
         let (layouts, held) = (std::mem::take(&mut self.layouts), std::mem::take(&mut self.held));
         let entry = |raw| Entry::new(raw, &layouts);
         let (first, second) = bytes.split_at(second.unwrap_or(bytes.len()));
@@ -140,7 +141,7 @@ impl RoundUnwinder {
         let newest = entries.iter().map(|entry| entry.time).max().unwrap_or(0);
         let newest = if is_last { u64::MAX } else { newest };
         entries.extend(Records::new(second).map(entry));
-        // In the order of the rings: what has the same time must stay as it came.
+        // Keep the order of the rings: records with equal times must not be reordered.
         let later = |entry: &mut Entry<'_>| entry.time > newest;
         for entry in entries.extract_if(.., later) {
             self.held.extend_from_slice(entry.raw.bytes);
@@ -165,7 +166,7 @@ impl RoundUnwinder {
         for entry in &mut entries {
             let Some(sample) = entry.sample.filter(|s| unwound::has_copy(s.layout().sample_type())) else {
                 self.running.note(&entry.raw);
-                // They are there for the stacks' sake.
+                // Data mappings were recorded for unwinding only.
                 let is_data = matches!(entry.raw.kind, kind::MMAP | kind::MMAP2)
                     && entry.raw.misc & misc::MMAP_DATA != 0;
                 if is_data && !self.lost.keeps_data() {
@@ -215,7 +216,7 @@ impl RoundUnwinder {
         }
     }
 
-    /// The code of a process as it is now.
+    /// Returns the current code of a process.
     fn space(&mut self, pid: i32, arch: Arch, deadline: Instant) -> Option<Arc<CachedSpace>> {
         let version = self.running.version(pid)?;
         let is_known = |known: &&Arc<CachedSpace>| known.missing.is_empty() || known.age == self.tables.age();
@@ -229,7 +230,7 @@ impl RoundUnwinder {
         let code: Vec<_> = self.running.code(pid).copied().collect();
         let Self { running, tables, .. } = self;
         let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
-        // All are asked for before the first is waited for.
+        // Request all tables before waiting for the first.
         if code.iter().filter(|mapped| matches!(get(mapped.module), Slot::Reading)).count() > 0 {
             tables.wait(deadline);
         }
@@ -257,22 +258,22 @@ impl RoundUnwinder {
     }
 }
 
-/// The processor that is recorded is ours.
+/// The recorded processor is the one pmc was built for.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
-/// That of the process that these are of; `None` for 32-bit Arm.
+/// Returns the architecture of the registers' process; `None` for 32-bit Arm.
 fn arch(registers: Registers<'_>) -> Option<Arch> {
     ARCH.of_process(registers.abi)
 }
 
-/// Walks a sample. It is left alone where somebody else may later find a better chain: in a process of 32-bit
-/// Arm, or when tables were not read yet.
+/// Walks a sample. Leaves it unchanged if a reader may find a better chain later: in a 32-bit Arm process, or
+/// if tables were not read yet.
 fn walk(walker: &mut StackWalker, entry: &Entry<'_>, known: Option<&CachedSpace>) {
-    // A kernel thread, or a process about to vanish, has nothing to unwind.
+    // A kernel thread, or a process that is about to exit, has nothing to unwind.
     let Some(registers) = entry.parts.user_regs else { return walker.take_empty() };
     let Some(arch) = arch(registers) else { return };
     let thread = entry.sample.and_then(|sample| sample.thread()).unwrap_or_default();
-    // Without its tables code is walked by guesses: what went through it is not to be trusted.
+    // Without tables the unwinder guesses, so chains through such code are not reliable.
     let missing = known.map_or(&[][..], |known| &known.missing);
     let is_there =
         |frame: &Frame| !missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0));
@@ -324,7 +325,7 @@ mod tests {
         record
     }
 
-    /// What is written, with the time in its trailer (pid and tid, time, id).
+    /// Encodes a record with the time in its trailer (pid and tid, time, id).
     fn at(time: u64, write: impl FnOnce(&mut Encoder)) -> Vec<u8> {
         let mut out = Encoder::new(24);
         write(&mut out);
@@ -346,8 +347,8 @@ mod tests {
             let file = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
             at(time, |out| out.mmap2(&Mmap2 { map, file, prot: 7, flags: 2 }))
         };
-        // In the first piece, called from the second: the frame pointer leads to the caller's, which is null,
-        // and to where it returns to.
+        // In the first piece of code, called from the second. The frame pointer leads to the caller's frame
+        // pointer, which is null, and to the return address.
         let called = |time: u64| {
             let words =
                 [ID, 0x1_0000, 1 | 1 << 32, time, ABI_64, 0x7000, 0x7000, 0x1_0000, 16, 0, 0x5_0010, 16];
@@ -368,7 +369,7 @@ mod tests {
         assert_eq!(Records::new(&done.records).filter_map(callers).collect::<Vec<_>>(), [0, 1]);
     }
 
-    /// What was written: `S` for a sample, `T` for a twin's, the name for a name.
+    /// Shows the written records: `S` for a sample, `T` for a twin's, the name for a comm.
     fn shown(done: &Done) -> Vec<String> {
         let plain = Lost::new(false, false).attr(&attr()).unwrap();
         let twin = attr();
@@ -407,14 +408,14 @@ mod tests {
             [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "S"), (false, 3, "T"), (false, 0, "S")]
         {
             let round = Round { bytes: sample(1, abi), second: None };
-            // Without registers the record has none of their words.
+            // Without registers, the record has no words for them.
             let round = if abi == 0 { Round { bytes: kernel_thread(), ..round } } else { round };
             let done = unwinder(hurry).obey(Order::End(round)).unwrap();
             assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");
         }
     }
 
-    /// Neither registers nor a stack.
+    /// A sample without registers and stack.
     fn kernel_thread() -> Vec<u8> {
         let words = [ID, 0x1000, 1 | 1 << 32, 1, 0, 0];
         let mut record = kind::SAMPLE.to_ne_bytes().to_vec();

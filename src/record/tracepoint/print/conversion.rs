@@ -1,4 +1,4 @@
-//! printf's conversions, with the kernel's letters behind `%p`: taken apart once, applied to each value.
+//! printf's conversions, with the kernel's extensions of `%p`: parsed once, applied to each value.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub(super) struct Conversion {
     plus: bool,
     width: Size,
     precision: Option<Size>,
-    /// Bytes of the number: 1 for `hh`, 2 for `h`, 8 for `l`, `ll`, `z`, `L`, else 4.
+    /// Size of the number in bytes: 1 for `hh`, 2 for `h`, 8 for `l`, `ll`, `z`, `L`, else 4.
     bytes: u32,
     kind: Kind,
 }
@@ -23,11 +23,11 @@ pub(super) struct Conversion {
 #[derive(Debug, Clone)]
 enum Size {
     Fixed(usize),
-    /// `*`: an argument says it.
+    /// `*`: the value of an argument.
     Argument(Expr),
 }
 
-/// How a value is printed.
+/// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -40,12 +40,12 @@ enum Kind {
     Pointer(Pointer),
 }
 
-/// What `%p` and the letters behind it stand for.
+/// The meaning of `%p` and its letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pointer {
     /// Hashed, kernel and error pointers print as numbers.
     Number,
-    /// The function at the address, with the offset in it or without.
+    /// The function at the address, with or without the offset in it.
     Code {
         has_offset: bool,
     },
@@ -55,14 +55,14 @@ enum Pointer {
     Ipv6,
 }
 
-/// The text's first character, if it is one of these; the text is then what follows.
+/// Removes and returns the text's first character if it matches.
 fn take(text: &mut &str, is: impl Fn(char) -> bool) -> Option<char> {
     let c = text.chars().next().filter(|c| is(*c))?;
     *text = &text[c.len_utf8()..];
     Some(c)
 }
 
-/// No line is wider than this, whatever a file says.
+/// Maximum width of a value, to limit the effect of broken files.
 const WIDEST: usize = 4 << 10;
 
 impl Size {
@@ -86,7 +86,7 @@ impl Size {
 }
 
 impl Pointer {
-    /// Takes the letters behind `%p`.
+    /// Parses the letters after `%p`.
     fn parse(text: &mut &str) -> Option<Self> {
         let mut letters = text.bytes().take_while(u8::is_ascii_alphanumeric);
         let (all, first, second) = (letters.clone().count(), letters.next(), letters.next());
@@ -148,7 +148,7 @@ impl Conversion {
         Some((Self { minus, zero, alternate, plus, width, precision, bytes, kind }, left))
     }
 
-    /// Appends a value; `None` when it is none of the kind, or the payload does not hold a width.
+    /// Appends a value; `None` if it has the wrong type, or if the payload does not contain a width.
     pub(super) fn print(
         &self,
         scope: &Scope<'_>,
@@ -263,7 +263,7 @@ impl Conversion {
         self.align(missing, out, |out| out.push_str(text));
     }
 
-    /// Appends what `print` prints, and the spaces that it is too narrow by.
+    /// Calls `print`, and adds spaces for the missing width.
     fn align(&self, missing: usize, out: &mut String, print: impl FnOnce(&mut String)) {
         if !self.minus {
             fill(BLANKS, missing, out);
@@ -275,7 +275,7 @@ impl Conversion {
     }
 }
 
-/// The front of a text.
+/// Returns the first `most` characters of a text.
 fn cut(text: &str, most: Option<usize>) -> &str {
     let end = most.and_then(|most| text.char_indices().nth(most));
     end.map_or(text, |(at, _)| &text[..at])

@@ -1,4 +1,4 @@
-//! C text as tokens: words, numbers, texts and signs.
+//! Splits C text into tokens: words, numbers, texts and signs.
 
 /// A token of C.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,9 +15,9 @@ const SIGNS: [&str; 31] = [
     "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", ".",
 ];
 
-/// `None` when something is no C, or too much.
+/// Splits a text; `None` if it is not valid C or has too many tokens.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
-    /// The kernel's longest has some 3,000.
+    /// The kernel's longest format has some 3,000 tokens.
     const MOST: usize = 1 << 16;
     let mut tokens = Vec::new();
     let mut left = text.trim_start();
@@ -51,7 +51,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// The text up to the closing quote, its escapes resolved, and what follows.
+/// Returns the text up to the closing quote, with escapes resolved, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut chars = text.char_indices();

@@ -1,10 +1,10 @@
-//! Tokens into expressions, by precedence.
+//! Parses tokens into expressions, by precedence.
 
 use super::Expr;
 use super::lex::{Token, tokens};
 use crate::abi::TracepointField;
 
-/// The format text and its arguments.
+/// Parses the format text and its arguments.
 pub(super) fn print(text: &str, fields: &[TracepointField]) -> Option<(String, Vec<Expr>)> {
     let tokens = tokens(text)?;
     let mut p = Parser { tokens: &tokens, fields, depth: 0 };
@@ -22,7 +22,7 @@ struct Parser<'a> {
     depth: u32,
 }
 
-/// Binary operators, loosest first.
+/// Binary operators, lowest precedence first.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -36,7 +36,7 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-/// Expressions in expressions; the kernel's deepest are at some 20.
+/// Maximum nesting depth of expressions; the kernel's deepest have some 20 levels.
 const DEEPEST: u32 = 100;
 
 impl Parser<'_> {
@@ -58,7 +58,7 @@ impl Parser<'_> {
         Some(word)
     }
 
-    /// Texts side by side are one.
+    /// Joins adjacent texts.
     fn text(&mut self) -> Option<String> {
         let mut text = None::<String>;
         while let Some((Token::Text(part), rest)) = self.tokens.split_first() {
@@ -157,7 +157,8 @@ impl Parser<'_> {
         Some(expr)
     }
 
-    /// A type and `)`: bytes and sign, `None` for pointers and structs. Nothing is taken when it is no type.
+    /// Parses a type and `)`: size in bytes and sign, or `None` for pointers and structs. Consumes nothing if
+    /// there is no type.
     #[allow(clippy::option_option, reason = "no cast; a cast that changes nothing; a cast to a number")]
     fn cast(&mut self) -> Option<Option<(u8, bool)>> {
         let before = self.tokens;
@@ -263,7 +264,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `, { value, "name" }` again and again.
+    /// Parses any number of `, { value, "name" }`.
     fn names(&mut self) -> Option<Vec<(Expr, String)>> {
         let mut names = Vec::new();
         while self.accept(",") {
