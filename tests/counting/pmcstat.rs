@@ -273,7 +273,7 @@ fn what_is_counted_beside_samples_has_its_columns() {
     assert!(sum > 0 && sum <= of_shell as u64, "{sum} counted, {of_shell} sampled");
     // Where the counts go no further, the recording ends with what it has.
     let script = format!(
-        "exec {:?} -w 0.05 -n 1 -P page_fault.all,usr -O cut -p page_fault.all,usr sleep 1000 2>&1 | true",
+        "exec {:?} -w 0.05 -n 1 -P page_fault.all,usr -O cut -p page_fault.all,usr sleep 30 2>&1 | true",
         place.file("pmcstat")
     );
     let ended = Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).status().unwrap();
