@@ -57,7 +57,7 @@ pub struct Facts {
     pub lost_by_events: u64,
     /// Number of times that the kernel throttled an event for the rest of a tick.
     pub throttled: u64,
-    /// Nanoseconds during which a reservation had the hardware events.
+    /// Nanoseconds during which pmc yielded the hardware events to a reservation.
     pub yielded_ns: u64,
     /// First and last time of the side-band's records, in nanoseconds.
     pub last: u64,

@@ -1,7 +1,7 @@
 //! Reads records in time order without sorting the whole file.
 //!
 //! A recorder drains the rings of all CPUs, one after the other, and writes a marker at the end of each such
-//! round. All records of a round are later than all records of the second-last round before it:
+//! round. All records of a round are later than all records of the round before the previous one:
 //!
 //! ```text
 //!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is sure yet; 8 is the youngest
@@ -132,14 +132,14 @@ impl Unwinding<'_> {
     }
 }
 
-/// Number of records per batch; their unwound chains are kept in memory together.
+/// Number of records per batch. Their unwound chains are in memory at the same time.
 const AT_A_TIME: usize = 4000;
 
-/// Calls `visit` for every record of the kinds selected by `wants`, with its place, in time order, or in file
-/// order unless `by_time`.
+/// Calls `visit` for every record of the kinds that `wants` selects, with its place, in time order, or in
+/// file order unless `by_time`.
 ///
-/// Non-sample records without a time are visited at their position in the file. The recorder synthesizes such
-/// records for threads and mappings that existed before it started.
+/// Non-sample records without a time are visited at their position in the file. Recorders synthesize such
+/// records for threads and mappings that existed before the recording.
 ///
 /// # Errors
 /// If the file cannot be read, or `visit` fails.

@@ -36,15 +36,15 @@ use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
 pub struct SampleQuery {
     /// Attributes that distinguish rows, in addition to event, stack and name.
     pub attributes: Vec<SampleAttribute>,
-    /// Ignore names: all rows have the same.
+    /// Whether to ignore names, so that all rows have the same.
     pub ignore_comms: bool,
-    /// Ignore callers.
+    /// Whether to ignore callers.
     pub ignore_stacks: bool,
-    /// Count each branch of a sample once, at its target, instead of the sample.
+    /// Whether to count each branch of a sample, at its target, instead of the sample.
     pub branches: bool,
-    /// Add the branches of a sample to its stack, and use their cycles as its weight.
+    /// Whether to add a sample's branches to its stack, and to use their cycles as its weight.
     pub branch_history: bool,
-    /// Count a sample by its weight (at least 1) instead of its period.
+    /// Whether to count a sample by its weight (at least 1) instead of its period.
     pub by_weight: bool,
     /// Number of running threads over time, from which the wall-clock cost of a sample follows.
     pub parallelism: Option<Arc<Parallelism>>,

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   root 1        root 2 = root 1 + [40,60)     a search tree by start address; a change copies the
-//!     30            30'                         path from the root, some log2(n) nodes, and shares the rest
+//!     30            30'                         path from the root, about log2(n) nodes, and shares the rest
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```

@@ -256,8 +256,8 @@ impl BuildIdCache {
     }
 }
 
-/// Opens a module's file with this build-id, in our mount namespace or that of its process. The flag tells
-/// whether the path is ours.
+/// Opens a module's file with this build-id, in our mount namespace or its process's. The flag tells whether
+/// the path is in ours.
 fn open_of_build(module: &Module, id: BuildId) -> Option<(PathBuf, File, bool)> {
     let path = locate::strip_deleted(&module.path);
     let ours = fs::canonicalize(path).ok().map(|path| (path, true));

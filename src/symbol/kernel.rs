@@ -131,7 +131,7 @@ impl Kallsyms {
         })
     }
 
-    /// Returns the memory of pages that were read to the kernel.
+    /// Releases the memory of pages that were read.
     pub fn release(&self) {
         self.table.release();
     }

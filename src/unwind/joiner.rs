@@ -5,7 +5,7 @@
 //!          read     7f00           hash     7e80           hash
 //!          parse    7f40           next     7ec0           next
 //!          item     7f90   same:   item     7f90           item
-//!          main     7fe0           - - end of the copy     main    ) taken over
+//!          main     7fe0           - - end of the copy     main    ) reused
 //!          _start   7ff8                                   _start  )
 //! ```
 //!

@@ -103,9 +103,9 @@ impl Walker {
     ///   frame   what the kernel found   record
     ///   hash    hash, sampled           -                   it has none: the register is its caller's
     ///   sort    sort                    sort's, in the copy the same caller at the same place as the walk's
-    ///   run     run                     run's, beyond it    from here on there is only the kernel's word
+    ///   run     run                     run's, beyond it    from here on only the kernel's chain
     ///   -       main                    main's
-    ///   -       0x1234                                      no code: nothing more is believed
+    ///   -       0x1234                                      not code: the rest is rejected
     /// ```
     ///
     /// The frame-pointer register may contain any value, and what the kernel finds through it may look like

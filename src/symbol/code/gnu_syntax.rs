@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   capstone                     objdump
-//!   addq $1, %rsi                add    $0x1,%rsi          no size suffix beside a register; numbers in hex
+//!   addq $1, %rsi                add    $0x1,%rsi          no size suffix with a register; hex numbers
 //!   cmpl $-1, 8(%rsp)            cmpl   $0xffffffff,0x8(%rsp)
 //!   nopl (%rax, %rax)            nopl   0x0(%rax,%rax,1)   displacement as encoded; the scale is written
 //!   mov rax, qword ptr [rdi + 8] mov    rax,QWORD PTR [rdi+0x8]

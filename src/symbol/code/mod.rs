@@ -121,8 +121,7 @@ impl Symbolizer {
 
     /// Adds the names of variables, and of the slots through which functions are called.
     fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
-        // Only calls and jumps read a slot. For other instructions the slot's target would be a variable's
-        // content, which means nothing.
+        // Only calls and jumps read a slot. Other instructions read variables, whose content is not a target.
         let addresses = |is_slot: bool| {
             let unnamed = all.iter().filter(|instruction| (instruction.flow == Flow::Next) != is_slot);
             let places = unnamed.filter_map(|instruction| instruction.refers.as_ref());

@@ -194,7 +194,7 @@ pub(in crate::symbol) fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64>
     places
 }
 
-/// Returns the unrelocated bytes of a relocatable file at an address from [`layout`].
+/// Returns the unrelocated bytes of a relocatable file, at an address as assigned by `layout`.
 pub fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
     let places = layout(file);
     let section = file.sections().find(|section| {

@@ -40,7 +40,7 @@ impl Image {
         Self { path: path.into(), bytes: ImageBytes::Held(bytes).into() }
     }
 
-    /// Returns the memory of mapped pages to the kernel. The next access reads them again.
+    /// Releases the memory of mapped pages. The next access reads them again.
     pub fn release(&self) {
         if let ImageBytes::Mapped(map) = &*self.bytes {
             map.release();

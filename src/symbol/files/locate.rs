@@ -7,7 +7,7 @@
 //! ```text
 //!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe
 //!               caches by build-id | debuginfod
-//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR
+//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link next to the file, in .debug, in DEBUGDIR/DIR
 //!               caches | debuginfod
 //!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id | debuginfod
 //! ```

@@ -1,7 +1,7 @@
 //! `/tmp/perf-PID.map`: the names that a JIT writes for profilers, one line per function.
 //!
 //! ```text
-//!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line about an address holds
+//!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line for an address applies
 //! ```
 //!
 //! Every user can write to `/tmp`. So pmc accepts only a regular file (no symlink) that belongs to root, to

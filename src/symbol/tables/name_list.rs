@@ -168,7 +168,7 @@ impl NameList {
         Some(Symbol { start, end, name: self.name(at)? })
     }
 
-    /// Returns the memory of pages that were read to the kernel, if the list is in a file.
+    /// Releases the memory of pages that were read, if the list is in a file.
     pub fn release(&self) {
         self.image.release();
     }
