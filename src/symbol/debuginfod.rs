@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 
 use crate::symbol::BuildId;
 
-/// The client program.
 const CLIENT: &str = "debuginfod-find";
 
 /// The client's limits (seconds, bytes) and pmc's defaults. The client's own defaults wait 90 seconds for an

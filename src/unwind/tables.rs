@@ -116,7 +116,6 @@ impl Tables {
         self.covered.clone()
     }
 
-    /// The entries by function.
     pub(super) fn entries(&self) -> &Arc<Entries> {
         &self.entries
     }

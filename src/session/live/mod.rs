@@ -116,7 +116,6 @@ struct Owner {
     from: Timestamp,
     /// The thread's name as in [`Key::comm`].
     comm: u32,
-    /// The process's epoch.
     epoch: Epoch,
     /// Whether the thread or the process has ended since.
     is_over: bool,

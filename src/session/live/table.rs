@@ -101,7 +101,6 @@ const _: () = assert!(size_of::<Set>() == 64);
 struct Recent {
     origin: Origin,
     stack: u32,
-    /// The row's slot.
     row: u32,
 }
 

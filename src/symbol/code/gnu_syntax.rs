@@ -19,7 +19,6 @@ pub(super) struct Words<'a> {
     pub(super) base: &'a str,
     /// The prefixes and mnemonic, such as `lock addl`.
     pub(super) mnemonic: &'a str,
-    /// The operands.
     pub(super) operands: &'a str,
     /// The encoded bytes.
     pub(super) bytes: &'a [u8],

@@ -15,7 +15,6 @@ type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 /// A name for code without a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::symbol) struct Placeholder {
-    /// The name.
     pub(in crate::symbol) name: String,
     /// Start and end (exclusive) of the function in the file's addresses. `None` if the name is a section's,
     /// which may contain several functions.
