@@ -1,8 +1,8 @@
-//! A sample's call chain as a whole: markers where they are missing, the part that came later, the part that
-//! is unwound from a copy of the stack or that the processor kept.
+//! Completes a sample's call chain: adds missing context markers, joins deferred parts, and inserts parts
+//! that were unwound from a copied stack or recorded by the processor.
 //!
-//! Receives samples; hands on words that are equal for equal chains. Unwinding itself is the caller's,
-//! through [`Unwind`].
+//! Receives samples; returns words that are equal for equal chains. Leaves unwinding to the caller's
+//! [`Unwind`].
 //!
 //! ```text
 //!   kernel's words | user marker | sampled address, callers          as recorded
@@ -18,26 +18,26 @@ use crate::abi::{CpuMode, branch_sample_type, context};
 use crate::record::sample::Branches;
 use crate::record::{Parts, Sample, Thread, Words};
 
-/// A sample whose stack was copied, or of which the processor kept calls.
+/// A sample with a copied stack, or with calls recorded by the processor.
 #[derive(Debug)]
 pub struct UnwindSample<'a> {
-    /// Whose it is.
+    /// The thread of the sample.
     pub thread: Thread,
-    /// What its process had mapped.
+    /// The epoch of its process, which determines the mappings.
     pub epoch: Epoch,
-    /// Registers, copy, and what the kernel found.
+    /// Registers, stack copy, and the kernel's call chain.
     pub parts: Parts<'a>,
-    /// The calls; then the copy does not matter.
+    /// The recorded calls. If present, the stack copy is ignored.
     pub kept_calls: Option<Branches<'a>>,
 }
 
-/// Turns registers and copies of stacks into call chains, and completes kept calls.
+/// Unwinds registers and copied stacks to call chains, and completes recorded calls.
 pub trait Unwind {
-    /// Puts the chains of these samples, which come behind those of all calls before in time, into `chains`:
-    /// one for each, and an empty one for none. Innermost first, return addresses as they are. Behind a
-    /// marker (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier stack. Of kept calls
-    /// it is, where that is asked for, what calls of earlier samples of the thread lie behind them: where
-    /// each was made from.
+    /// Stores one chain for each of these samples in `chains`, which is empty for `None`. The samples are
+    /// later than those of all previous calls. Chains are innermost first and contain unmodified return
+    /// addresses. Callers after a second marker (`PERF_CONTEXT_USER`) were taken from an earlier stack. For
+    /// recorded calls, the chain has the outer calls from earlier samples of the thread, if enabled: the
+    /// addresses of the call instructions.
     fn unwind(&mut self, samples: &[Option<UnwindSample<'_>>], chains: &mut Chains);
 }
 
@@ -49,19 +49,19 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Forgets all.
+    /// Removes all chains.
     pub fn clear(&mut self) {
         self.words.clear();
         self.ends.clear();
     }
 
-    /// Adds one behind the others.
+    /// Appends a chain.
     pub fn push(&mut self, chain: &[u64]) {
         self.words.extend_from_slice(chain);
         self.ends.push(self.words.len());
     }
 
-    /// The chain with this number; empty if there is none.
+    /// Returns the chain with this number; empty if there is none.
     pub fn get(&self, number: usize) -> &[u64] {
         let Some(&end) = self.ends.get(number) else { return &[] };
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -74,24 +74,24 @@ impl Chains {
 pub struct CallChain<'a> {
     /// Context markers and addresses, innermost first.
     pub words: Words<'a>,
-    /// Callers are addresses in their calls, not where these return to.
+    /// Whether callers are addresses of their call instructions instead of return addresses.
     pub in_calls: bool,
 }
 
-/// Makes a sample's chain whole.
+/// Completes the chains of samples.
 pub struct Stacker<'a> {
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     like_perf: bool,
     branch_history: bool,
     chain: Vec<u64>,
-    /// Where calls, or branches, stand that the processor kept.
+    /// Addresses of recorded calls or branches.
     calls: Vec<u64>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Stacker<'a> {
-    /// One for a thread. `ignore_callers`: chains are the sampled address alone.
+    /// Creates a stacker for one thread. With `ignore_callers`, chains consist only of the sampled address.
     pub fn new(ignore_callers: bool) -> Self {
         Self {
             deferred: None,
@@ -104,25 +104,24 @@ impl<'a> Stacker<'a> {
         }
     }
 
-    /// Joins chains with their parts that came later.
+    /// Enables joining chains with their deferred parts.
     pub fn joining(self, deferred: &'a Deferred) -> Self {
         Self { deferred: (!deferred.is_empty()).then_some(deferred), ..self }
     }
 
-    /// Callers that are not as recorded are given as perf has them, in their calls: unwound ones one less
-    /// than where they return to, those of branches where the branch stands. Otherwise all are return
-    /// addresses.
+    /// Represents added callers as perf does, by addresses inside their calls: unwound callers by the return
+    /// address minus 1, recorded ones by the branch address. Otherwise all callers are return addresses.
     pub fn like_perf(self) -> Self {
         Self { like_perf: true, ..self }
     }
 
-    /// Branches that are no calls stand in chains too: where each came from, before the callers.
+    /// Adds branches that are not calls to chains: the origin of each, before the callers.
     pub fn with_history(self, branch_history: bool) -> Self {
         Self { branch_history, ..self }
     }
 
-    /// The whole chain, as the record has it where it can. `unwound` is what [`Unwind`] made of the sample;
-    /// empty where there is nothing.
+    /// Returns the complete chain, borrowed from the record if possible. `unwound` is the output of
+    /// [`Unwind`] for the sample; empty if there is none.
     pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, unwound: &[u64]) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
@@ -149,7 +148,7 @@ impl<'a> Stacker<'a> {
         self.chain.clear();
         self.chain.extend([context::marker(mode), ip.unwrap_or(0)]);
         if let Some(chain) = chain {
-            // The last two words are then no addresses.
+            // The last two words are not addresses then.
             let own = if awaited.is_some() { chain.first(chain.len() - 2) } else { chain };
             self.append(own, ip);
         }
@@ -158,7 +157,7 @@ impl<'a> Stacker<'a> {
             if let Some(part) = deferred.part(tid, cookie) {
                 let first = part.iter().position(|word| word < context::MAX).unwrap_or(part.len());
                 if mode == CpuMode::User {
-                    // The sample was taken in the process: its part begins with the sampled address.
+                    // The sample is from user mode, so the part begins with the sampled address.
                     self.chain.extend(part.iter().skip(first + 1));
                 } else {
                     self.chain.push(context::marker(CpuMode::User));
@@ -178,8 +177,8 @@ impl<'a> Stacker<'a> {
         CallChain { words: Words::new(&self.scratch), in_calls: is_replaced && self.like_perf }
     }
 
-    /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly
-    /// so).
+    /// Appends a chain to the sampled address. The chain repeats that address, or (with precise events) one
+    /// close to it.
     fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
         let first = chain.iter().position(|word| word < context::MAX);
         let Some(first) = first else { return };
@@ -193,19 +192,19 @@ impl<'a> Stacker<'a> {
             }
             rest.next();
         } else {
-            // The sample is in another context than its chain begins with.
+            // The sample is in another context than the start of its chain.
             self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
         }
         self.chain.extend(rest);
     }
 
-    /// Where the process's part begins: its marker, or the end.
+    /// Index of the user part: its marker, or the end.
     fn user_part(&self) -> usize {
         self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
     }
 
-    /// Puts what a copied stack came to, if there is one, in the place of the recorded user part, however
-    /// long that is: what of it can be believed, [`Unwind`] has taken over. Whether it differs.
+    /// Replaces the recorded user part with the unwound chain, if there is one. The length does not matter,
+    /// since [`Unwind`] has already reused the reliable parts. Returns whether the chain changed.
     fn unwound(&mut self, unwound: &[u64]) -> bool {
         let at = self.user_part();
         if unwound.is_empty() || self.chain.get(at + 1..) == Some(unwound) {
@@ -219,9 +218,9 @@ impl<'a> Stacker<'a> {
         true
     }
 
-    /// Puts the calls that the processor remembers in the place of the recorded callers; whether there are
-    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays, or
-    /// else what earlier samples had there is taken over.
+    /// Replaces the recorded callers with the calls that the processor recorded; returns whether there are
+    /// any. The processor keeps only a few of the innermost calls. The callers outside of them come from the
+    /// recorded chain, or else from earlier samples.
     fn calls(&mut self, branches: Branches<'_>, stitched: &[u64]) -> bool {
         let at = self.user_part() + 1;
         self.calls.clear();
@@ -232,7 +231,7 @@ impl<'a> Stacker<'a> {
         let recorded = self.chain.get(at..).unwrap_or_default();
         let behind = behind(&self.calls, recorded).and_then(|at| recorded.get(at..)).unwrap_or_default();
         let behind = behind.to_vec();
-        // The process was left in the function that was called last.
+        // The process was in the most recently called function.
         let left = recorded.first().copied().or_else(|| branches.iter().next().map(|branch| branch.to));
         let step = u64::from(!self.like_perf);
         self.chain.truncate(at);
@@ -246,8 +245,8 @@ impl<'a> Stacker<'a> {
         true
     }
 
-    /// Puts the branches that the processor remembers behind the sampled address, in the place of recorded
-    /// callers that they lead to; whether there are any.
+    /// Inserts the processor's recorded branches after the sampled address, in place of the recorded callers
+    /// that they cover. Returns whether there are any.
     fn history(&mut self, branches: Branches<'_>) -> bool {
         self.calls.clear();
         self.calls.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
@@ -271,28 +270,28 @@ impl<'a> Stacker<'a> {
     }
 }
 
-/// Where the CPU was at an end of a branch.
+/// The CPU mode at one end of a branch.
 pub(super) fn level(address: u64) -> CpuMode {
     if address >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User }
 }
 
-/// The calls that the processor kept of a sample.
+/// Returns the calls that the processor recorded for a sample.
 pub(super) fn kept_calls<'a>(sample: &Sample<'_>, parts: &Parts<'a>) -> Option<Branches<'a>> {
     let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
     parts.branches.filter(|_| keeps_calls && parts.callchain.is_some_and(has_user_part))
 }
 
-/// Whether the kernel looked at the process's stack.
+/// Whether the kernel recorded the user part of the chain.
 fn has_user_part(chain: Words<'_>) -> bool {
     chain.iter().any(|word| word == context::USER)
 }
 
-/// The longest instruction of a processor that keeps calls (x86-64).
+/// Maximum length of an instruction on processors that record calls (x86-64).
 const LONGEST_CALL: u64 = 15;
 
-/// The index in a recorded chain behind the caller that the outermost call belongs to, if there is one. Both
-/// are innermost first. In a recursion many callers may be it: the one that most calls before it agree with
-/// is.
+/// Returns the index in a recorded chain after the caller that matches the outermost call, if there is one.
+/// Both lists are innermost first. Recursion gives several candidates; the one with the most matching calls
+/// before it wins.
 ///
 /// ```text
 ///   calls               c1 c2 c3
@@ -342,15 +341,15 @@ mod tests {
 
     #[test]
     fn recorded_callers_are_found_behind_the_outermost_call() {
-        // Innermost first: the sampled address, then where calls return to.
+        // Innermost first: the sampled address, then the return addresses.
         let recorded = [0x1111, 0x2005, 0x3002, 0x4007, 0x5005];
         assert_eq!(behind(&[0x2000, 0x3000], &recorded), Some(3));
-        // The kernel misread a frame; the outermost call counts.
+        // The kernel misread a frame; only the outermost call counts.
         assert_eq!(behind(&[0x9000, 0x3000, 0x4000], &recorded), Some(4));
         assert_eq!(behind(&[0x2000, 0x9000], &recorded), None);
         assert_eq!(behind(&[0x2000], &[]), None);
         assert_eq!(behind(&[], &recorded), None);
-        // A recursion: as many turns as the processor remembers are behind nothing.
+        // Recursion: the matching cycles are not part of the remaining callers.
         let recursion = [0x1111, 0x2005, 0x2005, 0x2005, 0x2005, 0x3005];
         assert_eq!(behind(&[0x2000, 0x2000], &recursion), Some(3));
         assert_eq!(behind(&[0x2000, 0x2000, 0x2000, 0x2000, 0x3000], &recursion), Some(6));

@@ -1,8 +1,8 @@
-//! The walk over all samples of a recording: chunks in any order, on several threads; or, where copied
-//! stacks are unwound, on one in the order of time.
+//! Iterates over all samples of a recording: by chunk, in any order and on several threads. With stack
+//! unwinding, in time order on one thread.
 //!
-//! Receives what each thread has of its own and what it does with a sample; hands on what the threads have at
-//! the end. Decides only who reads which chunk.
+//! Receives the per-thread state and the function to apply to each sample; returns the final states. Decides
+//! only which thread reads which chunk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,13 +13,13 @@ use super::{Session, Timestamp};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::{RawRecord, kind};
 
-/// Shows every sample, with its place in the file and what `unwinding` makes of its stack (nothing without
-/// it), to `look` on at most `workers` threads, each with something that `new` made. One worker sees them in
-/// the file's order; there is one, and by time, where stacks are unwound. `progress` is told how many samples
-/// more are done.
+/// Calls `look` for every sample, on at most `workers` threads, with that thread's state from `new`. Passes
+/// the sample's position in the file and its unwound chain (empty without `unwinding`). A single worker sees
+/// the samples in file order. With `unwinding`, one worker sees them in time order. Calls `progress` with the
+/// number of newly processed samples.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub(super) fn walk<T: Send>(
     session: &Session,
     unwinding: Option<Unwinding<'_>>,

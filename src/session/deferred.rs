@@ -1,8 +1,8 @@
-//! User parts of call chains that came later (`CALLCHAIN_DEFERRED`, Linux 6.19).
+//! Deferred user parts of call chains (`CALLCHAIN_DEFERRED`, Linux 6.19).
 //!
-//! The kernel unwinds a process's stack when the process goes on running, so that it may touch memory that is
-//! not there yet. A sample then ends in a marker and a number, and a record with that number brings the rest,
-//! once for all samples of the thread that wait for it:
+//! The kernel unwinds a process's stack when the process returns to user mode, so that it can access memory
+//! that is not resident yet. Until then, the sample's chain ends in a marker and a number. A later record
+//! with that number brings the user part, once for all waiting samples of the thread:
 //!
 //! ```text
 //!   SAMPLE             kernel: f g | deferred, 7        SAMPLE  kernel: h | deferred, 7
@@ -15,11 +15,11 @@ use super::intern::Interner;
 use crate::abi::Context;
 use crate::record::{ChainEntry, Words};
 
-/// The parts that came later.
+/// The deferred parts of call chains.
 #[derive(Debug, Default)]
 pub struct Deferred {
     chains: Interner,
-    /// By thread and number.
+    /// Chain number by thread and cookie.
     of: FxHashMap<(i32, u64), u32>,
 }
 
@@ -29,12 +29,12 @@ impl Deferred {
         self.of.insert((tid, cookie), number);
     }
 
-    /// Whether there are none.
+    /// Whether there are no deferred parts.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// The number that a chain's end waits for, if it waits for one.
+    /// Returns the number of the deferred part that a chain waits for, if any.
     #[inline]
     pub fn awaited(chain: Words<'_>) -> Option<u64> {
         let marker = chain.get(chain.len().checked_sub(2)?)?;
@@ -44,7 +44,7 @@ impl Deferred {
         }
     }
 
-    /// The part with this number, with its context marker.
+    /// Returns the part with this number, including its context marker.
     pub fn part(&self, tid: i32, cookie: u64) -> Option<Words<'_>> {
         let number = self.of.get(&(tid, cookie))?;
         Some(Words::new(self.chains.get(*number).1))

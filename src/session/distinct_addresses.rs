@@ -1,9 +1,8 @@
-//! The distinct addresses of a recording, each once under a small number: what `script` must name before it
-//! prints.
+//! Collects the distinct addresses of a recording and numbers them, so that `script` can resolve them before
+//! printing.
 //!
-//! Receives the samples; hands on [`Addresses`]: a table that answers, for an
-//! address seen in an epoch, with its number. Unlike [`super::samples`] it keeps no stacks and adds nothing
-//! up.
+//! Receives the samples; returns [`Addresses`], a table from an address in an epoch to its number. Unlike
+//! [`super::samples`], it keeps no stacks and computes no sums.
 
 use super::intern::Distinct;
 use super::location::{self, SampledAddress};
@@ -16,31 +15,32 @@ use crate::record::{RawRecord, Sample};
 /// Distinct addresses, by number.
 pub type Addresses = Distinct<SampledAddress>;
 
-/// Which addresses are looked for.
+/// The kinds of addresses to collect.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Kinds {
-    /// Of the sample and its callers.
+    /// The sampled address and its callers.
     pub chains: bool,
     /// Both ends of branches.
     pub branches: bool,
-    /// Of data.
+    /// Data addresses.
     pub data: bool,
-    /// Callers are looked up in their call: the line behind it may be another, and belongs to what happens
-    /// after. perf looks up the return address as it is: where it is the next function's first, perf says so.
+    /// Whether to look up callers inside their call. The line after the call may be another one, which
+    /// belongs to later code. perf looks up the return address: if the next function starts there, perf
+    /// prints that function.
     pub in_calls: bool,
 }
 
 impl Kinds {
-    /// Whether the callers of this chain are to be looked up one byte before where they return to.
+    /// Whether to look up the callers of this chain one byte before their return address.
     pub fn steps_back(self, chain: &CallChain<'_>) -> bool {
         self.in_calls && !chain.in_calls
     }
 }
 
-/// Finds all addresses of the samples that are wanted.
+/// Collects all requested addresses of the selected samples.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub fn collect(
     session: &Session,
     query: &SampleQuery,
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(addresses.find(&ask(3, 9)), None);
         let kernel = SampledAddress::code(Epoch(7), CpuMode::Kernel, 16);
         assert_eq!((kernel.epoch, addresses.add(kernel)), (Epoch::KERNEL, 10_000));
-        // What is data in a process is another question than what is code there.
+        // The same address as data is another entry than as code.
         let (data, code) =
             (SampledAddress::by_half(Epoch(7), 16, true), SampledAddress::by_half(Epoch(7), 16, false));
         assert_ne!(addresses.add(data), addresses.add(code));

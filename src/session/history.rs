@@ -1,16 +1,15 @@
-//! Who ran and what was mapped, at every time of a recording.
+//! The processes, thread names and mappings at every time of a recording.
 //!
-//! Receives side-band records in the order of time; decides what fork, exec and overlapping mappings mean;
-//! answers, for any timestamp and in any order of asking: which space a process had, which name a thread had,
-//! what lay at an address.
+//! Receives side-band records in time order. Decides the effect of forks, execs and overlapping mappings.
+//! Returns the address space of a process, the name of a thread, or the mapping at an address, for any
+//! timestamp and in any order.
 //!
 //! ```text
 //! process 71   | epoch 4 (forked: parent's maps) | exec: epoch 5, grows with libraries | dlopen over old: 9
 //!              '---------------------------------+-----------------------------------+---------------- time
 //! ```
-//! An [`Epoch`] is a stretch of a process's life in which no address changed its meaning: an address list
-//! that is seen twice in an epoch means the same both times. New mappings beside the old ones only make the
-//! epoch know more.
+//! An [`Epoch`] is a period of a process during which no address changes its meaning. Two equal address lists
+//! in an epoch therefore mean the same. New mappings that overlap no other extend the epoch.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,14 +26,14 @@ use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, 
 
 pub use super::timeline::Timestamp;
 
-/// A stretch of a process's life, by number.
+/// A period of a process, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u32);
 
 impl Epoch {
-    /// The kernel's space, which all processes share.
+    /// The kernel's address space, which all processes share.
     pub const KERNEL: Self = Self(0);
-    /// Of processes of which nothing is known.
+    /// The epoch of unknown processes.
     pub const NOBODY: Self = Self(1);
 }
 
@@ -42,32 +41,32 @@ impl Epoch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommId(pub u32);
 
-/// What an epoch's addresses mean.
+/// The address space of an epoch.
 #[derive(Debug, Clone, Copy)]
 struct EpochSpace {
     root: Root,
-    /// What of the space no other epoch shares.
+    /// The part of the space that no other epoch shares.
     own: Own,
     pid: i32,
-    /// The latest epoch of data of this epoch's time.
+    /// The latest data epoch during this epoch.
     data: Option<Epoch>,
     /// See [`History::version`].
     version: u32,
 }
 
-/// What is known of a thread.
+/// Information about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskAbout {
     /// Its process.
     pub pid: i32,
-    /// The process that made it, where that was recorded.
+    /// The process that created it, if recorded.
     pub parent: Option<i32>,
 }
 
-/// A symbol that came into the kernel while recording: start, size, name.
+/// A symbol added to the kernel during the recording: start, size, name.
 pub type AddedSymbol = (Avma, u64, Arc<Path>);
 
-/// A thread, and its names.
+/// A thread and its names.
 #[derive(Debug)]
 struct ThreadHistory {
     about: TaskAbout,
@@ -80,32 +79,32 @@ pub struct History {
     spaces: Spaces,
     epochs: Vec<EpochSpace>,
     processes: ById<Timeline<Epoch>>,
-    /// All that is mapped, code or not, where the recorder was asked for that (`-d`).
+    /// All mappings, including those without code, if the recorder captured them (`-d`).
     data: Option<ById<Timeline<Epoch>>>,
     threads: ById<ThreadHistory>,
     comms: Interner,
-    /// The mount namespace that each process is in, as replayed so far.
+    /// The current mount namespace of each process during the replay.
     mounts: FxHashMap<i32, u64>,
     modules: Modules,
     versions: u32,
-    /// Nodes of all spaces at which older versions are dropped; see [`History::limit_versions`].
+    /// Number of nodes of all spaces at which pmc drops older versions; see [`History::limit_versions`].
     most_nodes: usize,
-    /// Before this timestamp addresses are looked up in later versions of their spaces.
+    /// Lookups before this timestamp use later versions of the spaces.
     dropped_before: Option<Timestamp>,
-    /// Symbols that came while recording.
+    /// Symbols added to the kernel during the recording.
     pub ksymbols: Vec<AddedSymbol>,
     /// jitdump files that processes mapped.
     pub jitdumps: Vec<(u32, PathBuf)>,
 }
 
-/// Whether a mapping's name is that of a jitdump file, which a compiler maps to tell of it.
+/// Whether a mapping's name is that of a jitdump file. JIT compilers map the file to announce it.
 pub fn is_jitdump(name: &[u8]) -> bool {
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     last.starts_with(b"jit-") && last.ends_with(b".dump")
 }
 
 impl History {
-    /// A history in which nothing happened yet.
+    /// Creates an empty history.
     pub fn new(modules: Modules) -> Self {
         let nobody = |own| EpochSpace { root: Root::EMPTY, own, pid: -1, data: None, version: 0 };
         let mut history = Self {
@@ -147,14 +146,14 @@ impl History {
         self.processes.get(&pid)?.last().map(|(_, epoch)| *epoch)
     }
 
-    /// Takes a record of the side-band; others are no news to it. Moments must not go back.
+    /// Applies a side-band record; ignores other records. Timestamps must not decrease.
     pub(super) fn record(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>) {
         if let Some(record) = raw.parse() {
             self.take(timestamp, raw, &record);
         }
     }
 
-    /// As [`History::record`], of a record that was parsed already.
+    /// Like [`History::record`], for a parsed record.
     pub(super) fn take(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>, record: &Record<'_>) {
         self.bound_versions(timestamp);
         let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
@@ -173,7 +172,7 @@ impl History {
         }
     }
 
-    /// A thread took a name; an exec empties the process's space.
+    /// Sets a thread's name. An exec empties the process's address space.
     pub(super) fn take_name(&mut self, timestamp: Timestamp, comm: &Comm<'_>) {
         self.name(comm.thread, timestamp, comm.comm);
         if comm.is_exec && self.current(comm.thread.pid).is_some_and(|epoch| self.root(epoch) != Root::EMPTY)
@@ -185,7 +184,7 @@ impl History {
         }
     }
 
-    /// A thread began. `inherits`: a new process begins with its parent's space.
+    /// Adds a new thread. If `inherits`, a new process starts with its parent's address space.
     pub(super) fn fork(&mut self, timestamp: Timestamp, task: &Task, inherits: bool) {
         let about = TaskAbout { pid: task.thread.pid, parent: Some(task.parent.pid) };
         let comm = self.names(task.parent.tid).and_then(|names| names.last()).map(|(_, comm)| *comm);
@@ -210,16 +209,16 @@ impl History {
         }
     }
 
-    /// A process is in these namespaces.
+    /// Sets the namespaces of a process.
     pub(super) fn namespaces(&mut self, namespaces: &Namespaces<'_>) {
-        // Device and inode of each; that of mounts is the sixth.
+        // The list has the device and inode of each namespace; the mount namespace is the sixth.
         const MOUNT: usize = 5;
         if let Some(inode) = namespaces.links.get(2 * MOUNT + 1).filter(|inode| *inode != 0) {
             self.mounts.insert(namespaces.thread.pid, inode);
         }
     }
 
-    /// Something was mapped.
+    /// Adds a mapping.
     pub(super) fn map(
         &mut self,
         timestamp: Timestamp,
@@ -241,12 +240,12 @@ impl History {
         }
         self.note_jitdump(map);
         let kind = match module::kind_in_process(map.name, pid as u32) {
-            // Nobody generates code where none can run: perf gives it no map of its own either.
+            // A non-executable mapping has no generated code; perf also creates no map for it.
             Kind::Anonymous(_) if map.is_data && map.name == b"//anon" => Kind::Opaque,
             kind => kind,
         };
         if matches!(kind, Kind::Anonymous(_)) {
-            // Without a file an address means itself, wherever the mapping begins.
+            // Without a file, the offset is the address, wherever the mapping begins.
             mapping.offset = FileOffset(map.addr);
         }
         let module =
@@ -264,7 +263,7 @@ impl History {
         }
     }
 
-    /// From now on mappings that are not code are kept too.
+    /// Keeps data mappings too from now on.
     pub(super) fn keep_data(&mut self) {
         self.data.get_or_insert_default();
     }
@@ -273,7 +272,8 @@ impl History {
         self.data.as_ref()?.get(&pid)?.last().map(|(_, epoch)| *epoch)
     }
 
-    /// Data has epochs of its own: what comes and goes there must not end those of the code.
+    /// Adds a data mapping. Data has separate epochs, so that its frequent changes do not end the epochs of
+    /// code.
     fn map_data(&mut self, pid: i32, timestamp: Timestamp, new: Mapped) {
         if self.data.is_none() {
             return;
@@ -304,13 +304,14 @@ impl History {
         }
     }
 
-    /// Lets an epoch know more; `false`, and nothing is done, where an address would change its meaning.
+    /// Extends an epoch by a mapping. Returns `false` without a change if an address would change its
+    /// meaning.
     fn add(&mut self, epoch: Epoch, new: Mapped) -> bool {
         let at = &mut self.epochs[epoch.0 as usize];
         let grown = self.spaces.add(at.root, at.own, new);
         if let Some(root) = grown {
             at.root = root;
-            // Generated code comes and goes: where nothing was, nothing changes.
+            // Generated code changes often. A mapping at an unused address does not change the version.
             if !matches!(self.modules.all()[new.module as usize].kind, Kind::Anonymous(_) | Kind::Opaque) {
                 self.versions = self.versions.wrapping_add(1);
                 at.version = self.versions;
@@ -319,20 +320,20 @@ impl History {
         grown.is_some()
     }
 
-    /// The kernel has one epoch, whatever changes in it.
+    /// Adds a mapping to the kernel's only epoch, which lasts despite changes.
     fn add_to_kernel(&mut self, new: Mapped) {
         let kernel = &mut self.epochs[Epoch::KERNEL.0 as usize];
         kernel.root = self.spaces.replace(kernel.root, kernel.own, new);
     }
 
-    /// An epoch's space as it is now, for another epoch to go on from.
+    /// Returns the current space of an epoch as the start of another epoch.
     fn share(&mut self, epoch: Epoch) -> Root {
         let at = &mut self.epochs[epoch.0 as usize];
         at.own = self.spaces.own();
         at.root
     }
 
-    /// A symbol came into the kernel.
+    /// Adds a symbol to the kernel.
     pub(super) fn ksymbol(&mut self, symbol: &Ksymbol<'_>) {
         if symbol.is_unregister || symbol.len == 0 {
             return;
@@ -346,7 +347,7 @@ impl History {
         self.ksymbols.push((start, symbol.len.into(), name));
     }
 
-    /// Where the recorder said nothing of the kernel, the upper half of the addresses is the kernel's.
+    /// Maps the upper half of the address space to the kernel, if the recording has no kernel mapping.
     pub(super) fn complete(&mut self) {
         if self.root(Epoch::KERNEL) == Root::EMPTY {
             let half = 1 << 63;
@@ -356,36 +357,36 @@ impl History {
         }
     }
 
-    /// Forgets what was before this timestamp, and the processes and threads of which `lives` says that they
-    /// are no more. Epochs get new numbers, which are handed back by the old ones: those that are not among
-    /// them must not be asked about any longer. Modules and names stay.
+    /// Removes the state before this timestamp, and processes and threads that have ended according to
+    /// `lives`. Renumbers the epochs and returns the new number of each old one. Epochs that are missing from
+    /// the result must no longer be used. Modules and names stay.
     pub(super) fn forget(
         &mut self,
         before: Timestamp,
         lives: impl Fn(i32) -> bool,
     ) -> FxHashMap<Epoch, Epoch> {
-        // What is younger may belong to a process that began while we looked.
+        // Younger entries may belong to a process that started during the check.
         let is_young = |from: Option<Timestamp>| from.is_some_and(|from| from > before);
         self.processes.retain(|pid, epochs| lives(*pid) || is_young(epochs.last().map(|(from, _)| *from)));
-        // Of a thread without a name nobody asks.
+        // A thread without a name is never looked up.
         self.threads.retain(|tid, thread| {
             let last = thread.names.last().map(|(from, _)| *from);
             last.is_some() && (*tid == 0 || lives(*tid)) || is_young(last)
         });
         self.threads.values_mut().for_each(|thread| past(&mut thread.names, before));
-        // Of these nobody asks once the process has no epoch.
+        // The namespace of a process without an epoch is never looked up.
         self.mounts.retain(|pid, _| self.processes.contains_key(pid));
         self.forget_versions(before)
     }
 
-    /// Bounds the memory of all versions of address spaces. A hostile recording can make each mapping a
-    /// version of its own; beyond this many nodes older versions are dropped, and what they held is looked up
-    /// in the version that followed.
+    /// Bounds the memory for versions of address spaces, since a hostile recording can create a version with
+    /// each mapping. Above this number of nodes, pmc drops older versions. Lookups in them then use the
+    /// following version.
     pub(super) fn limit_versions(&mut self, most_nodes: usize) {
         self.most_nodes = most_nodes;
     }
 
-    /// The timestamp before which versions of address spaces were dropped, if any were.
+    /// The timestamp before which pmc dropped versions of address spaces, if it did.
     pub fn dropped_before(&self) -> Option<Timestamp> {
         self.dropped_before
     }
@@ -394,12 +395,13 @@ impl History {
         if self.spaces.len() > self.most_nodes {
             self.forget_versions(now);
             self.dropped_before = Some(now);
-            // Where current mappings alone come near the limit, it grows with them: the work stays linear.
+            // If the current mappings are close to the limit, it doubles with them, so that the total work
+            // stays linear.
             self.most_nodes = self.most_nodes.max(2 * self.spaces.len());
         }
     }
 
-    /// Forgets the epochs that ended before this timestamp; see [`History::forget`].
+    /// Removes the epochs that ended before this timestamp; see [`History::forget`].
     fn forget_versions(&mut self, before: Timestamp) -> FxHashMap<Epoch, Epoch> {
         let old = std::mem::take(&mut self.epochs);
         self.epochs = old[..2].to_vec();
@@ -424,12 +426,12 @@ impl History {
         moved
     }
 
-    /// A process is no more: nobody asks about it until it begins anew.
+    /// Ends a process. Until it is created again, it has no epoch.
     pub(super) fn end(&mut self, pid: i32) {
         self.processes.swap_remove(&pid);
     }
 
-    /// How much there is to forget: grows with every mapping, process and name.
+    /// Measures how much state could be removed; grows with each mapping, process and thread.
     pub(super) fn burden(&self) -> usize {
         self.spaces.len() + self.epochs.len() + self.threads.len()
     }
@@ -438,32 +440,31 @@ impl History {
         self.epochs[epoch.0 as usize].root
     }
 
-    /// Changes when files are mapped or code is replaced: epochs with the same version have the same files in
-    /// the same places.
+    /// Changes when files are mapped or code is replaced. Epochs with equal versions have the same files at
+    /// the same addresses.
     pub fn version(&self, epoch: Epoch) -> u32 {
         self.epochs[epoch.0 as usize].version
     }
 
-    /// The epoch that a process is in.
+    /// Returns the epoch of a process at a timestamp.
     pub fn epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::NOBODY)
     }
 
-    /// The epoch in which a process's data are looked up: that of its code where the recording has no data
-    /// mappings.
+    /// Returns the epoch for a process's data: the code epoch, if the recording has no data mappings.
     pub fn data_epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         let epochs = self.data.as_ref().and_then(|data| data.get(&pid));
         epochs.and_then(|epochs| at(epochs, timestamp)).unwrap_or_else(|| self.epoch(pid, timestamp))
     }
 
-    /// The process an epoch belongs to; −1 for the kernel.
+    /// The process of an epoch; −1 for the kernel.
     pub fn pid(&self, epoch: Epoch) -> i32 {
         self.epochs[epoch.0 as usize].pid
     }
 
-    /// The name that a thread has; its process's where it has none of its own.
+    /// Returns the name of a thread, or that of its process if it has none.
     pub fn comm(&self, pid: i32, tid: i32, timestamp: Timestamp) -> Option<CommId> {
-        // The kernel's number for a task that is about to vanish: it may be any.
+        // The kernel's number for an exiting task, which may be any task.
         if tid == -1 {
             return None;
         }
@@ -481,8 +482,8 @@ impl History {
         Some(self.comms.get(comm.0).1)
     }
 
-    /// Since when a thread has its last name, and its process its last epoch: what is asked for later
-    /// timestamps has one answer.
+    /// The timestamp from which a thread's name and its process's epoch are constant. Lookups at later
+    /// timestamps give the same result.
     pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {
         let last = |names: Option<&Timeline<CommId>>| {
             names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)
@@ -491,22 +492,22 @@ impl History {
         last(self.names(tid)).max(last(self.names(pid))).max(epochs)
     }
 
-    /// All threads that records named, in no order.
+    /// All threads in the records, in no particular order.
     pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskAbout)> + '_ {
         self.threads.iter().map(|(tid, thread)| (*tid, thread.about))
     }
 
-    /// A name by its number; untrusted bytes.
+    /// A name by number; untrusted bytes.
     pub fn comm_name(&self, comm: CommId) -> Option<&[u8]> {
         ((comm.0 as usize) < self.comms.len()).then(|| self.comms.get(comm.0).1)
     }
 
-    /// All names, by number; untrusted bytes.
+    /// All names by number; untrusted bytes.
     pub fn comms(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.comms.iter().map(|(_, comm)| comm)
     }
 
-    /// What lies at an address of an epoch: code, else data where that was recorded.
+    /// Finds the mapping at an address of an epoch: code, or else data if recorded.
     pub fn find(&self, epoch: Epoch, address: Avma) -> Option<&Mapped> {
         self.spaces.find(self.root(epoch), address).or_else(|| {
             let data = self.epochs[epoch.0 as usize].data?;
@@ -514,17 +515,17 @@ impl History {
         })
     }
 
-    /// All that is mapped in an epoch, by start.
+    /// Iterates over the mappings of an epoch, by start address.
     pub fn mappings(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
         self.spaces.iter(self.root(epoch))
     }
 
-    /// What of that may be code.
+    /// Iterates over the mappings of an epoch that may contain code.
     pub fn code(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
         self.mappings(epoch).filter(|mapped| !self.modules()[mapped.module as usize].is_stack())
     }
 
-    /// All modules, by the number in [`Mapped::module`].
+    /// All modules, indexed by [`Mapped::module`].
     pub fn modules(&self) -> &[Module] {
         self.modules.all()
     }
@@ -584,7 +585,7 @@ mod tests {
         assert_eq!(found(&h, 2, 15, 0x1800), "sh");
         assert_eq!(found(&h, 2, 25, 0x1800), "ls");
         assert_eq!(found(&h, 1, 25, 0x1800), "sh");
-        // What the parent mapped after the fork is not the child's.
+        // The child does not get mappings that the parent makes after the fork.
         assert_eq!(found(&h, 2, 35, 0x8000), "-");
         assert_eq!(found(&h, 1, 35, 0x8000), "x.so");
         let name = |pid, timestamp| h.comm(pid, pid, timestamp).map(|c| h.comms().nth(c.0 as usize).unwrap());
@@ -603,7 +604,7 @@ mod tests {
         assert_eq!(found(&h, 1, 2, 0x3400), "b");
         assert_eq!(found(&h, 1, 3, 0x3400), "c");
         assert_eq!(found(&h, 1, 3, 0x3900), "b");
-        // Generated code is replaced all the time; its names come by address, so nothing changes.
+        // Generated code is replaced often, but its names are looked up by address, so the epoch lasts.
         map(&mut h, 4, 1, 0x9000, 0x1000, "//anon");
         let before = h.epoch(1, 4);
         let again = Mmap {
@@ -637,7 +638,7 @@ mod tests {
         assert_eq!(found(&h, 1, 20_000, 0x1800), "sh");
         assert_eq!(found(&h, 500, 20_000, 0x1800), "child");
         assert_eq!(found(&h, 400, 20_000, 0x1800), "-");
-        // Whoever began later than the timestamp is not judged yet.
+        // A process that started after the timestamp is kept.
         assert_eq!(found(&h, 1000, 20_000, 0x1800), "child");
         map(&mut h, 20_001, 500, 0x1000, 0x1000, "/lib/new.so");
         assert_eq!(found(&h, 500, 20_001, 0x1800), "new.so");
@@ -650,13 +651,14 @@ mod tests {
         h.limit_versions(most);
         let mut largest = 0;
         for n in 0..20_000u64 {
-            // Each lies inside the one before it, so that each begins an epoch.
+            // Each mapping lies inside the previous one, and so starts an epoch.
             let name = ["/outer", "/inner"][n as usize % 2];
             map(&mut h, n, 1, 0x1000 * n, 0x1000 * (40_000 - 2 * n), name);
             h.bound_versions(n);
             largest = largest.max(h.spaces.len());
         }
-        // All pieces that are mapped in the end are some 40,000; without a bound all versions take millions.
+        // The final mappings have about 40,000 pieces; without a limit all versions would need millions of
+        // nodes.
         assert!(largest < 250_000, "{largest} nodes");
         assert!(h.dropped_before().is_some());
         assert_eq!(found(&h, 1, 20_000, 0x1000 * 19_999), "inner");
@@ -681,7 +683,7 @@ mod tests {
             let addr = (1 << 63) + n * 0x1000;
             h.ksymbol(&Ksymbol { addr, len: 64, kind: 1, is_unregister: false, name: name.as_bytes() });
         }
-        // Nobody asks for earlier versions of the kernel's space: each mapping takes one node.
+        // Earlier versions of the kernel's space are not needed, so each mapping takes one node.
         assert!(h.spaces.len() < 1100, "{} nodes", h.spaces.len());
         let found = |n: u64| h.find(Epoch::KERNEL, Avma((1 << 63) + n * 0x1000 + 63));
         assert!((0..1000).all(|n| found(n).is_some_and(|mapped| mapped.module == n as u32)));

@@ -1,9 +1,9 @@
-//! Equal values, kept once each under a small number (0, 1, … in the order in which they came).
+//! Interning: stores equal values once, numbered 0, 1, … in order of arrival.
 //!
-//! [`Interner`] keeps lists of bytes (stacks, mostly) behind one another, [`SharedInterner`] lets several
-//! threads add at a time, [`Distinct`] keeps values of one size. Most samples repeat what was seen before:
-//! one hash and one comparison each, no allocation. What is kept is untrusted (addresses, names): every table
-//! is hashed with [`Keys`] of its own, so that no recording can choose where its values lie.
+//! [`Interner`] stores byte lists (mostly stacks) contiguously, [`SharedInterner`] accepts them from several
+//! threads, and [`Distinct`] stores values of one type. Most samples repeat earlier values; each then costs
+//! one hash and one comparison, but no allocation. Values are untrusted (addresses, names). So each table has
+//! its own hash [`Keys`], and a recording cannot provoke collisions.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +14,13 @@ use rustc_hash::FxHasher;
 
 use crate::record::Words;
 
-/// The keys of a hash: other ones in each table and each run.
+/// The keys of a hash function, different for each table and each run.
 pub type Keys = hashbrown::DefaultHashBuilder;
 
-/// A map whose keys are untrusted.
+/// A map with untrusted keys.
 pub type KeyedMap<K, V> = std::collections::HashMap<K, V, Keys>;
 
-/// Interned lists of bytes, each with a tag: lists are equal where both are.
+/// Interned byte lists, each with a tag. Lists are equal if both content and tag are.
 ///
 /// ```text
 ///   table  | hash -> number
@@ -50,7 +50,7 @@ fn hash(keys: &Keys, tag: u32, bytes: &[u8]) -> u64 {
 }
 
 impl Interner {
-    /// The number of a list with a tag.
+    /// Returns the number of a list with a tag; adds it if it is new.
     pub fn add(&mut self, tag: u32, bytes: &[u8]) -> u32 {
         self.add_hashed(hash(&self.keys, tag, bytes), tag, bytes)
     }
@@ -76,41 +76,41 @@ impl Interner {
         &self.bytes[start..self.lists[number].end]
     }
 
-    /// The tag and the bytes of a list.
+    /// Returns the tag and bytes of a list.
     ///
     /// # Panics
-    /// When the number is another interner's.
+    /// If the number belongs to another interner.
     pub fn get(&self, number: u32) -> (u32, &[u8]) {
         (self.lists[number as usize].tag, self.bytes_of(number))
     }
 
-    /// Bytes of all lists.
+    /// Total size of all lists in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// How many there are.
+    /// Number of lists.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no lists.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// All, by number.
+    /// Iterates over all lists, by number.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
         (0..self.lists.len() as u32).map(|number| self.get(number))
     }
 }
 
-/// Parts of a [`SharedInterner`]: enough that threads seldom meet.
+/// Number of parts of a [`SharedInterner`]; large enough that threads seldom contend for one.
 const PARTS: usize = 64;
 
-/// An interner that several threads add to: the first bytes say which of its parts is locked for that moment.
+/// An interner for several threads. The first bytes of a list determine which part to lock while adding it.
 ///
-/// Which thread comes first is luck, the numbers are not: see [`finish`](Self::finish).
+/// The order of threads is random, but the final numbers are not: see [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct SharedInterner {
     keys: Keys,
@@ -120,7 +120,7 @@ pub struct SharedInterner {
 #[derive(Debug, Default)]
 struct Part {
     lists: Interner,
-    /// The earliest position of each list, by its number.
+    /// The earliest position of each list, by number.
     first: Vec<u64>,
 }
 
@@ -134,7 +134,7 @@ impl Part {
         number
     }
 
-    /// The lists by position, and the rank of each number.
+    /// Returns the lists ordered by position, and the rank of each number.
     fn finish(self) -> (InOrder, Vec<u32>) {
         let mut by_position: Vec<(u64, u32)> = self.first.into_iter().zip(0..).collect();
         by_position.sort_unstable();
@@ -145,7 +145,7 @@ impl Part {
     }
 }
 
-/// The lists of one part of a [`SharedInterner`], by the position where each came first.
+/// The lists of one part of a [`SharedInterner`], by the position of their first occurrence.
 #[derive(Debug)]
 pub struct InOrder {
     lists: Interner,
@@ -153,7 +153,7 @@ pub struct InOrder {
 }
 
 impl InOrder {
-    /// The tags and bytes of all lists, in order.
+    /// Iterates over the tags and bytes of all lists, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
         self.order.iter().map(|number| self.lists.get(*number))
     }
@@ -166,11 +166,11 @@ impl Default for SharedInterner {
 }
 
 impl SharedInterner {
-    /// A provisional number: see [`finish`](Self::finish). `position`: where in the recording the list came;
-    /// of two at the same one, a single thread adds both.
+    /// Adds a list and returns a provisional number; see [`finish`](Self::finish). `position` is the list's
+    /// position in the recording. If two lists share a position, the same thread must add both.
     pub fn add(&self, position: u64, tag: u32, bytes: &[u8]) -> u32 {
-        // Numbers count through the parts: with a part that the keys chose, what is equal otherwise would
-        // stand in another order in each run.
+        // The hash for the part has no random keys. Final numbers run through the parts, so otherwise equal
+        // input would give another order in each run.
         let mut first = FxHasher::default();
         first.write(&bytes[..bytes.len().min(24)]);
         let part = (first.finish() >> 40) as usize % PARTS;
@@ -179,8 +179,8 @@ impl SharedInterner {
         adding.add(position, hash, tag, bytes) * PARTS as u32 + part as u32
     }
 
-    /// The parts, and what turns provisional numbers into numbers that count through all parts, in each by
-    /// the earliest position: the same in each run, however many threads have added.
+    /// Returns the parts, and a function from provisional to final numbers. Final numbers run through all
+    /// parts, ordered by earliest position in each. They are the same in each run, for any number of threads.
     pub fn finish(self) -> (Vec<InOrder>, impl Fn(u32) -> u32) {
         let parts = self.parts.into_par_iter();
         let parts = parts.map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner).finish());
@@ -217,7 +217,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Hash + Eq + Clone> Distinct<T> {
-    /// The number of a value.
+    /// Returns the number of a value; adds it if it is new.
     #[inline]
     pub fn add(&mut self, value: T) -> u32 {
         let Self { keys, table, all } = self;
@@ -231,25 +231,25 @@ impl<T: Hash + Eq + Clone> Distinct<T> {
         number
     }
 
-    /// The number of a value that may be there.
+    /// Returns the number of a value, if present.
     #[inline]
     pub fn find(&self, value: &T) -> Option<u32> {
         self.table.find(self.keys.hash_one(value), |number| self.all[*number as usize] == *value).copied()
     }
 
-    /// All, by number. A clone of it stays what it is: what comes later goes into a copy.
+    /// All values, by number. Clones of the list do not change: later additions go to a copy.
     pub fn all(&self) -> &Arc<Vec<T>> {
         &self.all
     }
 }
 
-/// The bytes of words that are in memory, as [`Interner::add`] takes them.
+/// Converts words to bytes for [`Interner::add`].
 pub fn bytes(words: &[u64], scratch: &mut Vec<u8>) {
     scratch.clear();
     scratch.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
 }
 
-/// The numbers in a list of four bytes each.
+/// Iterates over the four-byte numbers in a list.
 pub fn numbers(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
     bytes.as_chunks().0.iter().map(|number| u32::from_ne_bytes(*number))
 }
@@ -277,7 +277,7 @@ mod tests {
         }
         let (tag, list) = lists.get(found[4997]);
         assert_eq!((tag, words(list).iter().collect::<Vec<_>>()), (1, vec![4997, 4997 * 7]));
-        // The empty list exists once for each tag.
+        // The empty list exists once per tag.
         let empty = (0..5000).step_by(3).map(|n| found[n]).collect::<std::collections::BTreeSet<_>>();
         assert_eq!(empty.len(), 2);
     }
@@ -302,7 +302,7 @@ mod tests {
             }
             all.into_iter().map(|(tag, bytes)| (tag, bytes.to_vec())).collect::<Vec<_>>()
         };
-        // Whoever adds which of them, and whether both do.
+        // Regardless of which thread adds which lists, or whether both add them.
         let expected = all(0, 0);
         for (from, until) in [(0, 6000), (3000, 3000), (100, 5900), (6000, 6000)] {
             assert_eq!(all(from, until), expected);

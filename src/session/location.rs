@@ -1,7 +1,7 @@
-//! From an address to a module and an offset in it.
+//! Maps addresses to modules and offsets.
 //!
-//! Receives addresses as they were recorded, each with the epoch it was seen in; hands on [`Location`]s.
-//! Knows what of a raw chain is an address, and whose.
+//! Receives recorded addresses, each with its epoch; returns [`Location`]s. Knows which words of a raw chain
+//! are addresses, and their CPU modes.
 
 use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -11,69 +11,69 @@ use crate::abi::{CpuMode, context};
 use crate::address::Avma;
 use crate::record::{ChainEntry, Words};
 
-/// Where in the code. Many thousands of them are kept, so they are packed.
+/// A position in code. Packed, since there are many thousands of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// Offset in the file for modules that are files (and the vdso), else the address in memory. For a
-    /// caller's frame it is one less than the return address, so that it lies in the call.
+    /// File offset for modules with a file (and the vdso), otherwise the memory address. For a caller's frame
+    /// it is the return address minus 1, so that it lies inside the call.
     pub offset: u64,
-    /// The complement of the address: the highest one is free.
+    /// The complement of the data address, since the highest address is never used.
     data: Option<NonZeroU64>,
-    /// The number and one.
+    /// The module's number plus 1.
     module: Option<NonZeroU32>,
-    /// Where the code ran.
+    /// The CPU mode of the code.
     pub level: CpuMode,
 }
 
 const _: () = assert!(size_of::<Location>() == 24);
 
 impl Location {
-    /// Number of the module in [`History::modules`]; `None` where nothing was mapped.
+    /// The module's index in [`History::modules`]; `None` if nothing was mapped.
     pub fn module(&self) -> Option<u32> {
         self.module.map(|number| number.get() - 1)
     }
 
-    /// Another place in the same module.
+    /// Another offset in the same module.
     #[must_use]
     pub fn at(self, offset: u64) -> Self {
         Self { offset, ..self }
     }
 
-    /// The address itself, where it is one of data.
+    /// The data address, if this is a location of data.
     pub fn data(&self) -> Option<u64> {
         self.data.map(|complement| !complement.get())
     }
 }
 
-/// An address as it was recorded, in its context.
+/// A recorded address with its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampledAddress {
-    /// The epoch of the process; the kernel's for its addresses.
+    /// The epoch of the process, or of the kernel for kernel addresses.
     pub epoch: Epoch,
-    /// In which privilege it was seen.
+    /// The CPU mode in which it was recorded.
     pub level: CpuMode,
     /// The address itself.
     pub address: u64,
-    /// It is data, not code.
+    /// Whether it is data instead of code.
     pub is_data: bool,
-    /// The call before it is meant: it is where that call returns to.
+    /// Whether it is a return address, so that the lookup must use the call before it.
     pub in_call: bool,
 }
 
 impl SampledAddress {
-    /// An address of code.
+    /// A code address.
     pub fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
         let epoch = if level == CpuMode::User { epoch } else { Epoch::KERNEL };
         Self { epoch, level, address, is_data: false, in_call: false }
     }
 
-    /// An address that says itself whether it is the kernel's, as those of branches and data do.
+    /// An address whose highest bit tells whether it is the kernel's, as for branches and data.
     pub fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
         let level = if address >> 63 == 0 { CpuMode::User } else { CpuMode::Kernel };
         Self { is_data, ..Self::code(epoch, level, address) }
     }
 
-    /// The same as where a call returns to, if it is.
+    /// The same address, as a return address if `in_call`.
     pub fn returned_to(self, in_call: bool) -> Self {
         Self { in_call, ..self }
     }
@@ -87,7 +87,7 @@ impl Hash for SampledAddress {
     }
 }
 
-/// Looks up one address.
+/// Looks up an address.
 pub fn locate(history: &History, at: SampledAddress) -> Location {
     let address = if at.in_call { at.address.saturating_sub(1) } else { at.address };
     let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
@@ -105,8 +105,8 @@ pub fn locate(history: &History, at: SampledAddress) -> Location {
     }
 }
 
-/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most
-/// `most` addresses are shown.
+/// Iterates over a raw stack, innermost first, and calls `visit` with CPU mode, address, and whether it is a
+/// return address. Visits at most `most` addresses.
 pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
     let mut level = CpuMode::Unknown;
     let mut is_caller = false;
@@ -114,8 +114,8 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, b
     for word in words.iter() {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
-                // The first address of a context is where it was left, not a return address. Behind the same
-                // marker again stand callers that were taken over.
+                // The first address of a context is where execution left it, not a return address. A repeated
+                // marker precedes callers from another stack.
                 is_caller &= level == context.mode();
                 level = context.mode();
             }
@@ -131,8 +131,8 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, b
     }
 }
 
-/// Whether callers of a raw stack were taken over from another of its thread: they stand behind the marker of
-/// their context, which is there for the second time. perf knows no such sign, and reads on.
+/// Whether some callers of a raw stack come from another stack of its thread. A repeated marker of the same
+/// context precedes them. perf does not know this convention, and ignores the marker.
 pub fn is_joined(words: Words<'_>) -> bool {
     let mut markers = words.iter().filter(|word| *word >= context::MAX);
     let mut before = markers.next();

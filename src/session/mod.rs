@@ -1,9 +1,9 @@
-//! A recording as a whole: who ran, what was mapped, and the samples added up by stack.
+//! A recording as a whole: its processes, mappings, and samples aggregated by stack.
 //!
-//! Receives an open [`Reader`]; pass 1 ([`Session::open`]) reads the side-band and makes the [`History`];
-//! pass 2 ([`samples`]) takes the samples in any order, in parallel, and hands on distinct stacks with their
-//! sums. Decides which process, thread name and mapping a sample belongs to. Names of functions are left to
-//! `symbol`, adding up by name to `profile`.
+//! Receives an open [`Reader`]. Pass 1 ([`Session::open`]) reads the side-band records and creates the
+//! [`History`]. Pass 2 ([`samples`]) reads the samples in any order, in parallel, and returns distinct stacks
+//! with their sums. Decides which process, thread name and mapping a sample belongs to. Leaves function names
+//! to `symbol`, and aggregation by name to `profile`.
 //!
 //! ```text
 //!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
@@ -46,64 +46,62 @@ use crate::perfdata::{self, Index, Note, Reader};
 use crate::record::Thread;
 use crate::record::layouts::CounterRead;
 
-/// What the side-band says about the quality of the recording.
+/// Facts from the side-band about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Records of any kind that found the ring full (`LOST`).
+    /// Records of any kind lost because the ring buffer was full (`LOST`).
     pub lost_records: u64,
-    /// Samples that were dropped (`LOST_SAMPLES`).
+    /// Lost samples (`LOST_SAMPLES`).
     pub lost_samples: u64,
-    /// Samples that events said they lost (`PERF_FORMAT_LOST` in `READ`).
+    /// Samples lost according to the events' counters (`PERF_FORMAT_LOST` in `READ`).
     pub lost_by_events: u64,
-    /// How often the kernel stopped an event for the rest of a tick.
+    /// Number of times that the kernel throttled an event for the rest of a tick.
     pub throttled: u64,
-    /// Nanoseconds in which the hardware events were left to somebody's reservation.
+    /// Nanoseconds during which pmc yielded the hardware events to a reservation.
     pub yielded_ns: u64,
-    /// First and last time of the side-band's records, in nanoseconds.
-    pub last: u64,
 }
 
-/// What a counter said when its thread ended.
+/// A counter's final value when its thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadCount {
     /// The thread.
     pub thread: Thread,
-    /// What it said.
+    /// The counter's value.
     pub read: CounterRead,
-    /// When it was said; 0 of what the recorder says at the end.
+    /// Time of the value; 0 if the recorder wrote it at the end.
     pub timestamp: Timestamp,
 }
 
-/// A recording whose side-band was read.
+/// A recording after reading its side-band.
 #[derive(Debug)]
 pub struct Session {
     /// The file.
     pub reader: Reader,
     /// Its chunks and the number of records of each kind.
     pub index: Index,
-    /// Who ran and what was mapped.
+    /// The processes and mappings.
     pub history: History,
-    /// What was lost.
+    /// The losses.
     pub facts: Facts,
-    /// What threads' counters said when the threads ended.
+    /// Final values of threads' counters.
     pub reads: Vec<ThreadCount>,
-    /// Parts of call chains that came later than their samples.
+    /// Deferred parts of call chains.
     pub deferred: deferred::Deferred,
-    /// Who ran when.
+    /// Context switches.
     pub switches: parallelism::Switches,
-    /// Paths of cgroups by their number; untrusted bytes.
+    /// Paths of cgroups by number; untrusted bytes.
     pub cgroups: FxHashMap<u64, Vec<u8>>,
-    /// Whether timestamps are times; else they are offsets in the file.
+    /// Whether timestamps are times; otherwise they are offsets in the file.
     pub has_time: bool,
 }
 
 impl Session {
-    /// Pass 1.
+    /// Runs pass 1.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn open(reader: Reader) -> Result<Self, perfdata::Error> {
-        // What cannot be started here is told by whoever names.
+        // The symbolizer reports a failure to start the threads.
         let _ = worker_threads::start();
         let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);
@@ -124,12 +122,13 @@ impl Session {
         })
     }
 
-    /// When a record was made that has this time, in nanoseconds, and stands behind so many bytes of records.
+    /// Returns a record's timestamp, given its time in nanoseconds and the number of bytes of records before
+    /// it.
     pub fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
         if self.has_time { time.unwrap_or(0) } else { position }
     }
 
-    /// What the user should know about the file.
+    /// Notes about the file for the user.
     pub fn notes(&self) -> &[Note] {
         &self.index.notes
     }

@@ -1,7 +1,7 @@
-//! What was mapped: each program, library, kernel part and piece of generated code of a recording, once.
+//! Modules: the distinct programs, libraries, kernel parts and pieces of generated code of a recording.
 //!
-//! Receives the names and file identities of mmap and ksymbol records; decides which kind of code each is.
-//! Opens nothing: the files are `symbol`'s to find.
+//! Receives the names and file identities of mmap and ksymbol records. Decides which kind of code each is.
+//! Opens no files; `symbol` finds them.
 
 use std::ffi::OsStr;
 use std::hash::BuildHasher;
@@ -21,41 +21,41 @@ use crate::record::FileId;
 pub enum Kind {
     /// A program or library.
     File,
-    /// The kernel's text; the symbol that the recorder noted, and where it was.
+    /// The kernel's text, with the recorder's reference symbol and its address.
     Kernel(Option<Arc<(String, Avma)>>),
-    /// A module of the kernel, and where it started.
+    /// A kernel module and its start address.
     KernelModule(Avma),
     /// `[vdso]`.
     Vdso,
-    /// Memory without a file, in this process: generated code, `[heap]`, `[stack]`.
+    /// Memory of this process without a file: generated code, `[heap]`, `[stack]`.
     Anonymous(u32),
     /// A BPF program or trampoline.
     Bpf,
-    /// `[vsyscall]`, a guest's code: nobody can look into it.
+    /// Opaque code: `[vsyscall]` or a guest's code.
     Opaque,
 }
 
-/// A piece of code as the recording names it.
+/// A module as the recording describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    /// What it is.
+    /// The kind of code.
     pub kind: Kind,
-    /// Path or bracketed word; untrusted text.
+    /// A path or a name in brackets; untrusted text.
     pub path: Arc<Path>,
-    /// Its build-id, as far as the recording has one.
+    /// The build-id, if recorded.
     pub build_id: Option<Box<[u8]>>,
-    /// The first process seen with it.
+    /// The first process that mapped it.
     pub pid: Option<u32>,
-    /// Where that process had it.
+    /// That process's mapping.
     pub mapping: Option<Mapping>,
-    /// Bytes of its code, as they were mapped first; `None` where nobody said.
+    /// Size of its code in bytes, from its first mapping; `None` if unknown.
     pub mapped: Option<NonZeroU64>,
-    /// Number (inode) of that process's mount namespace then, if the recording says it.
+    /// Inode number of that process's mount namespace at that time, if recorded.
     pub mount: Option<NonZeroU64>,
 }
 
 impl Module {
-    /// Its last name, as perf's `dso` column has it.
+    /// Last component of the name, as in perf's `dso` column.
     pub fn short_name(&self) -> String {
         match &self.kind {
             Kind::KernelModule(_) => format!("[{}]", kernel_module_name(&self.path)),
@@ -76,14 +76,14 @@ impl Module {
         name == b"[stack]" || name.starts_with(b"[stack:")
     }
 
-    /// Its name as perf script has it: the whole path.
+    /// The name that perf script prints: the whole path.
     pub fn name_in_script(&self) -> String {
         match &self.kind {
             Kind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
                 format!("/tmp/perf-{pid}.map")
             }
             Kind::Kernel(_) => self.short_name(),
-            // perf knows the path of those in the list of build-ids.
+            // perf knows the paths of modules in the list of build-ids.
             Kind::KernelModule(..) if self.build_id.is_none() => self.short_name(),
             _ => self.path.to_string_lossy().into_owned(),
         }
@@ -103,7 +103,7 @@ struct Inode {
     generation: u64,
 }
 
-/// What makes two modules the same one.
+/// The properties that identify a module.
 #[derive(PartialEq, Eq, Hash)]
 struct Identity<'a> {
     kind: &'a Kind,
@@ -114,15 +114,15 @@ struct Identity<'a> {
 
 /// All modules of a recording.
 ///
-/// A recording may name a million files, so the table holds only numbers.
+/// A recording may name a million files, so the table stores only numbers.
 #[derive(Debug, Default)]
 pub struct Modules {
     keys: Keys,
     table: HashTable<u32>,
     all: Vec<Module>,
-    /// By number.
+    /// By module number.
     inodes: Vec<Option<Inode>>,
-    /// By name, from the file's own list.
+    /// By name, from the recording's build-id list.
     build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -136,13 +136,13 @@ fn identity<'a>(module: &'a Module, inode: &Option<Inode>) -> Identity<'a> {
 }
 
 impl Modules {
-    /// Takes the build-ids that the recording lists by name.
+    /// Creates an empty list of modules with the recording's build-ids by name.
     pub fn with_build_ids<'a>(list: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
         let build_ids = list.map(|(name, id)| (name.to_vec(), id.to_vec())).collect();
         Self { build_ids, ..Self::default() }
     }
 
-    /// The number of what a record maps.
+    /// Returns the number of a mapping's module; adds the module if it is new.
     pub fn add(
         &mut self,
         kind: Kind,
@@ -184,25 +184,25 @@ impl Modules {
         number
     }
 
-    /// So many bytes of a module are mapped to be executed.
+    /// Records the number of executable bytes in a module's mapping.
     pub fn note_code(&mut self, module: u32, len: u64) {
         let mapped = &mut self.all[module as usize].mapped;
         *mapped = mapped.or(NonZeroU64::new(len));
     }
 
-    /// All, by number.
+    /// All modules, by number.
     pub fn all(&self) -> &[Module] {
         &self.all
     }
 }
 
-/// What a process mapped under a name.
+/// Determines the kind of a process's mapping from its name.
 pub(super) fn kind_in_process(name: &[u8], pid: u32) -> Kind {
     match name {
         b"[vdso]" | b"[vdso32]" => Kind::Vdso,
         b"[vsyscall]" | b"[vectors]" | b"[uprobes]" => Kind::Opaque,
         b"" | b"//anon" | b"[heap]" | b"[stack]" => Kind::Anonymous(pid),
-        // Anonymous memory by other names: shared memory, huge pages, memfd, names given with prctl(2).
+        // Other names of anonymous memory: shared memory, huge pages, memfd, names set with prctl(2).
         _ if [
             &b"/memfd:"[..],
             b"/dev/zero",
@@ -222,11 +222,11 @@ pub(super) fn kind_in_process(name: &[u8], pid: u32) -> Kind {
     }
 }
 
-/// What the kernel mapped under a name.
+/// Determines the kind of a kernel mapping from its name.
 pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> Kind {
     if let Some(mark) = name.strip_prefix(b"[kernel.kallsyms]") {
         let mark = String::from_utf8_lossy(mark).into_owned();
-        // `pgoff` is not an offset here but the address of the symbol behind the bracket.
+        // For this mapping `pgoff` is not an offset, but the address of the symbol after the bracket.
         return Kind::Kernel((!mark.is_empty()).then(|| Arc::new((mark, Avma(mapping.offset.0)))));
     }
     if name.starts_with(b"[guest.") {
@@ -235,7 +235,7 @@ pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> Kind {
     Kind::KernelModule(mapping.start)
 }
 
-/// The name of a kernel module by its path or bracketed name.
+/// Derives a kernel module's name from its path or its name in brackets.
 pub fn kernel_module_name(path: &Path) -> String {
     let name = path.as_os_str().as_bytes();
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);

@@ -1,32 +1,32 @@
-//! Records in the order of time, without sorting the file.
+//! Reads records in time order without sorting the whole file.
 //!
-//! A recorder writes what it finds in each CPU's ring, one ring after the other, and marks the end of such a
-//! round. What a round brings is younger than everything that the round before the last brought:
+//! A recorder drains the rings of all CPUs, one after the other, and writes a marker at the end of each such
+//! round. All records of a round are later than all records of the round before the previous one:
 //!
 //! ```text
 //!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is sure yet; 8 is the youngest
 //!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: all up to 8 can go, in order
 //!   round 3   …                             end: all up to 12 can go
 //! ```
-//! So two rounds are held at a time. Equal times keep the order of the file. Without times, or without marks,
-//! the order of the file, or all at once.
+//! So pmc buffers two rounds at a time. Records with equal times stay in file order. Without times, pmc uses
+//! file order. Without markers, it buffers all records.
 //!
-//! Copies of stacks are unwound in that order, since what a stack is joined with was seen before it: many at
-//! a time, all that can go.
+//! Copied stacks are unwound in time order, since a stack is joined with earlier ones. All records that are
+//! ready are unwound together.
 
 use super::call_chain::{Chains, Unwind, UnwindSample, kept_calls};
 use super::{Session, Timestamp};
 use crate::perfdata::{Buffer, Chunk, Error};
 use crate::record::{RawRecord, Sample, kind};
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Bytes of records before it: its timestamp, where there are no times.
+    /// Number of bytes of records before it. Serves as the timestamp if there are no times.
     pub position: Timestamp,
-    /// Its offset in its file.
+    /// Offset in its file.
     pub offset: u64,
-    /// Its file: see [`crate::perfdata::Reader::file`].
+    /// Number of its file; see [`crate::perfdata::Reader::file`].
     pub file: u32,
 }
 
@@ -41,11 +41,11 @@ impl Place {
     }
 }
 
-/// What is held back.
+/// The buffered records.
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
-    /// Time, place, start in `bytes`; by start between releases.
+    /// Time, place, start in `bytes`. Sorted by start between releases.
     order: Vec<(u64, Place, usize)>,
 }
 
@@ -55,13 +55,13 @@ impl Held {
         self.bytes.extend_from_slice(raw);
     }
 
-    /// Shows all up to `limit`, some at a time, and keeps the rest.
+    /// Passes all records up to the time `limit` to `show`, in batches, and keeps the rest.
     fn release<E>(
         &mut self,
         limit: u64,
         show: &mut impl FnMut(&[(RawRecord<'_>, Place)]) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Rings lie one behind the other, each in the order of time: runs, which this sort merges.
+        // The buffer has one sorted run per ring; this stable sort merges them.
         self.order.sort_by_key(|(time, ..)| *time);
         let ripe = self.order.partition_point(|(time, ..)| *time <= limit);
         let mut now = Vec::with_capacity(ripe.min(AT_A_TIME));
@@ -79,7 +79,7 @@ impl Held {
         RawRecord::first(self.bytes.get(start..)?)
     }
 
-    /// Removes the first `count` records, and closes the gaps between the others.
+    /// Removes the first `count` records, and compacts the others.
     fn forget(&mut self, count: usize) {
         self.order.drain(..count);
         self.order.sort_unstable_by_key(|(.., start)| *start);
@@ -95,16 +95,16 @@ impl Held {
     }
 }
 
-/// What unwinds the copied stacks of samples.
+/// Unwinds the copied stacks of samples.
 pub struct Unwinding<'a> {
-    /// Makes the chains.
+    /// Computes the chains.
     pub unwinder: &'a mut dyn Unwind,
-    /// Whether a sample, of this timestamp, is asked for.
+    /// Whether a sample with this timestamp needs a chain.
     pub wants: &'a dyn Fn(&Sample<'_>, Timestamp) -> bool,
 }
 
 impl Unwinding<'_> {
-    /// The chains of the records in their order; those without a copy have empty ones.
+    /// Computes one chain per record; empty for records without a stack copy.
     fn unwind(&mut self, session: &Session, records: &[(RawRecord<'_>, Place)], chains: &mut Chains) {
         let stacks = records.iter().map(|(raw, place)| self.stack(session, raw, place.position));
         let stacks: Vec<_> = stacks.collect();
@@ -132,17 +132,17 @@ impl Unwinding<'_> {
     }
 }
 
-/// Records that are shown at a time: what unwinding them comes to is held until then.
+/// Number of records per batch. Their unwound chains are in memory at the same time.
 const AT_A_TIME: usize = 4000;
 
-/// Shows every record of the kinds that `wants` names, with its place in the file, in the order of time (or,
-/// unless `by_time`, of the file).
+/// Calls `visit` for every record of the kinds that `wants` selects, with its place, in time order, or in
+/// file order unless `by_time`.
 ///
-/// Records that are no samples and have no time are shown where they stand in the file: what a recorder made
-/// up itself (the threads and mappings that were there before it began) has none.
+/// Non-sample records without a time are visited at their position in the file. Recorders synthesize such
+/// records for threads and mappings that existed before the recording.
 ///
 /// # Errors
-/// When the file cannot be read, or what `visit` says.
+/// If the file cannot be read, or `visit` fails.
 pub fn records<E: From<Error>>(
     session: &Session,
     by_time: bool,
@@ -152,8 +152,8 @@ pub fn records<E: From<Error>>(
     records_unwound(session, by_time, None, wants, |raw, place, _| visit(raw, place))
 }
 
-/// The same, with what each sample's copy of the stack came to: empty where there is none, or nothing
-/// unwinds.
+/// Like [`records`], and passes the unwound chain of each sample. The chain is empty if there is no stack
+/// copy or no unwinder.
 ///
 /// # Errors
 /// As [`records`].
@@ -208,7 +208,7 @@ pub fn records_unwound<E: From<Error>>(
 mod tests {
     use super::*;
 
-    /// A record of so many bytes; its kind says which it is.
+    /// Creates a record of this size; its kind identifies it.
     fn record(kind: u32, size: u16) -> Vec<u8> {
         let mut bytes = vec![0; size.into()];
         bytes[..4].copy_from_slice(&kind.to_ne_bytes());
@@ -233,7 +233,7 @@ mod tests {
             held.add(time, Place { position: offset, offset, file: 0 }, &record(kind, size));
             offset += u64::from(size);
         };
-        // Two rings, one behind the other.
+        // Two rings, one after the other.
         [(1, 1, 8), (7, 2, 16), (9, 3, 24), (2, 4, 32), (7, 5, 8)]
             .into_iter()
             .for_each(|(time, kind, size)| add(&mut held, time, kind, size));

@@ -1,7 +1,7 @@
-//! How many threads of the workload ran at a time, as their context switches tell.
+//! The number of running threads of the workload over time, from their context switches.
 //!
-//! Receives the switches and ends of threads from the side-band; answers for any timestamp. Decides who ran
-//! before the first switch: whoever is first heard of when it stops.
+//! Receives the switches and exits of threads from the side-band; returns the number for any timestamp.
+//! Decides which threads ran before their first switch: those whose first switch is out.
 //!
 //! ```text
 //!   thread 7   ─────────out            in──────────exit
@@ -13,22 +13,22 @@ use rustc_hash::FxHashMap;
 
 use super::Timestamp;
 
-/// Switches and ends of threads, in any order.
+/// Switches and exits of threads, in any order.
 #[derive(Debug, Default)]
 pub struct Switches(Vec<Switch>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Switch {
     timestamp: Timestamp,
-    /// Its place among all: equal timestamps stay in the file's order.
+    /// Sequence number, which keeps equal timestamps in file order.
     number: u32,
     tid: i32,
-    /// The thread runs from here on.
+    /// Whether the thread runs from here on.
     runs: bool,
 }
 
 impl Switches {
-    /// A thread begins to run, or stops. The idle thread of a CPU is none of the workload's.
+    /// Adds the start or stop of a thread. Ignores the idle threads of CPUs.
     pub(super) fn add(&mut self, timestamp: Timestamp, tid: i32, runs: bool) {
         if tid > 0 {
             self.0.push(Switch { timestamp, number: self.0.len() as u32, tid, runs });
@@ -36,24 +36,24 @@ impl Switches {
     }
 }
 
-/// How many threads ran, from each timestamp on.
+/// The number of running threads over time.
 #[derive(Debug)]
 pub struct Parallelism {
-    /// Before the first change.
+    /// The number before the first change.
     first: u32,
-    /// From when on, how many.
+    /// Timestamps of changes, with the new number.
     changes: Vec<(Timestamp, u32)>,
-    /// Never more than this: CPUs' clocks differ by a little.
+    /// Upper bound, since the CPUs' clocks differ slightly.
     most: u32,
 }
 
 impl Parallelism {
-    /// Adds up the switches of a machine with so many CPUs.
+    /// Computes the number of running threads on a machine with this many CPUs.
     pub fn new(switches: &Switches, cpus: Option<u32>) -> Self {
         let mut order = switches.0.clone();
         order.sort_unstable();
         let mut runs: FxHashMap<i32, bool> = FxHashMap::default();
-        // Whoever stops first ran from the beginning.
+        // A thread whose first switch is a stop ran from the beginning.
         for switch in &order {
             runs.entry(switch.tid).or_insert(!switch.runs);
         }
@@ -61,7 +61,7 @@ impl Parallelism {
         let first = running;
         let mut changes = Vec::new();
         for switch in order {
-            // Each event with a switch record of its own says the same once more.
+            // Several events may each write a record of the same switch.
             if runs.insert(switch.tid, switch.runs) != Some(switch.runs) {
                 running = if switch.runs { running + 1 } else { running.saturating_sub(1) };
                 changes.push((switch.timestamp, running));
@@ -70,7 +70,7 @@ impl Parallelism {
         Self { first, changes, most: cpus.unwrap_or(u32::MAX).max(1) }
     }
 
-    /// How many threads ran: at least the one that asks.
+    /// Number of running threads; at least 1, the sampled thread.
     pub fn at(&self, timestamp: Timestamp) -> u32 {
         let after = self.changes.partition_point(|(from, _)| *from <= timestamp);
         let running = after.checked_sub(1).map_or(self.first, |at| self.changes[at].1);
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn threads_are_counted_from_switch_to_switch() {
-        // As in the picture, out of order, the idle thread among them.
+        // As in the drawing, but out of order and with the idle thread.
         let list =
             [(50, 8, false), (10, 8, true), (20, 7, false), (40, 7, true), (60, 7, false), (20, 0, true)];
         let all = parallelism(&list, None);

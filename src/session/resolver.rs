@@ -1,8 +1,8 @@
-//! From addresses to numbers of locations, and from chains of addresses to numbers of stacks of locations.
+//! Maps addresses to numbered locations, and chains of addresses to numbered stacks of locations.
 //!
-//! Receives what [`super::samples`] interned, or chains one by one as they come ([`super::live`]), each with
-//! the epoch it was seen in; looks up each address once; hands on distinct [`Location`]s and distinct stacks
-//! of their numbers. Here the same code in many processes, wherever each had it mapped, becomes one.
+//! Receives the interned chains of [`super::samples`], or single chains as they arrive ([`super::live`]),
+//! each with its epoch. Looks up each address once; returns distinct [`Location`]s and distinct stacks of
+//! their numbers. This merges the same code in several processes, regardless of its address in each.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::{Epoch, History};
 use crate::abi::CpuMode;
 use crate::record::Words;
 
-/// Stacks by their number.
+/// Stacks by number.
 #[derive(Debug, Clone)]
 pub enum Stacks {
-    /// Interner of numbers of locations, innermost first, four bytes each.
+    /// Lists of location numbers, innermost first, four bytes each.
     Interned(Arc<Interner>),
-    /// Nobody asked for callers: the number of a location is that of the stack which is it alone.
+    /// Without callers: the number of a location is also that of the stack which contains only it.
     Leaves,
 }
 
@@ -37,24 +37,24 @@ impl From<Interner> for Stacks {
     }
 }
 
-/// Stacks whose addresses were looked up.
+/// Stacks with resolved addresses.
 #[derive(Debug, Default)]
 pub struct Resolved {
-    /// Each place once.
+    /// The distinct locations.
     pub locations: Arc<Vec<Location>>,
-    /// The stacks: see [`Resolved::stack`].
+    /// The stacks; see [`Resolved::stack`].
     pub stacks: Stacks,
-    /// The rows of pass 2, their stacks being numbers in `stacks`.
+    /// The rows of pass 2, whose stacks are numbers in `stacks`.
     pub rows: Vec<(Key, Value)>,
 }
 
 impl Resolved {
-    /// Whether a stack's outermost callers were cut off: see [`Resolver::stack`].
+    /// Whether a stack's outermost callers were removed; see [`Resolver::stack`].
     pub fn is_cut(&self, number: u32) -> bool {
         self.tag(number) & CUT != 0
     }
 
-    /// Whether callers of a stack were taken over from another of its thread: see [`is_joined`].
+    /// Whether some callers come from another stack of the thread; see [`is_joined`].
     pub fn is_joined(&self, number: u32) -> bool {
         self.tag(number) & JOINED != 0
     }
@@ -66,7 +66,7 @@ impl Resolved {
         }
     }
 
-    /// The locations of a stack, innermost first.
+    /// Returns the locations of a stack, innermost first.
     pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
         match &self.stacks {
             Stacks::Interned(lists) => Either::Left(numbers(lists.get(number).1)),
@@ -74,39 +74,39 @@ impl Resolved {
         }
     }
 
-    /// Sorts the rows again, and adds up those that have become the same.
+    /// Sorts the rows, and merges those that have become equal.
     pub fn rejoin(&mut self) {
         join(&mut self.rows);
     }
 }
 
-/// The bit in the tag of stacks whose outermost callers were cut off.
+/// Tag bit of stacks whose outermost callers were removed.
 const CUT: u32 = 1;
-/// The bit in that of joined ones.
+/// Tag bit of joined stacks.
 const JOINED: u32 = 2;
 
-/// Stands for the number of what has none.
+/// Marks a missing number.
 const NONE: u32 = u32::MAX;
 
-/// Looks addresses up, and gives numbers to the locations and to the stacks of these: one for a recording as
-/// a whole, or for all that comes while somebody watches.
+/// Resolves addresses, and numbers the locations and the stacks of these. Serves one recording, or one live
+/// session.
 #[derive(Debug)]
 pub struct Resolver {
-    /// Addresses of a stack that count, as in [`walk`].
+    /// Maximum number of addresses of a stack, as in [`walk`].
     most: usize,
-    /// Addresses that were looked up.
+    /// Resolved addresses.
     known: KeyedMap<SampledAddress, u32>,
-    /// Raw chains whose stacks are remembered (tag: epoch), and the number of each one's stack.
+    /// Raw chains with known stacks (the tag is the epoch), and the number of each one's stack.
     chains: Interner,
     stack_of: Vec<u32>,
     locations: Distinct<Location>,
     stacks: Arc<Interner>,
-    /// Memory that is used again: the addresses of a stack, and the numbers of their locations.
+    /// Reused buffers: the addresses of a stack, and the numbers of their locations.
     scratch: (Vec<SampledAddress>, Vec<u8>),
 }
 
 impl Resolver {
-    /// Knows nothing yet. `most`: as in [`walk`].
+    /// Creates an empty resolver. `most` is as in [`walk`].
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -124,12 +124,12 @@ impl Resolver {
         self.locations.all()
     }
 
-    /// All stacks: lists of numbers of locations, innermost first, four bytes each.
+    /// All stacks: lists of location numbers, innermost first, four bytes each.
     pub fn stacks(&self) -> &Arc<Interner> {
         &self.stacks
     }
 
-    /// The number of the location of an address, which is remembered.
+    /// Returns the location number of an address, and caches it.
     #[inline]
     pub fn location(&mut self, history: &History, address: SampledAddress) -> u32 {
         match self.known.get(&address) {
@@ -145,19 +145,18 @@ impl Resolver {
         number
     }
 
-    /// The number of the location of an address that the caller remembers himself.
+    /// Returns the location number of an address without caching it; for callers with their own cache.
     pub fn location_once(&mut self, history: &History, address: SampledAddress) -> u32 {
         self.locations.add(locate(history, address))
     }
 
-    /// The number of the stack that a chain of raw addresses is. Outermost callers of a process where nothing
-    /// was mapped are false ones, to which something led that is no frame pointer: they are cut off, and have
-    /// no location, since each is another one.
+    /// Returns the stack number of a chain of raw addresses. Removes outermost user callers in unmapped
+    /// memory. Those come from a register that is not a frame pointer, and each would be a new location.
     pub fn stack(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
         let (mut addresses, mut list) = std::mem::take(&mut self.scratch);
         addresses.clear();
         list.clear();
-        // Behind it are callers of a process only.
+        // Only user callers follow after this index.
         let mut certain = 0;
         walk(chain, self.most, |level, address, is_caller| {
             addresses.push(SampledAddress::code(epoch, level, address).returned_to(is_caller));
@@ -176,14 +175,14 @@ impl Resolver {
         number
     }
 
-    /// The number of the location of a chain that is the sampled address alone, which comes once.
+    /// Returns the location number of a chain that consists only of the sampled address and occurs once.
     fn leaf(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
         let mut sampled = SampledAddress::code(epoch, CpuMode::Unknown, 0);
         walk(chain, 1, |level, address, _| sampled = SampledAddress::code(epoch, level, address));
         self.location_once(history, sampled)
     }
 
-    /// As [`Resolver::stack`]; the chain is remembered, and recognised when it comes again.
+    /// Like [`Resolver::stack`], but caches the chain.
     pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
         let raw = self.chains.add(epoch.0, chain.as_bytes()) as usize;
         if let Some(stack) = self.stack_of.get(raw).filter(|stack| **stack != NONE) {
@@ -195,14 +194,14 @@ impl Resolver {
         stack
     }
 
-    /// Forgets what was remembered, where that takes more than so many bytes. Numbers stay.
+    /// Clears the caches if they exceed this many bytes. Numbers stay valid.
     pub(super) fn forget_addresses(&mut self, most: usize) {
         if self.chains.size() > most || self.known.len() > most / 32 {
             (self.chains, self.stack_of, self.known) = Default::default();
         }
     }
 
-    /// Epochs have got new numbers; what was remembered in those that are gone cannot be met again.
+    /// Applies new epoch numbers to the caches. Removes entries of epochs that are gone.
     pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         let known = std::mem::take(&mut self.known).into_iter();
         let known = known.filter_map(|(address, number)| {
@@ -218,7 +217,7 @@ impl Resolver {
         }
     }
 
-    /// Gives new numbers to what is still used, and forgets the rest: see [`Renumbering`].
+    /// Starts a renumbering that keeps only the numbers still in use; see [`Renumbering`].
     pub(super) fn renumber(&mut self) -> Renumbering<'_> {
         let locations = std::mem::take(&mut self.locations).all().clone();
         let stacks = std::mem::take(&mut self.stacks);
@@ -227,18 +226,18 @@ impl Resolver {
     }
 }
 
-/// Says for each old number that is still used what it is now. [`Renumbering::finish`] must follow.
+/// Maps each old number that is still in use to its new one. Callers must end with [`Renumbering::finish`].
 pub(super) struct Renumbering<'a> {
     resolver: &'a mut Resolver,
     locations: Arc<Vec<Location>>,
     stacks: Arc<Interner>,
-    /// By old numbers; [`NONE`] where nobody has asked.
+    /// New numbers by old ones; [`NONE`] if not requested yet.
     new_location: Vec<u32>,
     new_stack: Vec<u32>,
 }
 
 impl Renumbering<'_> {
-    /// The new number of a location.
+    /// Returns the new number of a location.
     pub(super) fn location(&mut self, number: u32) -> u32 {
         let new = &mut self.new_location[number as usize];
         if *new == NONE {
@@ -247,7 +246,7 @@ impl Renumbering<'_> {
         *new
     }
 
-    /// The new number of a stack.
+    /// Returns the new number of a stack.
     pub(super) fn stack(&mut self, number: u32) -> u32 {
         if self.new_stack[number as usize] == NONE {
             let stacks = self.stacks.clone();
@@ -259,7 +258,7 @@ impl Renumbering<'_> {
         self.new_stack[number as usize]
     }
 
-    /// Forgets the rest; what was remembered of what is kept stays so, under the new numbers.
+    /// Drops everything else. Cached entries that are still in use stay cached under the new numbers.
     pub(super) fn finish(self) {
         self.resolver.known.retain(|_, number| {
             *number = self.new_location[*number as usize];
@@ -271,7 +270,7 @@ impl Renumbering<'_> {
     }
 }
 
-/// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most`: as in [`walk`].
+/// Resolves all stacks, and merges rows whose stacks have become equal. `most` is as in [`walk`].
 pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
     let mut resolver = Resolver::new(most);
     let mut stack_of: Vec<u32> = Vec::new();
@@ -294,7 +293,7 @@ pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolve
     Resolved { locations, stacks, rows }
 }
 
-/// Puts numbers of locations where the attributes have addresses.
+/// Replaces addresses in the attributes with location numbers.
 fn resolve_attributes(
     history: &History,
     samples: &mut Samples,

@@ -1,9 +1,9 @@
-//! The processes that run now and their code, for those who unwind samples while they come.
+//! The running processes and their code, for unwinding samples as they arrive.
 //!
-//! Receives side-band records in the order of time; keeps a [`History`] of which only what holds after the
-//! last of them is asked for, so that memory follows the processes that live and not the length of the
-//! recording. Hands on each process's code, with a version: as long as it stays the same, every address that
-//! meant something means the same. A fork shares its parent's.
+//! Receives side-band records in time order. Keeps only the present state of a [`History`], so that memory
+//! depends on the number of processes and not on the length of the recording. Returns each process's code,
+//! with a version: while it is unchanged, every mapped address keeps its meaning. A forked process shares its
+//! parent's version.
 
 use rustc_hash::FxHashMap;
 
@@ -13,20 +13,20 @@ use super::space::Mapped;
 use crate::abi::{CpuMode, misc};
 use crate::record::{Mmap, Mmap2, RawRecord, Record, kind};
 
-/// What the history may grow by before it is searched for what can be forgotten.
+/// Growth of the history that triggers a cleanup.
 const BURDEN: usize = 1 << 14;
 
-/// The processes that run now.
+/// The running processes.
 #[derive(Debug)]
 pub struct RunningProcesses {
     history: History,
-    /// Threads of each process that were not seen to end.
+    /// Number of running threads of each process.
     threads: FxHashMap<i32, u32>,
     /// See [`generated`](Self::generated).
     generated: FxHashMap<i32, u32>,
-    /// Records that were taken in: the history's time.
+    /// Number of records so far, which is the history's time.
     now: Timestamp,
-    /// How much there was to forget after the last time.
+    /// Size of the state after the last cleanup.
     burden: usize,
 }
 
@@ -39,7 +39,7 @@ impl Default for RunningProcesses {
 }
 
 impl RunningProcesses {
-    /// Takes in what a record says; those that say nothing of processes and their code are left alone.
+    /// Applies a record. Ignores records that do not concern processes and their code.
     pub fn note(&mut self, raw: &RawRecord<'_>) {
         if !matches!(raw.kind, kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT) {
             return;
@@ -62,7 +62,7 @@ impl RunningProcesses {
                     *self.generated.entry(thread.pid).or_default() += 1;
                 }
             }
-            // The other threads end with an exec, and are told to.
+            // An exec ends the other threads, each with its own exit record.
             Record::Comm(comm) if comm.is_exec => {
                 self.threads.entry(comm.thread.pid).or_insert(1);
             }
@@ -96,23 +96,24 @@ impl RunningProcesses {
         }
     }
 
-    /// What identifies the code of a process as it is now; `None` for processes of which nothing is known.
+    /// Identifies the present code of a process; `None` for unknown processes.
     pub fn version(&self, pid: i32) -> Option<u32> {
         let epoch = self.history.epoch(pid, Timestamp::MAX);
         self.history.mappings(epoch).next().map(|_| self.history.version(epoch))
     }
 
-    /// How often a process mapped memory for generated code. More of it beside the rest is no new version.
+    /// How often a process mapped memory for generated code. Such a mapping at an unused address does not
+    /// change the version.
     pub fn generated(&self, pid: i32) -> u32 {
         self.generated.get(&pid).copied().unwrap_or(0)
     }
 
-    /// The code of a process, by start.
+    /// Iterates over the code of a process, by start address.
     pub fn code(&self, pid: i32) -> impl Iterator<Item = &Mapped> {
         self.history.code(self.history.epoch(pid, Timestamp::MAX))
     }
 
-    /// The file with this number in [`Mapped::module`]; `None` for code without a file.
+    /// Returns the file with this number in [`Mapped::module`]; `None` for code without a file.
     pub fn module(&self, number: u32) -> Option<&Module> {
         let module = self.history.modules().get(number as usize)?;
         matches!(module.kind, Kind::File | Kind::Vdso).then_some(module)

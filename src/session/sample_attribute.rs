@@ -1,15 +1,15 @@
-//! Properties of samples that rows are told apart by, besides event, stack and name.
+//! Attributes of samples that distinguish rows, in addition to event, stack and name.
 //!
-//! Decides which there are and what each says of a sample; `profile` turns them into words.
+//! Decides which attributes exist and how to read each from a sample. `profile` formats them.
 
 use crate::abi::sample_type;
 use crate::record::Sample;
 use crate::record::sample::Branch;
 
-/// Bytes that a cache fetches together, on the machines that pmc knows.
+/// Bytes in a cache line, on the machines that pmc supports.
 const CACHE_LINE: u64 = 64;
 
-/// A property of samples that rows are told apart by.
+/// An attribute of samples that distinguishes rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleAttribute {
     /// The process.
@@ -18,47 +18,47 @@ pub enum SampleAttribute {
     Tid,
     /// The CPU.
     Cpu,
-    /// The time, in slices of so many nanoseconds.
+    /// The time, in slices of this many nanoseconds.
     Time(u64),
     /// The cgroup's number.
     Cgroup,
-    /// The cost that the hardware told.
+    /// The cost that the hardware measured.
     Weight,
     /// The period.
     Period,
     /// The address of the data.
     Addr,
-    /// The tracepoint's payload: a number in [`Samples::payloads`], or `u64::MAX`.
+    /// The tracepoint's payload: its number in [`Samples::payloads`], or `u64::MAX`.
     Payload,
-    /// Where a branch came from: an address, then the number of its location.
+    /// The origin of a branch: an address, later the number of its location.
     From,
     /// The flags of a branch.
     BranchFlags,
-    /// The data: an address, then the number of its location.
+    /// The data: an address, later the number of its location.
     Data,
-    /// The line of the cache that the data are in, the same way.
+    /// The data's cache line, represented in the same way.
     DataLine,
-    /// The bare address that a branch came from.
+    /// The origin of a branch as a plain address.
     FromAddr,
-    /// The bare address that a branch went to.
+    /// The target of a branch as a plain address.
     ToAddr,
-    /// Where the data came from.
+    /// The memory level that provided the data.
     DataSrc,
     /// The physical address of the data.
     PhysAddr,
-    /// Bytes of the data's page.
+    /// Page size of the data, in bytes.
     DataPage,
-    /// Bytes of the code's page.
+    /// Page size of the code, in bytes.
     CodePage,
     /// Cycles from dispatch to retirement.
     InsLatency,
-    /// Cycles in a stage of the pipeline.
+    /// Cycles in a pipeline stage.
     StageCycles,
-    /// How many threads of the workload ran.
+    /// Number of running threads of the workload.
     Parallelism,
     /// Transaction flags.
     Transaction,
-    /// The function that `--parent` looks for. Not the sample's: `profile` fills it in.
+    /// The function that `--parent` searches for. Filled in by `profile`, not from the sample.
     Parent,
 }
 
@@ -68,7 +68,7 @@ impl SampleAttribute {
         matches!(self, Self::From | Self::Data | Self::DataLine)
     }
 
-    /// Whether it lies behind a sample's first fields.
+    /// Whether it requires parsing beyond a sample's first fields.
     pub(super) fn is_late(self) -> bool {
         matches!(
             self,
@@ -85,19 +85,20 @@ impl SampleAttribute {
     }
 }
 
-/// What is known of a sample besides its own fields.
+/// Values for a sample's attributes that are not in its own fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occurrence {
     pub(super) time: Option<u64>,
     pub(super) period: u64,
     pub(super) weight: u64,
-    /// The branch that counts, where branches do.
+    /// The counted branch, if rows count branches.
     pub(super) branch: Option<Branch>,
-    /// How many threads ran, where that is known.
+    /// Number of running threads, if known.
     pub(super) running: Option<u32>,
 }
 
-/// The words of a sample's attributes, in their order; `payload` gives a tracepoint's payload its number.
+/// Returns the words of a sample's attributes, in their order. `payload` assigns a number to a tracepoint's
+/// payload.
 pub(super) fn attribute_words(
     attributes: &[SampleAttribute],
     sample: &Sample<'_>,
@@ -140,8 +141,8 @@ pub(super) fn attribute_words(
     }));
 }
 
-/// What the hardware told of a sample's cost: see [`Value::weights`](super::samples::Value::weights).
-/// 0 where it told nothing.
+/// Returns the costs that the hardware measured for a sample; see
+/// [`Value::weights`](super::samples::Value::weights). 0 if there are none.
 pub(super) fn weights_of(sample: &Sample<'_>) -> [u64; 3] {
     if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
         return [0; 3];

@@ -1,9 +1,9 @@
-//! Pass 2: samples become rows, one for each distinct combination of event, stack, name and what else is
-//! asked for.
+//! Pass 2: aggregates samples to rows, one per distinct combination of event, stack, name and requested
+//! attributes.
 //!
-//! Receives chunks in any order on any number of threads; each thread adds up into rows of its own, which are
-//! merged at the end. Stacks are interned as the kernel wrote them, before any address is looked at, so
-//! memory and most of the work follow distinct stacks, not samples.
+//! Receives chunks in any order on any number of threads. Each thread has its own rows, which are merged at
+//! the end. Stacks are interned as the kernel wrote them, before any address lookup. So memory and most of
+//! the work depend on the number of distinct stacks, not samples.
 //!
 //! ```text
 //!   chunk 0  chunk 2  …  -> worker A: rows --+--> one set of rows
@@ -31,46 +31,46 @@ use crate::record::layouts::CounterRead;
 use crate::record::sample::Branch;
 use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
 
-/// What is asked of pass 2.
+/// The parameters of pass 2.
 #[derive(Debug, Clone, Default)]
 pub struct SampleQuery {
-    /// What rows are told apart by, besides event, stack and name.
+    /// Attributes that distinguish rows, in addition to event, stack and name.
     pub attributes: Vec<SampleAttribute>,
-    /// Take no notice of names: all rows have the same.
+    /// Whether to ignore names, so that all rows have the same.
     pub ignore_comms: bool,
-    /// Take no notice of callers.
+    /// Whether to ignore callers.
     pub ignore_stacks: bool,
-    /// Each branch of a sample counts, once, at its target; the sample itself does not.
+    /// Whether to count each branch of a sample, at its target, instead of the sample.
     pub branches: bool,
-    /// Branches of a sample are part of its stack, and their cycles its weight.
+    /// Whether to add a sample's branches to its stack, and to use their cycles as its weight.
     pub branch_history: bool,
-    /// A sample counts for its weight, at least 1, not for its period.
+    /// Whether to count a sample by its weight (at least 1) instead of its period.
     pub by_weight: bool,
-    /// How many threads ran when: what a sample costs in time by the clock on the wall follows from it.
+    /// Number of running threads over time, from which the wall-clock cost of a sample follows.
     pub parallelism: Option<Arc<Parallelism>>,
-    /// Only samples taken while so many threads ran; the others are counted as filtered.
+    /// Only samples with one of these numbers of running threads; others count as filtered.
     pub levels: Option<FxHashSet<u32>>,
-    /// Only these spans of time (nanoseconds, ends included); empty: all.
+    /// Only samples in these time spans (nanoseconds, both ends inclusive); all if empty.
     pub times: Vec<(u64, u64)>,
-    /// Only these CPUs.
+    /// Only samples on these CPUs.
     pub cpus: Option<FxHashSet<u32>>,
-    /// Only these processes; the others are counted as filtered.
+    /// Only samples of these processes; others count as filtered.
     pub pids: Option<FxHashSet<i32>>,
-    /// Only these threads.
+    /// Only samples of these threads.
     pub tids: Option<FxHashSet<i32>>,
-    /// Only these names.
+    /// Only samples with these thread names.
     pub comms: Option<FxHashSet<CommId>>,
 }
 
 impl SampleQuery {
-    /// Whether time and CPU of a sample are asked for.
+    /// Whether the time and CPU filters accept a sample.
     pub fn takes(&self, sample: &Sample<'_>, time: Option<u64>) -> bool {
         let at = time.unwrap_or(0);
         (self.times.is_empty() || self.times.iter().any(|(from, to)| (*from..=*to).contains(&at)))
             && self.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
     }
 
-    /// Whether a sample of this recording, of this timestamp, is asked for.
+    /// Whether the filters accept a sample of this recording with this timestamp.
     pub fn takes_of(&self, session: &Session, sample: &Sample<'_>, timestamp: Timestamp) -> bool {
         let thread = sample.thread().unwrap_or_default();
         let comm = || session.history.comm(thread.pid, thread.tid, timestamp);
@@ -78,7 +78,7 @@ impl SampleQuery {
             && self.takes_thread(thread, self.comms.as_ref().and_then(|_| comm()))
     }
 
-    /// Whether its thread is.
+    /// Whether the filters accept a thread.
     pub fn takes_thread(&self, thread: Thread, comm: Option<CommId>) -> bool {
         self.pids.as_ref().is_none_or(|pids| pids.contains(&thread.pid))
             && self.tids.as_ref().is_none_or(|tids| tids.contains(&thread.tid))
@@ -86,22 +86,22 @@ impl SampleQuery {
     }
 }
 
-/// What was added up.
+/// Aggregated values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Value {
     /// Number of samples.
     pub samples: u64,
-    /// Sum of their periods: occurrences of the event.
+    /// Sum of the periods: the number of event occurrences.
     pub period: u64,
-    /// Sum of the squares of the periods: what the sampling error follows from.
+    /// Sum of the squared periods, from which the sampling error follows.
     pub squares: f64,
-    /// What few recordings have, apart: there are as many values as rows.
+    /// Sums that few recordings need. Boxed, since there is one value per row.
     pub more: Option<Box<MoreSums>>,
 }
 
 const _: () = assert!(size_of::<(Key, Value)>() == 48);
 
-/// What few recordings have to add up.
+/// Sums that few recordings need.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MoreSums {
     /// See [`Value::weights`].
@@ -118,13 +118,13 @@ impl Value {
         value.weighing(weights)
     }
 
-    /// The same with these sums of weights.
+    /// Adds these sums of weights.
     #[must_use]
     pub(super) fn weighing(self, weights: [u64; 3]) -> Self {
         if weights == [0; 3] { self } else { self.with(|more| more.weights = weights) }
     }
 
-    /// The same, taken while so many threads ran.
+    /// Adds the latency for this number of running threads.
     fn shared(self, running: u32) -> Self {
         let latency = self.period.saturating_mul(1000) / u64::from(running.max(1));
         self.with(|more| {
@@ -137,25 +137,25 @@ impl Value {
         self
     }
 
-    /// Sums of their weights: the cost that the hardware told, then [`Weight::more`]'s.
+    /// Sums of the weights: the cost that the hardware measured, then those of [`Weight::more`].
     ///
     /// [`Weight::more`]: crate::record::sample::Weight::more
     pub fn weights(&self) -> [u64; 3] {
         self.more.as_ref().map_or([0; 3], |more| more.weights)
     }
 
-    /// Sum of the periods, each shared among the threads that ran at that time; 0 where that is not known.
-    /// In thousandths: a period of 1 is shared too.
+    /// Sum of the periods, each divided by the number of threads running at that time; 0 if unknown. In
+    /// thousandths, so that a period of 1 can be divided.
     pub fn latency(&self) -> u64 {
         self.more.as_ref().map_or(0, |more| more.latency)
     }
 
-    /// Sum of the squares of that.
+    /// Sum of the squared shares of [`Value::latency`].
     pub fn latency_squares(&self) -> f64 {
         self.more.as_ref().map_or(0.0, |more| more.latency_squares)
     }
 
-    /// What is left without these.
+    /// Subtracts other values.
     #[must_use]
     pub fn without(&self, others: &Self) -> Self {
         let mut left = Self {
@@ -195,57 +195,57 @@ impl std::ops::AddAssign<&Self> for Value {
     }
 }
 
-/// The bit in [`Key::comm`] of threads whose name is not known.
+/// The bit in [`Key::comm`] that marks threads with an unknown name.
 pub const NAMELESS: u32 = 1 << 31;
-/// The [`Key::comm`] of all rows where names do not matter. No thread has this number.
+/// The [`Key::comm`] of all rows if names are ignored. No name or thread has this number.
 pub const ANY_COMM: u32 = NAMELESS - 1;
 
-/// What a row is told apart by.
+/// The properties that identify a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Index of the event.
     pub event: u32,
     /// Number of the stack.
     pub stack: u32,
-    /// The thread's name ([`CommId`]); [`NAMELESS`] and the thread's number where nobody said it;
-    /// [`ANY_COMM`] where names are not wanted.
+    /// The thread's name ([`CommId`]). [`NAMELESS`] and the thread's number if the name is unknown;
+    /// [`ANY_COMM`] if names are ignored.
     pub comm: u32,
     /// Number of the list of attributes.
     pub attributes: u32,
 }
 
-/// What pass 2 found.
+/// The result of pass 2.
 #[derive(Debug, Default)]
 pub struct Samples {
-    /// The sums.
+    /// The rows.
     pub rows: Vec<(Key, Value)>,
-    /// The stacks: tag is the epoch, words are as in a record (context markers and addresses, innermost
-    /// first). Numbers count through all parts.
+    /// The stacks: the tag is the epoch, the words are as in a record (context markers and addresses,
+    /// innermost first). Numbers run through all parts.
     pub stacks: Vec<InOrder>,
-    /// Each stack is the sampled address alone: nobody asked for callers.
+    /// Whether each stack is only the sampled address, because callers are ignored.
     pub are_leaves: bool,
-    /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch where one is
-    /// an address.
+    /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch if one of
+    /// them is an address.
     pub attributes: Interner,
-    /// Which of the attributes are addresses that become locations.
+    /// The attributes that are addresses and become locations.
     pub places: Vec<(usize, SampleAttribute)>,
     /// Payloads of tracepoints; the tag is their event.
     pub payloads: Interner,
-    /// Sums of each event, filtered samples included.
+    /// Sums per event, including filtered samples.
     pub totals: Vec<Value>,
-    /// What the filters of pid, tid and name took out.
+    /// Sums per event of the samples that the pid, tid and name filters rejected.
     pub filtered: Vec<Value>,
-    /// Samples that events said they lost, in the counts that samples hold.
+    /// Samples lost according to the counts inside of samples.
     pub lost: u64,
     /// First and last time, in nanoseconds; `None` without times.
     pub span: Option<(u64, u64)>,
 }
 
-/// Runs pass 2. Stacks that were copied are unwound by `unwind`, in the order of time. `progress` is told how
-/// many samples more are done, from several threads.
+/// Runs pass 2. `unwind` unwinds copied stacks in time order. Calls `progress` with the number of newly
+/// processed samples, from several threads.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub fn collect(
     session: &Session,
     query: &SampleQuery,
@@ -255,7 +255,7 @@ pub fn collect(
     let reads = session.reader.layouts().have(sample_type::READ);
     let shared = Interned::default();
     let new = || Worker::new(session, query, reads, &shared);
-    // Counter values are differences to the reading before: those need an order.
+    // Counter values are differences to the previous reading, so they need a fixed order.
     let workers = if reads { 1 } else { rayon::current_num_threads() };
     let look = |worker: &mut Worker<'_>, raw: &RawRecord<'_>, at, unwound: &[u64]| {
         worker.sample(raw, at, unwound);
@@ -268,7 +268,7 @@ pub fn collect(
     Ok(merge(parts, shared, query))
 }
 
-/// What all workers intern.
+/// The interners shared by all workers.
 #[derive(Default)]
 struct Interned {
     stacks: SharedInterner,
@@ -276,14 +276,14 @@ struct Interned {
     payloads: SharedInterner,
 }
 
-/// Which event a sample is of, and when it was taken.
+/// The event and time of a sample.
 struct About {
     event: usize,
     time: Option<u64>,
     timestamp: Timestamp,
-    /// Where it is in the recording: no two are at one place.
+    /// Its unique position in the recording.
     position: u64,
-    /// How many threads ran, where that is asked for.
+    /// Number of running threads, if requested.
     running: Option<u32>,
 }
 
@@ -297,27 +297,28 @@ impl About {
     }
 }
 
-/// What is remembered of the thread whose sample came last: the next is often its too.
+/// Cached epoch of the previous sample's thread, since the next sample is often from the same.
 #[derive(Clone, Copy)]
 struct Last {
     pid: i32,
     epoch: Epoch,
-    /// The span in which `epoch` holds.
+    /// The timestamp at which `epoch` was determined.
     from: Timestamp,
 }
 
-/// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what
-/// each member of its group counted since the sample before. Of events that children inherit each thread has
-/// a counter of its own under the same id; others have thread 0 here.
+/// The last value of each counter, for recordings whose samples contain counts. Such a sample stands for the
+/// counts of each group member since the previous sample. For inherited events, each thread has its own
+/// counter with the same id. Others have thread 0 here.
 #[derive(Debug, Default)]
 pub struct Readings {
     values: FxHashMap<(u64, i32), u64>,
-    /// Samples that each event said it had lost (`PERF_FORMAT_LOST`).
+    /// Number of samples that each event lost (`PERF_FORMAT_LOST`).
     lost: FxHashMap<(u64, i32), u64>,
 }
 
 impl Readings {
-    /// The events that a sample stands for, with what each counted. `None` when its counts cannot be read.
+    /// Returns the events that a sample stands for, with the count of each. `None` if its counts cannot be
+    /// read.
     pub fn of(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) -> Option<Vec<(usize, u64)>> {
         let values = sample.parts()?.read?;
         let thread = sample.thread().filter(|_| sample.layout().counts_by_thread());
@@ -329,7 +330,7 @@ impl Readings {
             if let Some(lost) = value.lost.filter(|lost| *lost > 0) {
                 self.lost.insert((id, tid), lost);
             }
-            // One that counts from the start again is another thread that has got the number.
+            // A smaller value means that another thread has reused the number, so its counter started from 0.
             let period = value.value.checked_sub(before).unwrap_or(value.value);
             let member = if value.id.is_some() { layouts.event_of(id) } else { Some(event) };
             members.extend(member.filter(|_| period > 0).map(|member| (member, period)));
@@ -337,7 +338,7 @@ impl Readings {
         Some(members)
     }
 
-    /// What a thread's counter says when the thread ends, since the sample before.
+    /// Returns the count at a thread's exit since its last sample.
     pub fn last(&mut self, thread: Thread, read: &CounterRead) -> u64 {
         let own = self.values.remove(&(read.id, thread.tid)).or_else(|| self.values.remove(&(read.id, 0)));
         read.count.value.saturating_sub(own.unwrap_or(0))
@@ -385,7 +386,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// `unwound` is what its copied stack came to.
+    /// Processes a sample. `unwound` is the unwound chain of its copied stack.
     fn sample(&mut self, raw: &RawRecord<'_>, position: Timestamp, unwound: &[u64]) {
         let Some((event, sample)) = self.layouts.sample(raw) else { return };
         let time = sample.time().map(|time| time.0);
@@ -411,12 +412,12 @@ impl<'a> Worker<'a> {
         self.add(event, &sample, position, period, unwound);
     }
 
-    /// Each branch counts once, as a stack of its target alone.
+    /// Counts each branch once, with its target as the whole stack.
     fn branches(&mut self, event: usize, sample: &Sample<'_>, position: Timestamp) {
         let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
         let mut about = self.about(event, sample, position);
         for branch in branches.iter() {
-            // Each takes more than a byte of the record.
+            // Each branch takes more than one byte of the record, so positions stay unique.
             about.position += 1;
             let value = about.value(1, [branch.flags.cycles().into(), 0, 0]);
             let Some((comm, epoch)) = self.owner(&about, sample, &value) else { continue };
@@ -450,7 +451,7 @@ impl<'a> Worker<'a> {
         *self.rows.entry(key).or_default() += value;
     }
 
-    /// Counts the sample; whose it is, and in which epoch, unless a filter takes it out.
+    /// Counts the sample. Returns its name key and epoch, unless a filter rejects it.
     fn owner(&mut self, about: &About, sample: &Sample<'_>, value: &Value) -> Option<(u32, Epoch)> {
         let thread = sample.thread().unwrap_or_default();
         self.out.totals[about.event] += value;
@@ -474,8 +475,7 @@ impl<'a> Worker<'a> {
 
     fn epoch(&mut self, pid: i32, timestamp: Timestamp) -> Epoch {
         match self.last {
-            // Within a chunk time goes on: asking again for the same moment is common, for an earlier one
-            // rare.
+            // Repeated lookups at the same timestamp are common within a chunk.
             Some(last) if last.pid == pid && last.from == timestamp => last.epoch,
             _ => {
                 let epoch = self.session.history.epoch(pid, timestamp);
@@ -508,7 +508,7 @@ impl<'a> Worker<'a> {
             u64::from(payloads.add(about.position, about.event as u32, raw))
         });
         let has_places = self.query.attributes.iter().any(|attribute| attribute.is_place());
-        // The epoch of data knows code too.
+        // The data epoch also covers code.
         let thread = sample.thread().unwrap_or_default();
         let epoch = has_places.then(|| self.session.history.data_epoch(thread.pid, about.timestamp));
         bytes(&self.words, &mut self.scratch);
@@ -522,12 +522,12 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// [`Key::comm`] of a thread.
+/// Returns the [`Key::comm`] of a thread.
 pub(super) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
     comm.map_or(NAMELESS | thread.tid as u32 & !NAMELESS, |comm| comm.0)
 }
 
-/// Joins what the workers found.
+/// Merges the results of the workers.
 fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Samples {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
@@ -570,13 +570,13 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
     all
 }
 
-/// What a sample's branches took, in the processor's cycles.
+/// Returns the total CPU cycles of a sample's branches.
 fn cycles(sample: &Sample<'_>) -> u64 {
     let branches = sample.parts().and_then(|parts| parts.branches);
     branches.map_or(0, |branches| branches.iter().map(|branch| u64::from(branch.flags.cycles())).sum())
 }
 
-/// Sorts rows and adds up those with the same key.
+/// Sorts rows and merges those with the same key.
 pub(super) fn join(rows: &mut Vec<(Key, Value)>) {
     rows.par_sort_unstable_by_key(|(key, _)| *key);
     rows.dedup_by(|next, kept| {

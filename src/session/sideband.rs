@@ -1,8 +1,8 @@
-//! Collecting everything that is not a sample, to be told to the history in the order of time.
+//! Collects all records that are not samples, and replays them to the history in time order.
 //!
-//! Rings of several CPUs lie one behind the other in a file, so a process's mapping may stand before the fork
-//! that made the process. The side-band is small: it is kept as bytes, sorted by timestamp (equal ones by
-//! offset), and replayed.
+//! A file contains the rings of the CPUs one after the other, so a process's mapping may precede the fork of
+//! that process. The side-band is small: pmc keeps its bytes, sorts them by timestamp (then by offset), and
+//! replays them.
 
 use rustc_hash::FxHashMap;
 
@@ -13,32 +13,32 @@ use super::parallelism::Switches;
 use super::{Facts, ThreadCount};
 use crate::record::{Layouts, RawRecord, Record, kind};
 
-/// Nodes of address spaces that any recording may take: 48 MiB.
+/// Number of address space nodes that any recording may use: 48 MiB.
 const MOST_NODES: usize = 1 << 20;
-/// Larger side-bands may take a node more for each so many of their bytes: three times their own memory.
+/// Larger side-bands get one more node per this many bytes, which is three times their own size.
 const BYTES_PER_NODE: usize = 16;
 
-/// Side-band records as they came.
+/// Side-band records in file order.
 #[derive(Debug)]
 pub(super) struct Sideband {
     has_time: bool,
-    /// Bytes of records walked over: the timestamp where there are no times.
+    /// Number of bytes of records so far; serves as the timestamp if there are no times.
     position: u64,
     bytes: Vec<u8>,
     /// Timestamp, start in `bytes`.
     order: Vec<(Timestamp, usize)>,
     facts: Facts,
-    /// When the hardware was left to a reservation that has not ended yet.
+    /// Start of a reservation of the hardware that has not ended yet.
     yielding_since: Option<u64>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     reads: Vec<ThreadCount>,
     deferred: Deferred,
     switches: Switches,
-    /// There are mappings that are not code.
+    /// Whether there are data mappings.
     has_data: bool,
 }
 
-/// What the side-band says.
+/// The contents of the side-band.
 pub(super) struct Found {
     pub(super) history: History,
     pub(super) facts: Facts,
@@ -65,7 +65,7 @@ impl Sideband {
         }
     }
 
-    /// Looks at one record of the file, samples included.
+    /// Adds a record of the file; ignores samples.
     #[inline]
     pub(super) fn add(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
         let at = self.position;
@@ -99,7 +99,7 @@ impl Sideband {
             Some(Record::LostSamples(lost)) => {
                 self.facts.lost_samples = self.facts.lost_samples.saturating_add(lost);
             }
-            // Each instance of an event tells of the same gap.
+            // Each instance of an event reports the same gap.
             Some(Record::Throttle(throttle)) if throttle.is_reservation() => {
                 self.yielding_since.get_or_insert(throttle.time.0);
             }
@@ -140,9 +140,9 @@ impl Sideband {
         }
     }
 
-    /// Replays everything.
+    /// Replays all records.
     pub(super) fn finish(mut self, modules: Modules) -> Found {
-        // An offset in `bytes` is unique: equal timestamps stay in the file's order.
+        // Offsets in `bytes` are unique, so equal timestamps stay in file order.
         self.order.sort_unstable();
         let mut history = History::new(modules);
         history.limit_versions(MOST_NODES.max(self.bytes.len() / BYTES_PER_NODE));

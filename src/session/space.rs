@@ -1,18 +1,17 @@
-//! Address spaces as they change in time: every version is kept, and versions share what they have in common.
+//! Persistent address spaces: keeps all versions, which share their common parts.
 //!
-//! Receives mappings in the order in which they came; hands on a [`Root`] after each, which stands for the
-//! space as it then was and answers lookups for ever. A fork copies a root. Knows nothing of processes, files
-//! or time.
+//! Receives mappings in order; returns a [`Root`] after each. A root identifies that version of the space,
+//! and lookups in it stay possible. A fork copies a root. Knows nothing about processes, files or time.
 //!
 //! ```text
 //!   root 1        root 2 = root 1 + [40,60)     a search tree by start address; a change copies the
-//!     30            30'                         path from the root, some log2(n) nodes, and shares the rest
+//!     30            30'                         path from the root, about log2(n) nodes, and shares the rest
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
-//! Between two forks nobody asks for the versions in between: there a version grows in place ([`Own`]). The
-//! tree is a treap: each node has a random priority and stands above those with lower ones, which keeps it
-//! shallow whatever the addresses are (they are untrusted input, the priorities are ours).
+//! Versions between two forks are not needed, so there a version grows in place ([`Own`]). The tree is a
+//! treap: each node has a random priority and is above the nodes with lower priorities. This keeps it shallow
+//! for any addresses: they are untrusted, but the priorities are pmc's.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -20,33 +19,32 @@ use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset, Mapping};
 
-/// A version of a space.
+/// A version of an address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Root(u32);
 
 impl Root {
-    /// The space in which nothing is mapped.
+    /// The space without mappings.
     pub const EMPTY: Self = Self(0);
 }
 
-/// What belongs to one version alone, which may change it in place instead of copying: all nodes from a
-/// number on.
+/// The nodes that only one version uses and may change in place: all from this number on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Own(u32);
 
 impl Own {
-    /// Nothing.
+    /// No nodes.
     pub const NONE: Self = Self(u32::MAX);
-    /// Everything: no version of the space is ever shared.
+    /// All nodes: no version of the space is ever shared.
     pub const ALL: Self = Self(1);
 }
 
-/// A mapping and what is mapped there.
+/// A mapping with its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapped {
-    /// Where.
+    /// The mapped range.
     pub mapping: Mapping,
-    /// The caller's number for what.
+    /// The caller's number of the module.
     pub module: u32,
 }
 
@@ -59,13 +57,13 @@ impl Mapped {
         self.start().saturating_add(self.mapping.len)
     }
 
-    /// Whether an address in both means the same place of the same thing.
+    /// Whether every address means the same position of the same module in both.
     pub(super) fn agrees(&self, other: &Self) -> bool {
         let base = |m: &Mapping| m.start.0.wrapping_sub(m.offset.0);
         self.module == other.module && base(&self.mapping) == base(&other.mapping)
     }
 
-    /// The part from `from` to `to`, if anything is left.
+    /// Returns the part from `from` to `to`, if it is not empty.
     pub(super) fn cut(&self, from: u64, to: u64) -> Option<Self> {
         let (start, end) = (self.start().max(from), self.end().min(to));
         let offset = FileOffset(self.mapping.offset.0.wrapping_add(start.wrapping_sub(self.start())));
@@ -85,7 +83,7 @@ struct Node {
 /// All versions of all spaces.
 #[derive(Debug)]
 pub struct Spaces {
-    /// Number 0 stands for "none".
+    /// Index 0 means "no node".
     nodes: Vec<Node>,
     random: RandomState,
 }
@@ -100,7 +98,7 @@ impl Default for Spaces {
 }
 
 impl Spaces {
-    /// What lies at an address.
+    /// Returns the mapping at an address.
     pub fn find(&self, root: Root, address: Avma) -> Option<&Mapped> {
         let (mut at, mut found) = (root.0, None);
         while at != 0 {
@@ -115,7 +113,7 @@ impl Spaces {
         found.filter(|mapped| mapped.mapping.contains(address))
     }
 
-    /// All mappings by start.
+    /// Iterates over all mappings, by start address.
     pub fn iter(&self, root: Root) -> impl Iterator<Item = &Mapped> {
         let mut above = Vec::new();
         let mut at = root.0;
@@ -130,7 +128,7 @@ impl Spaces {
         })
     }
 
-    /// Whether a new mapping changes the meaning of an address that had one.
+    /// Whether a new mapping changes the meaning of a mapped address.
     fn conflicts(&self, root: Root, new: &Mapped) -> bool {
         let mut open = vec![root.0];
         while let Some(at) = open.pop() {
@@ -144,7 +142,7 @@ impl Spaces {
                 }
                 open.push(node.right);
             }
-            // What stands further left ends before this one starts.
+            // All nodes further left end before this one starts.
             if node.here.start() > new.start() {
                 open.push(node.left);
             }
@@ -152,12 +150,12 @@ impl Spaces {
         false
     }
 
-    /// The space with one more mapping, which covers what it overlaps.
+    /// Returns the space with one more mapping, which replaces the mappings that it overlaps.
     pub fn map(&mut self, root: Root, new: Mapped) -> Root {
         self.replace(root, Own::NONE, new)
     }
 
-    /// As [`Spaces::map`], where `own` says what nobody else will ask for again: the old root is lost.
+    /// Like [`Spaces::map`], but changes the nodes in `own` in place, which invalidates the old root.
     pub fn replace(&mut self, root: Root, own: Own, new: Mapped) -> Root {
         match self.is_free(root, &new) {
             true => self.put(root, own, new),
@@ -165,8 +163,8 @@ impl Spaces {
         }
     }
 
-    /// As [`Spaces::replace`]. Returns `None` and changes nothing if the new mapping changes the meaning of
-    /// an address that had one.
+    /// Like [`Spaces::replace`], but returns `None` without a change if the new mapping changes the meaning
+    /// of a mapped address.
     pub fn add(&mut self, root: Root, own: Own, new: Mapped) -> Option<Root> {
         if self.is_free(root, &new) {
             return Some(self.put(root, own, new));
@@ -174,12 +172,13 @@ impl Spaces {
         (!self.conflicts(root, &new)).then(|| self.lay(root, own, new))
     }
 
-    /// What is made from now on, for the one version that goes on from here; others may share what is there.
+    /// Returns the set of all nodes created from now on. The one version that continues from here owns them;
+    /// other versions may share the existing nodes.
     pub fn own(&self) -> Own {
         Own(self.nodes.len() as u32)
     }
 
-    /// Adds a mapping where nothing is.
+    /// Adds a mapping that overlaps no other.
     fn put(&mut self, root: Root, own: Own, new: Mapped) -> Root {
         if new.end() == new.start() {
             return root;
@@ -195,7 +194,8 @@ impl Spaces {
         }
         let (before, rest) = self.split(root.0, new.start(), own);
         let (covered, after) = self.split(rest, new.end(), own);
-        // Two old mappings may reach over an edge: the last before, and the last covered.
+        // Two old mappings may cross a boundary: the last one before the new mapping, and the last covered
+        // one.
         let (before, reaching) = self.without_last(before, own);
         let last = self.last(covered);
         let left = reaching.and_then(|old| old.cut(0, new.start()));
@@ -208,8 +208,7 @@ impl Spaces {
         Root(self.join(all, after, own))
     }
 
-    /// Forgets all versions but these, whose roots change their numbers; what they have in common they still
-    /// share.
+    /// Removes all versions except these and updates their roots. Common parts stay shared.
     pub fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut Root>) {
         let mut kept = vec![self.nodes[0]];
         let mut moved = FxHashMap::default();
@@ -235,17 +234,17 @@ impl Spaces {
         place
     }
 
-    /// Nodes of all versions.
+    /// Number of nodes of all versions.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether nothing is mapped in any version.
+    /// Whether no version has a mapping.
     pub fn is_empty(&self) -> bool {
         self.nodes.len() <= 1
     }
 
-    /// Whether a mapping overlaps none: nearly all do so.
+    /// Whether a mapping overlaps no other, which is the usual case.
     fn is_free(&self, root: Root, new: &Mapped) -> bool {
         let mut at = root.0;
         while at != 0 {
@@ -261,7 +260,7 @@ impl Spaces {
         true
     }
 
-    /// A new leaf takes its place below `at`: the nodes above it are copied, those below it parted.
+    /// Inserts a new leaf below `at`. Copies the nodes above it and splits the nodes below it.
     fn insert(&mut self, at: u32, leaf: u32, own: Own) -> u32 {
         let new = self.nodes[leaf as usize];
         let node = self.nodes[at as usize];
@@ -285,7 +284,7 @@ impl Spaces {
         number
     }
 
-    /// The node with other subtrees: a copy, if others may know it.
+    /// Replaces the subtrees of a node. Copies the node if other versions may use it.
     fn change(&mut self, at: u32, left: u32, right: u32, own: Own) -> u32 {
         let node = Node { left, right, ..self.nodes[at as usize] };
         if at >= own.0 {
@@ -296,7 +295,7 @@ impl Spaces {
         self.nodes.len() as u32 - 1
     }
 
-    /// Those that start before `key`, and the others.
+    /// Splits into the mappings that start before `key`, and the others.
     fn split(&mut self, at: u32, key: u64, own: Own) -> (u32, u32) {
         if at == 0 {
             return (0, 0);
@@ -311,7 +310,7 @@ impl Spaces {
         }
     }
 
-    /// All of `left` lies before all of `right`.
+    /// Joins two trees; all of `left` is before all of `right`.
     fn join(&mut self, left: u32, right: u32, own: Own) -> u32 {
         if left == 0 || right == 0 {
             return left + right;
@@ -363,7 +362,7 @@ mod tests {
         assert_eq!(shown(&spaces, one), [(10, 20, 1)]);
         assert_eq!(shown(&spaces, two), [(10, 20, 1), (30, 60, 2)]);
         assert_eq!(shown(&spaces, hole), [(10, 20, 1), (30, 40, 2), (40, 50, 3), (50, 60, 2)]);
-        // The right piece begins further on in the file.
+        // The right piece has a higher file offset.
         assert_eq!(spaces.find(hole, Avma(55)).unwrap().mapping.file_offset(Avma(55)), Some(FileOffset(25)));
         assert!(spaces.find(hole, Avma(20)).is_none() && spaces.find(hole, Avma(9)).is_none());
         assert!(!spaces.conflicts(hole, &mapped(20, 30, 9)));
@@ -402,7 +401,7 @@ mod tests {
             let conflict = (new.start()..new.end())
                 .any(|a| plain[a as usize].is_some_and(|(m, base)| (m, base) != (new.module, new.start())));
             assert_eq!(spaces.conflicts(root, &new), conflict);
-            // As a history does: in place where nothing changes its meaning, and nobody has forked.
+            // As in a history: in place if no address changes its meaning and there was no fork.
             match spaces.add(root, own, new) {
                 Some(grown) => root = grown,
                 None => {
@@ -436,7 +435,7 @@ mod tests {
             root = spaces.add(root, own, mapped(n * 10, n * 10 + 5, n as u32)).unwrap();
         }
         assert_eq!((spaces.len(), shown(&spaces, root).len()), (1001, 1000));
-        // Somebody else goes on from here too.
+        // Another version also continues from here.
         let (before, own) = (shown(&spaces, root), spaces.own());
         let grown = spaces.add(root, own, mapped(7, 8, 7777)).unwrap();
         assert_eq!((shown(&spaces, root), shown(&spaces, grown).len()), (before, 1001));

@@ -1,8 +1,7 @@
-//! The threads that read and name in parallel: as many as there are CPUs, or as many as can be started.
+//! The worker threads for reading and symbolizing in parallel: one per CPU, or as many as can be started.
 //!
-//! rayon's own pool panics where a thread cannot be started (a limit of processes). This one takes what it
-//! gets: each thread is started first and given to the pool then; where there is none, the thread that asks
-//! does all the work.
+//! rayon's default pool panics if a thread cannot be started (process limits). This one starts the threads
+//! first and then adds them to the pool. If no thread can be started, the calling thread does all the work.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
@@ -10,20 +9,21 @@ use std::thread::{Builder, available_parallelism};
 
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 
-/// Stack of each thread: addr2line descends once for each level of inlining.
+/// Stack size of each thread: addr2line recurses once per level of inlining.
 pub const STACK: usize = 64 << 20;
 
-/// Starts them, once for the whole program. Returns whether the current thread is alone, with its own stack.
+/// Starts the threads, once per program. Returns whether the current thread has to do the work, on its own
+/// stack.
 ///
 /// # Errors
-/// What rayon says of the pool.
+/// If rayon fails to create the pool.
 pub fn start() -> Result<bool, String> {
     static STARTED: OnceLock<Result<bool, String>> = OnceLock::new();
     STARTED.get_or_init(build).clone()
 }
 
-/// Runs this on a worker thread. rayon would do the first part of parallel work on the calling thread, whose
-/// stack may be too small.
+/// Runs `work` on a worker thread. rayon would run the first part of parallel work on the calling thread,
+/// whose stack may be too small.
 pub fn inside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     rayon::scope(|_| work())
 }
@@ -45,7 +45,7 @@ fn build() -> Result<bool, String> {
     built.map(|()| is_alone).map_err(|error| format!("starting threads: {error}"))
 }
 
-/// A thread that waits for its place in the pool; `None` where none can be started.
+/// Starts a thread that waits for its place in the pool; `None` if that fails.
 fn thread(number: usize) -> Option<Sender<ThreadBuilder>> {
     let (place, waits) = channel::<ThreadBuilder>();
     let work = move || {

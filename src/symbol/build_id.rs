@@ -1,11 +1,12 @@
-//! The build-id: the name of a file's content, put in by the linker, kept by the kernel and by recordings.
+//! Build-ids: identifiers of a file's content, written by the linker and kept by the kernel and by
+//! recordings.
 //!
-//! Receives note sections and hexadecimal text; hands on a small value. Leaves the finding of notes in a
-//! file to [`elf`](super::files::elf).
+//! Receives note sections and hexadecimal text; returns a small value. Leaves finding the notes in a file to
+//! [`elf`](super::files::elf).
 
 use std::fmt;
 
-/// At most 20 bytes (SHA-1); the kernel and perf.data keep no more.
+/// A build-id of at most 20 bytes (SHA-1); the kernel and perf.data store no more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildId {
     len: u8,
@@ -16,11 +17,11 @@ pub struct BuildId {
 const NOTE_BUILD_ID: u32 = 3;
 
 impl BuildId {
-    /// The longest that is kept.
+    /// Maximum length in bytes.
     pub const MOST: usize = 20;
 
-    /// From raw bytes; longer ones are cut as the kernel does. `None` when empty or all zero, which stands
-    /// for "unknown".
+    /// Creates a build-id from raw bytes, truncated to [`BuildId::MOST`] as the kernel does. Returns `None`
+    /// if they are empty or all zero, which means "unknown".
     pub fn new(raw: &[u8]) -> Option<Self> {
         let raw = &raw[..raw.len().min(Self::MOST)];
         if raw.iter().all(|byte| *byte == 0) {
@@ -31,7 +32,7 @@ impl BuildId {
         Some(Self { len: raw.len() as u8, bytes })
     }
 
-    /// From hexadecimal digits.
+    /// Parses hexadecimal digits.
     pub fn parse(hex: &str) -> Option<Self> {
         if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
             return None;
@@ -41,7 +42,7 @@ impl BuildId {
         Self::new(&bytes?)
     }
 
-    /// The build-id among ELF notes in native byte order, such as `/sys/kernel/notes`.
+    /// Finds the build-id among ELF notes in native byte order, for example those of `/sys/kernel/notes`.
     ///
     /// ```text
     ///   u32 name size | u32 content size | u32 type | name, padded to 4 | content, padded to 4 | next …
@@ -66,16 +67,16 @@ impl BuildId {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Where folders keyed by build-id keep it: `ab/cdef...` (`/usr/lib/debug/.build-id`,
-    /// `~/.debug/.build-id`).
+    /// Returns its path in folders that are keyed by build-id (`/usr/lib/debug/.build-id`,
+    /// `~/.debug/.build-id`): `ab/cdef...`.
     pub fn path(&self) -> String {
         let hex = self.to_string();
         let (folder, rest) = hex.split_at(2);
         format!("{folder}/{rest}")
     }
 
-    /// Whether both name the same content. A recording may hold a shorter id padded with zeros to 20 bytes
-    /// (perf before 5.12 kept no length), so trailing zeros do not count.
+    /// Whether both identify the same content. Ignores trailing zeros: recordings may hold a shorter id
+    /// padded to 20 bytes (perf before 5.12 stored no length).
     pub fn same(&self, other: &Self) -> bool {
         self.bytes == other.bytes
     }

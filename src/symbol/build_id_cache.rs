@@ -1,8 +1,9 @@
-//! perf's cache of files by build-id: what was recorded stays readable when programs are replaced.
+//! perf's build-id cache: keeps recorded files readable after programs are replaced.
 //!
-//! Receives the name and build-id of a piece of code; keeps its file where perf looks for it, lists what is
-//! kept, removes it. Decides what counts as kept: a file whose own build-id is that of its entry; all else is
-//! replaced by the next who has the right one. Reading the cache is [`locate`](super::files::locate)'s.
+//! Receives the name and build-id of a module; stores its file where perf looks for it, lists the stored
+//! files, and removes them. Decides whether an entry is valid: its file must have the entry's build-id. The
+//! next writer with the right file replaces an invalid one. Leaves reading the cache to
+//! [`locate`](super::files::locate).
 //!
 //! ```text
 //!   CACHE/.build-id/ab/cdef…  ->  ../../usr/lib/libc.so.6/abcdef…
@@ -10,10 +11,10 @@
 //!   CACHE/[kernel.kallsyms]/abcdef…/kallsyms      the kernel's list of functions
 //!   CACHE/[vdso]/abcdef…/vdso
 //! ```
-//! Files that only we and root can write are hard links where the cache is on the same file system. Others
-//! are copied, with their holes: their owner could change what is kept. A program that is installed anew is
-//! another file; one that is overwritten where it stands changes in the cache, too, and is told by its
-//! build-id.
+//! If only the current user and root can write to a file, and the cache is on the same file system, pmc
+//! hard-links it. It copies all other files, with their holes, because their owner could change the cached
+//! content. Reinstalling a program creates a new file, so the link keeps the old one. Overwriting a program
+//! in place also changes the linked file; its build-id reveals that.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -30,44 +31,44 @@ use crate::sort;
 use crate::sys::file_map::{FileMap, open_regular};
 use crate::sys::replacement::Replacement;
 
-/// The kernel's entry.
+/// Name of the kernel's entry.
 pub const KERNEL: &str = "[kernel.kallsyms]";
 const VDSO: &str = "[vdso]";
 
-/// Bytes of a list of markers that are read.
+/// Maximum number of bytes read from a list of markers.
 const MOST_OF_MARKERS: u64 = 1 << 20;
 
-/// The folder.
+/// The cache's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildIdCache(PathBuf);
 
-/// What is kept for a build-id.
+/// A cached file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CacheEntry {
     /// The build-id.
     pub id: BuildId,
-    /// The path that the file had, or a name in brackets.
+    /// The file's original path, or a name in brackets.
     pub name: PathBuf,
-    /// Where it is kept, below the cache.
+    /// Folder of the entry, relative to the cache.
     folder: PathBuf,
 }
 
 impl BuildIdCache {
-    /// The one that is written; `None` where no place is known for it.
+    /// The cache that pmc writes; `None` if its location is unknown.
     pub fn usual() -> Option<Self> {
         options::build_id_folder().map(Self)
     }
 
-    /// Where it is.
+    /// Path of the cache.
     pub fn folder(&self) -> &Path {
         &self.0
     }
 
-    /// Keeps the file of a module, unless it is kept already; whether it was not. What is gone, or has
-    /// another build-id by now, is not kept; and nothing is in `/dev/null`.
+    /// Stores the file of a module and returns whether it was new. Skips files that are missing or have
+    /// another build-id by now. A cache at `/dev/null` stores nothing.
     ///
     /// # Errors
-    /// What the kernel says of the cache's folders and files.
+    /// If the kernel refuses to create the cache's folders or files.
     pub fn keep(&self, module: &Module, options: &Options) -> Result<bool> {
         let is_off = self.0 == Path::new("/dev/null");
         let wanted = module.build_id.filter(|id| !is_off && !self.holds(*id));
@@ -92,8 +93,8 @@ impl BuildIdCache {
         })
     }
 
-    /// Keeps a copy of an open file that has this build-id, unless it is kept already; whether it was not.
-    /// `name`: its path, as the process sees it that mapped it.
+    /// Stores a copy of an open file with this build-id and returns whether it was new. `name` is its path as
+    /// seen by the process that mapped it.
     ///
     /// # Errors
     /// As [`BuildIdCache::keep`].
@@ -104,7 +105,8 @@ impl BuildIdCache {
         self.keep_open(name, id, file, None, |_| ())
     }
 
-    /// `ours`: where we see the file, so that it can be linked; `complete` looks for its debug file.
+    /// `ours` is the path of the file in our mount namespace, for linking. `complete` looks for its debug
+    /// file.
     fn keep_open(
         &self,
         name: &Path,
@@ -127,7 +129,7 @@ impl BuildIdCache {
         complete(&mut found);
         if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
             let real = fs::canonicalize(&debug).unwrap_or(debug);
-            // Whoever analyses here finds it where it is: it is worth no copy.
+            // Not worth a copy: an analysis on this machine finds the original.
             if fs::metadata(&real).is_ok_and(|meta| is_lasting(&meta)) {
                 let _ = self.put(&folder.join("debug"), |to| fs::hard_link(&real, to));
             }
@@ -135,17 +137,17 @@ impl BuildIdCache {
         self.link(id, name).map(|()| true)
     }
 
-    /// Whether the right file is kept.
+    /// Whether the cache has a valid file for this build-id.
     pub fn holds(&self, id: BuildId) -> bool {
         let place = self.0.join(".build-id").join(id.path());
         let whole = |name: &str| Image::open(&place.join(name)).is_ok_and(|image| is_of_build(&image, id));
         whole("elf") || whole("vdso") || place.join("kallsyms").metadata().is_ok_and(|list| list.len() > 0)
     }
 
-    /// What is kept, by build-id; also what is damaged.
+    /// Lists all entries by build-id, including damaged ones.
     ///
     /// # Errors
-    /// What the kernel says of the folder, but that it is not there.
+    /// If the folder exists but cannot be read.
     pub fn entries(&self) -> Result<Vec<CacheEntry>> {
         let top = self.0.join(".build-id");
         let folders = match fs::read_dir(&top) {
@@ -159,7 +161,7 @@ impl BuildIdCache {
         Ok(entries)
     }
 
-    /// What a link stands for, if it leads to a place in the cache.
+    /// Resolves a link, if it points into the cache.
     fn entry(&self, link: &Path) -> Option<CacheEntry> {
         let hex = format!("{}{}", link.parent()?.file_name()?.to_str()?, link.file_name()?.to_str()?);
         let target = fs::read_link(link).ok()?;
@@ -171,8 +173,8 @@ impl BuildIdCache {
         Some(CacheEntry { id: BuildId::parse(&hex)?, name, folder: folder.to_owned() })
     }
 
-    /// Markers of the files that are kept, as `perf buildid-cache --add` lists them: each file with its
-    /// `PROVIDER:NAME`s, sorted. A list that cannot be read has none.
+    /// Returns the markers of all cached files, as `perf buildid-cache --add` lists them: each file with its
+    /// sorted `PROVIDER:NAME`s. Skips unreadable lists.
     pub fn markers(&self) -> Vec<(PathBuf, Vec<String>)> {
         let entries = self.entries().unwrap_or_default();
         let of_file = |entry: &CacheEntry| {
@@ -181,7 +183,7 @@ impl BuildIdCache {
             list.take(MOST_OF_MARKERS).read_to_string(&mut text).ok()?;
             let mut names: Vec<String> = text
                 .lines()
-                // `%sdt_libc:setjmp=setjmp`; the lines below it say where.
+                // `%sdt_libc:setjmp=setjmp`; the lines below it hold the locations.
                 .filter_map(|line| line.strip_prefix("%sdt_")?.split_once('='))
                 .map(|(name, _)| name.to_owned())
                 .collect();
@@ -192,20 +194,20 @@ impl BuildIdCache {
         entries.iter().filter_map(of_file).collect()
     }
 
-    /// The entry of a build-id, damaged or not.
+    /// Returns the entry of a build-id, damaged or not.
     pub fn of(&self, id: BuildId) -> Option<CacheEntry> {
         self.entry(&self.0.join(".build-id").join(id.path()))
     }
 
-    /// The two places of an entry below the cache, for whoever packs them up.
+    /// Returns the entry's two paths relative to the cache, for packing.
     pub fn places(entry: &CacheEntry) -> [PathBuf; 2] {
         [Path::new(".build-id").join(entry.id.path()), entry.folder.clone()]
     }
 
-    /// Removes an entry, and folders that are empty without it.
+    /// Removes an entry, and folders that become empty.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// If the kernel refuses to remove a file or folder.
     pub fn remove(&self, entry: &CacheEntry) -> Result<()> {
         let [link, folder] = Self::places(entry).map(|place| self.0.join(place));
         fs::remove_file(&link).map_err(|error| Error::io(format!("removing {}", link.display()), error))?;
@@ -222,18 +224,18 @@ impl BuildIdCache {
         Ok(())
     }
 
-    /// The folder of an entry, made if it is not there.
+    /// Returns the folder of an entry; creates it if it is missing.
     fn entry_folder(&self, name: &Path, id: BuildId) -> Result<PathBuf> {
         let folder = locate::below(&self.0, name).join(id.to_string());
         let make = |folder: &Path, mode| fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
-        // What others may not see in our home stays hidden: links keep their files' modes.
+        // The cache must not expose private files from the home folder: links keep their files' modes.
         make(&self.0, 0o700)
             .and_then(|()| make(&folder, 0o755))
             .map_err(|error| self.failed(&folder, error))?;
         Ok(folder)
     }
 
-    /// Makes a file beside its place, then moves it there: it is whole or not there.
+    /// Creates a file under a temporary name and renames it, so that readers never see a partial file.
     fn put(&self, place: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
         let new = Replacement::new(place);
         let made = make(new.path()).and_then(|()| new.put());
@@ -254,7 +256,8 @@ impl BuildIdCache {
     }
 }
 
-/// A module's file with this build-id, where we or its process see it; whether it is our own path.
+/// Opens a module's file with this build-id, in our mount namespace or its process's. The flag tells whether
+/// the path is in ours.
 fn open_of_build(module: &Module, id: BuildId) -> Option<(PathBuf, File, bool)> {
     let path = locate::strip_deleted(&module.path);
     let ours = fs::canonicalize(path).ok().map(|path| (path, true));
@@ -268,7 +271,7 @@ fn open_of_build(module: &Module, id: BuildId) -> Option<(PathBuf, File, bool)> 
     })
 }
 
-/// Whether a file has this build-id. Modules of the kernel may be packed: then nobody can say.
+/// Whether a file has this build-id. Accepts compressed kernel modules, whose build-id cannot be read.
 fn is_of_build(image: &Image, id: BuildId) -> bool {
     match image.elf() {
         Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
@@ -276,15 +279,15 @@ fn is_of_build(image: &Image, id: BuildId) -> bool {
     }
 }
 
-/// A module of the kernel as distributions pack them: gzip, xz, zstd.
+/// Whether these bytes are a compressed kernel module as distributions ship them (gzip, xz, zstd).
 fn is_packed(bytes: &[u8]) -> bool {
     [&b"\x1f\x8b"[..], b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"].iter().any(|magic| bytes.starts_with(magic))
 }
 
-/// The most bytes that are copied: a user's file must not fill root's disk.
+/// Maximum number of bytes copied, so that a user's file cannot fill root's disk.
 const MOST_COPIED: u64 = 4 << 30;
 
-/// A link if the file has a path that can have one, else a copy.
+/// Links the file if its path allows that, otherwise copies it.
 fn link_or_copy(path: Option<&PathBuf>, file: &File, to: &Path) -> io::Result<()> {
     let meta = file.metadata()?;
     match path.filter(|_| is_lasting(&meta)).map(|path| fs::hard_link(path, to)) {
@@ -293,8 +296,8 @@ fn link_or_copy(path: Option<&PathBuf>, file: &File, to: &Path) -> io::Result<()
     }
 }
 
-/// Whether a second name may keep a file: nobody but us and root writes to it, and it is no program with
-/// another's rights, which would outlive its replacement.
+/// Whether the cache may hard-link a file. Only the current user and root may write to it, and it must not be
+/// set-user-ID or set-group-ID: the link would outlive a security update.
 fn is_lasting(meta: &fs::Metadata) -> bool {
     const SET_ID: u32 = 0o6000;
     let owners = [0, rustix::process::geteuid().as_raw()];
@@ -309,9 +312,9 @@ fn copy_file(from: &File, to: &Path, mode: u32) -> io::Result<()> {
     let (mut from, mut end, mut copied) = (from, 0, 0);
     while end < len {
         let start = match seek(from, SeekFrom::Data(end)) {
-            // Behind the last data.
+            // After the last data.
             Err(rustix::io::Errno::NXIO) => break,
-            // A file system without holes.
+            // The file system does not support holes.
             Err(rustix::io::Errno::INVAL) => seek(from, SeekFrom::Start(end))?,
             start => start?,
         };
@@ -321,7 +324,7 @@ fn copy_file(from: &File, to: &Path, mode: u32) -> io::Result<()> {
         let piece = io::copy(&mut Read::by_ref(&mut from).take(end - start), &mut to)?;
         copied += piece;
         if piece < end - start {
-            // Cut off meanwhile.
+            // The file was truncated meanwhile.
             break;
         }
         if copied > MOST_COPIED {
@@ -336,7 +339,7 @@ fn copy_into(mut from: impl Read, to: &Path, mode: u32) -> io::Result<()> {
     io::copy(&mut from, &mut to).map(drop)
 }
 
-/// The running kernel's list, if it is that kernel, and shows addresses.
+/// Reads the running kernel's list, if it has this build-id and shows addresses.
 fn running_kallsyms(id: BuildId) -> Option<Vec<u8>> {
     kernel::running_build_id().filter(|running| running.same(&id))?;
     let list = fs::read("/proc/kallsyms").ok()?;

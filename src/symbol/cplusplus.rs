@@ -1,19 +1,20 @@
-//! C++ names as `c++filt -i` spells them.
+//! Demangles C++ names as `c++filt -i` spells them.
 //!
-//! Receives a mangled name, bounded by whoever calls; hands on the name without the function's own parameters
-//! and return type. Parsing is `cpp_demangle`'s; where its spelling is one of its own (`{vtable(X)}`,
-//! `(unsigned long)53`, `A<B, >`) or a signature that is not shown stops it, this module makes up for it.
+//! Receives a mangled name, whose length the caller bounds; returns the name without the function's own
+//! parameters and return type. `cpp_demangle` does the parsing. This module corrects its unusual spellings
+//! (`{vtable(X)}`, `(unsigned long)53`, `A<B, >`), and cases in which it fails on a signature that pmc does
+//! not show.
 
 use std::fmt;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
-/// Longer results than this are given up.
+/// Maximum length of a result; longer ones are abandoned.
 pub(super) const MOST_OUT: usize = 64 * 1024;
-/// Deeper names than this are given up; each level takes some hundred bytes of stack.
+/// Maximum nesting depth; each level takes a few hundred bytes of stack.
 const MOST_DEEP: u32 = 128;
 
-/// What the type of a literal puts behind it, instead of itself in front.
+/// The cast in front of a literal, and the suffix that replaces it.
 const SUFFIXES: [(&str, &str); 5] = [
     ("(unsigned int)", "u"),
     ("(unsigned long)", "ul"),
@@ -22,8 +23,8 @@ const SUFFIXES: [(&str, &str); 5] = [
     ("(long long)", "ll"),
 ];
 
-/// What `Ss`, `So`, `Si` and `Sd` stand for, and the short words: whole where a constructor or destructor
-/// follows.
+/// The full and short names of `Ss`, `So`, `Si` and `Sd`. The full name stays before a constructor or
+/// destructor.
 const SHORT: [(&str, &str); 4] = [
     ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
     ("std::basic_ostream<char, std::char_traits<char> >", "std::ostream"),
@@ -31,27 +32,27 @@ const SHORT: [(&str, &str); 4] = [
     ("std::basic_iostream<char, std::char_traits<char> >", "std::iostream"),
 ];
 
-/// The name; `None` when it cannot be read.
+/// Demangles a name; `None` if it is malformed.
 pub(super) fn demangle(mangled: &str) -> Option<String> {
     let encoding = mangled.strip_prefix("_Z")?;
     if let Some((words, encoding)) = of_function(encoding) {
         return Some(words.to_owned() + &read(&format!("_Z{encoding}"), DemangleOptions::new())?);
     }
-    // Only a type's name can be asked for by itself.
+    // The parser can print only the name of a type without decoration.
     let of_type = [("TV", "vtable for "), ("TT", "VTT for ")];
     if let Some((of, words)) = of_type.iter().find(|(of, _)| encoding.starts_with(of)) {
         let named = read(&format!("_ZTS{}", &encoding[of.len()..]), DemangleOptions::new())?;
         return Some((*words).to_owned() + named.strip_prefix("typeinfo name for ")?);
     }
     let mut name = read(mangled, DemangleOptions::new().no_params().no_return_type())?;
-    // A function's type: its result and its parameters stand apart.
+    // In a function's type, a space separates the result from the parameters.
     if encoding.starts_with("TIF") || encoding.starts_with("TSF") {
         let at = parameters(&name)?;
         if !name[..at].ends_with(' ') {
             name.insert(at, ' ');
         }
     }
-    // The qualifier of the object belongs to the parameters.
+    // The ref-qualifier belongs to the parameters.
     if encoding.trim_start_matches(['N', 'r', 'V', 'K']).starts_with(['R', 'O']) {
         let without = name.strip_suffix(" &&").or_else(|| name.strip_suffix(" &"));
         name.truncate(without.unwrap_or(&name).len());
@@ -59,7 +60,7 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
     Some(name)
 }
 
-/// Where the parentheses begin that end the text.
+/// Finds the opening parenthesis that matches the one at the end of the text.
 fn parameters(text: &str) -> Option<usize> {
     let mut open = 0;
     for (at, letter) in text.char_indices().rev() {
@@ -75,8 +76,8 @@ fn parameters(text: &str) -> Option<usize> {
     None
 }
 
-/// What another function does for one, in words, and the encoding of that one, which is shown with its
-/// parameters.
+/// Splits the encoding of a thunk or clone into its description and the encoding of the target, which is
+/// shown with its parameters.
 fn of_function(encoding: &str) -> Option<(&'static str, &str)> {
     match encoding.get(..2)? {
         "Th" => Some(("non-virtual thunk to ", behind_offset(&encoding[1..])?)),
@@ -88,7 +89,7 @@ fn of_function(encoding: &str) -> Option<(&'static str, &str)> {
     }
 }
 
-/// What stands behind `h NUMBER _` or `v NUMBER _ NUMBER _`.
+/// Returns the text after `h NUMBER _` or `v NUMBER _ NUMBER _`.
 fn behind_offset(text: &str) -> Option<&str> {
     let number = |text: &'_ str| -> Option<usize> { text.find('_').map(|at| at + 1) };
     let first = text.strip_prefix(['h', 'v'])?;
@@ -101,7 +102,7 @@ fn behind_offset(text: &str) -> Option<&str> {
 
 fn read(mangled: &str, options: DemangleOptions) -> Option<String> {
     let parse = ParseOptions::default().recursion_limit(MOST_DEEP);
-    // A tail is a signature in an older compiler's spelling: the name before it is whole.
+    // A tail is a signature spelled by an older compiler; the name before it is complete.
     let (symbol, _) = BorrowedSymbol::with_tail_and_options(mangled.as_bytes(), &parse).ok()?;
     let mut out = Bounded::default();
     symbol.structured_demangle(&mut out, &options.recursion_limit(MOST_DEEP)).ok()?;
@@ -115,12 +116,12 @@ fn respelt(mut name: String) -> String {
         }
     }
     for (whole, short) in SHORT {
-        // The parser shortens the first two always, the others never.
+        // The parser always shortens the first two, and never the others.
         if name.contains(whole) || name.contains(short) {
             name = shortened(&name.replace(whole, short), whole, short);
         }
     }
-    // `operator>` is no bracket.
+    // The `>` of `operator>` is not a bracket.
     if !name.contains("operator") {
         space_function_types(&mut name);
     }
@@ -141,8 +142,8 @@ fn respelt(mut name: String) -> String {
     name.replace("std::nullptr_t", "decltype(nullptr)")
 }
 
-/// Puts the space between result and parameters of a function's type that is a template's argument
-/// (`function<A (B)>`), which the parser leaves out behind the name of a class.
+/// Inserts the space between result and parameters of a function type used as a template argument
+/// (`function<A (B)>`). The parser omits it after a class name.
 fn space_function_types(name: &mut String) {
     let (mut open, mut found) = (Vec::new(), Vec::new());
     let bytes = name.as_bytes();
@@ -166,7 +167,7 @@ fn space_function_types(name: &mut String) {
     found.into_iter().rev().for_each(|at| name.insert(at, ' '));
 }
 
-/// The name with the whole word where a constructor or destructor follows.
+/// Restores the full class name before a constructor or destructor.
 fn shortened(name: &str, whole: &str, short: &str) -> String {
     let own = short.trim_start_matches("std::");
     let mut parts = name.split(short);
@@ -185,7 +186,7 @@ fn shortened(name: &str, whole: &str, short: &str) -> String {
     out
 }
 
-/// A string that refuses to grow without end.
+/// A string with a maximum length.
 #[derive(Default)]
 pub(super) struct Bounded(pub(super) String);
 

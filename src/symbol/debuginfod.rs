@@ -1,9 +1,9 @@
-//! Files that debuginfod servers hand out by build-id: debug files, programs, sources.
+//! Downloads from debuginfod servers by build-id: debug files, programs, sources.
 //!
-//! Receives what is missing here; hands on where it lies in the cache, which gdb, perf and elfutils share.
-//! The asking is left to elfutils' own client, `debuginfod-find`: it keeps that cache, and knows proxies and
-//! certificates. Decides how much and how long a download may be, where the user has not said so, and that
-//! servers which do not answer are not asked again. Leaves to [`files`](super::files) when to ask.
+//! Receives the build-id of a missing file; returns its path in the cache that gdb, perf and elfutils share.
+//! Leaves the download to elfutils' client `debuginfod-find`, which maintains that cache and supports proxies
+//! and certificates. Decides the default limits on a download's size and duration, and to stop querying
+//! servers that do not answer. Leaves the decision when to query to [`files`](super::files).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,31 +13,30 @@ use std::sync::OnceLock;
 
 use crate::symbol::BuildId;
 
-/// The program that asks.
 const CLIENT: &str = "debuginfod-find";
 
-/// What the client heeds, and what it is told where the user says nothing (seconds, bytes): by itself it
-/// waits a minute and a half for a server that does not answer, and takes files of any size.
+/// The client's limits (seconds, bytes) and pmc's defaults. The client's own defaults wait 90 seconds for an
+/// unresponsive server and accept files of any size.
 const LIMITS: [(&str, &str); 3] =
     [("DEBUGINFOD_TIMEOUT", "20"), ("DEBUGINFOD_MAXTIME", "180"), ("DEBUGINFOD_MAXSIZE", "1073741824")];
 
-/// Which file of a build.
+/// The kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Artifact<'a> {
-    /// The program or library itself.
+    /// The program or library.
     Executable,
-    /// Its separate debug file.
+    /// The separate debug file.
     DebugInfo,
-    /// A source file, by the path in the debug information.
+    /// A source file, by its path in the debug information.
     Source(&'a str),
 }
 
-/// The servers that may be asked.
+/// The servers to query.
 #[derive(Debug)]
 pub struct Debuginfod {
-    /// As in `DEBUGINFOD_URLS`.
+    /// The value of `DEBUGINFOD_URLS`.
     urls: OsString,
-    /// Why they are not asked any more.
+    /// Why pmc stopped querying them.
     failed: OnceLock<String>,
 }
 
@@ -50,25 +49,25 @@ impl PartialEq for Debuginfod {
 impl Eq for Debuginfod {}
 
 impl Debuginfod {
-    /// Servers as `DEBUGINFOD_URLS` lists them: prefixes of URLs with spaces between them. `None` where there
-    /// is none in it.
+    /// Creates a client from a value of `DEBUGINFOD_URLS`: URL prefixes separated by spaces. `None` if there
+    /// are none.
     pub fn at(urls: impl Into<OsString>) -> Option<Self> {
         let urls: OsString = urls.into();
         let is_empty = urls.as_bytes().trim_ascii().is_empty();
         (!is_empty).then_some(Self { urls, failed: OnceLock::new() })
     }
 
-    /// Those that the environment names.
+    /// The servers from the environment.
     pub fn from_environment() -> Option<Self> {
         Self::at(std::env::var_os("DEBUGINFOD_URLS")?)
     }
 
-    /// Why the servers are not asked any more.
+    /// Returns why pmc stopped querying the servers.
     pub fn failure(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }
 
-    /// Asks for a file; where it lies, if there is one. May take as long as a download takes.
+    /// Downloads a file and returns its path, if a server has it. Blocks for the duration of the download.
     pub fn fetch(&self, artifact: Artifact<'_>, build_id: BuildId) -> Option<PathBuf> {
         if self.failed.get().is_some() {
             return None;
@@ -102,7 +101,7 @@ impl Debuginfod {
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.lines().last().unwrap_or_default();
-        // That a server has no such file, or too large a one, says nothing about the next.
+        // A server that lacks this file, or whose file is too large, may still have the next one.
         if !["No such file or directory", "File too large"].iter().any(|of_file| said.ends_with(of_file)) {
             let said = said.strip_prefix("Server query failed: ").unwrap_or(said);
             let servers = self.urls.to_string_lossy();
@@ -113,7 +112,7 @@ impl Debuginfod {
     }
 }
 
-/// The folder in which elfutils' client keeps files, by build-id.
+/// The folder in which elfutils' client caches files by build-id.
 pub(in crate::symbol) fn cache(folder: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let home = folder("HOME");
     let old = home.as_ref().map(|home| home.join(".debuginfod_client_cache")).filter(|old| old.is_dir());

@@ -1,22 +1,21 @@
-//! From the linker's names to the programmer's.
+//! Demangling: converts linker names to source names.
 //!
-//! The shape of a name decides whose it is, since a C++ program may hold Rust and the other way round.
-//! Receives names out of hostile files: length, depth and output are bounded, and what cannot be read stays
-//! as it is. Parameters and return types are left out, as perf leaves them out; the hash of Rust names is
-//! dropped.
+//! The form of a name decides its language, since C++ programs may contain Rust code and vice versa. Names
+//! may come from hostile files, so length, depth and output are bounded. Names that cannot be parsed stay
+//! unchanged. Omits parameters and return types, like perf, and the hash of Rust names.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::cplusplus::{self, Bounded};
 
-/// Longer names than this are shown as they are.
+/// Maximum length of a name to demangle; longer names stay unchanged.
 const MOST_IN: usize = 16 * 1024;
-/// The name as the programmer wrote it; `None` when that is the name itself, or it cannot be read.
+/// Returns the source name; `None` if it equals `raw` or `raw` cannot be parsed.
 ///
-/// What the compiler put behind the name (`.cold`, `.constprop.0`, `@plt`) is kept, but for the number that
-/// LLVM gives a local function when it moves it between files (`.llvm.123`): that says nothing, and differs
-/// from build to build.
+/// Keeps the suffixes of compilers and linkers (`.cold`, `.constprop.0`, `@plt`). Drops the number that LLVM
+/// appends to a local function moved between files (`.llvm.123`): it means nothing and changes with each
+/// build.
 pub fn demangle(raw: &str) -> Option<String> {
     if raw.len() > MOST_IN {
         return None;
@@ -34,21 +33,21 @@ pub fn demangle(raw: &str) -> Option<String> {
     }
 }
 
-/// The name without `.llvm.` and the number behind it.
+/// Removes `.llvm.` and the number after it.
 fn without_llvm(raw: &str) -> Cow<'_, str> {
     const MARK: &str = ".llvm.";
     let Some(at) = raw.find(MARK) else { return raw.into() };
     let behind = &raw[at + MARK.len()..];
     let rest = behind.trim_start_matches(|digit: char| digit.is_ascii_hexdigit());
-    // Some versions write the hash as a number, some in hexadecimal; words of other compilers may follow.
+    // Some versions write the hash in decimal, some in hexadecimal; suffixes of other compilers may follow.
     if rest.len() == behind.len() || !(rest.is_empty() || rest.starts_with('.')) || at == 0 {
         return raw.into();
     }
     (raw[..at].to_owned() + rest).into()
 }
 
-/// `_R…` is Rust's own scheme; the old one borrows C++'s and ends in `17h`, sixteen hexadecimal digits and
-/// `E`.
+/// Whether a name is Rust's. The current scheme starts with `_R`. The legacy one is C++'s, ending in `17h`,
+/// 16 hexadecimal digits and `E`.
 fn looks_rust(name: &str) -> bool {
     let has_hash = || {
         name.match_indices("17h").any(|(at, _)| {
@@ -67,7 +66,7 @@ fn rust(name: &str) -> Option<String> {
 }
 
 fn cpp(name: &str) -> Option<String> {
-    // A clone of a function has the function's name, a dot, and words; mangled names have no dots.
+    // The name of a clone is the function's name, a dot, and a suffix; mangled names contain no dots.
     let (base, clone) = name.split_at(name.find('.').unwrap_or(name.len()));
     Some(cplusplus::demangle(base)? + clone)
 }

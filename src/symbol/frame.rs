@@ -1,7 +1,7 @@
-//! The answer: functions, source lines, and the frames that stand at an address.
+//! Lookup results: functions, source lines, and the frames at an address.
 //!
-//! A [`Frame`] is small and copied freely; its names are kept once in the [`Names`] of the
-//! [`Symbolizer`](super::Symbolizer). Names are as the file has them, not cleaned for a terminal.
+//! A [`Frame`] is small and `Copy`; the [`Names`] of the [`Symbolizer`](super::Symbolizer) store each name
+//! once. Names are as in the file, not escaped for a terminal.
 
 use std::sync::Arc;
 
@@ -24,44 +24,44 @@ pub struct FileId(pub u32);
 /// A function of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// The module that holds it.
+    /// The module that contains it.
     pub module: ModuleId,
     /// The demangled name.
     pub name: Arc<str>,
-    /// The name as the symbol table or the debug information has it, for matching.
+    /// The mangled name from the symbol table or debug information, for matching.
     pub raw: Arc<str>,
-    /// Where its code starts, in the module's own numbering ([`Answer::address`]); `None` when only inlined
-    /// copies were seen or the start is not known.
+    /// Start of its code in the module's own numbering ([`Answer::address`]). `None` if only inlined copies
+    /// were seen or the start is unknown.
     pub start: Option<u64>,
-    /// Bytes of code; 0 when not known.
+    /// Size of its code in bytes; 0 if unknown.
     pub size: u64,
-    /// No symbol names it: its name says where it is.
+    /// Whether the name is a placeholder that describes the location, because no symbol covers it.
     pub is_placeholder: bool,
 }
 
-/// A place in a source file.
+/// A position in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Source {
     /// The file.
     pub file: FileId,
-    /// Counted from 1; 0 when the compiler named no line.
+    /// Line number from 1; 0 if the compiler gave none.
     pub line: u32,
-    /// Counted from 1; 0 when not known.
+    /// Column number from 1; 0 if unknown.
     pub column: u32,
 }
 
-/// One function standing at an address.
+/// One function at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The function.
     pub function: FunctionId,
-    /// The line being executed in it (innermost), or the line of the call to the next inner frame.
+    /// The line being executed (innermost frame), or the line of the call to the next inner frame.
     pub source: Option<Source>,
     /// Whether the function was inlined into the next outer frame.
     pub inlined: bool,
 }
 
-/// The frames at each of a request's addresses.
+/// The frames for each address of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     pub(super) frames: Vec<Frame>,
@@ -70,15 +70,16 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The frames at the request's address of this index, innermost first; empty when nothing is known there.
+    /// Returns the frames for the request's address at `index`, innermost first; empty if nothing is known.
     pub fn frames(&self, index: usize) -> &[Frame] {
         let Some(&end) = self.ends.get(index) else { return &[] };
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.frames[start as usize..end as usize]
     }
 
-    /// The address in the module's own numbering: the file's address (`Svma`) for ELF files, the address in
-    /// memory for the kernel and for JIT code; what perf prints behind `+` is this less [`Function::start`].
+    /// Returns the address in the module's own numbering: the file's address (`Svma`) for ELF files, the
+    /// memory address for the kernel and JIT code. The offset that perf prints after `+` is this minus
+    /// [`Function::start`].
     pub fn address(&self, index: usize) -> Option<u64> {
         self.addresses.get(index).copied()
     }
@@ -90,7 +91,7 @@ impl Answer {
     }
 }
 
-/// All names that were found so far, each once.
+/// All names found so far, without duplicates.
 #[derive(Debug, Default)]
 pub struct Names {
     functions: Vec<Function>,
@@ -108,29 +109,29 @@ impl Function {
 }
 
 impl Names {
-    /// The function of this number.
+    /// Returns the function with this number.
     ///
     /// # Panics
-    /// When the number is another `Names`'s.
+    /// If the number belongs to another `Names`.
     pub fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0 as usize]
     }
 
-    /// The path of the source file, as the compiler was given it.
+    /// Returns the source file's path, as passed to the compiler.
     ///
     /// # Panics
-    /// When the number is another `Names`'s.
+    /// If the number belongs to another `Names`.
     pub fn file(&self, id: FileId) -> &Arc<str> {
         &self.files[id.0 as usize]
     }
 
-    /// All functions, by number.
+    /// All functions, indexed by number.
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
 
-    /// The number of a function: the same name, start and module give the same number. Its name stays as it
-    /// is in the file until [`Names::demangle_from`].
+    /// Returns the number of a function. The same module, name and start give the same number. The name stays
+    /// mangled until [`Names::demangle_from`].
     pub(super) fn add_function(
         &mut self,
         module: ModuleId,
@@ -152,12 +153,12 @@ impl Names {
         })
     }
 
-    /// The number of a function that a symbol table names.
+    /// Returns the number of a function from a symbol table.
     pub(super) fn add_symbol(&mut self, module: ModuleId, symbol: &OwnedSymbol) -> FunctionId {
         self.add_function(module, &symbol.name, Some(symbol.start), symbol.end - symbol.start)
     }
 
-    /// The number of a function that no symbol names.
+    /// Returns the number of a function without a symbol.
     pub(super) fn add_placeholder(&mut self, module: ModuleId, placeholder: &Placeholder) -> FunctionId {
         let (start, end) = placeholder.function.unzip();
         let size = end.unwrap_or(0) - start.unwrap_or(0);
@@ -166,17 +167,17 @@ impl Names {
         id
     }
 
-    /// Works out the names that a programmer reads, of the functions from this number on, side by side.
+    /// Demangles the functions from this number on, in parallel.
     pub(super) fn demangle_from(&mut self, first: usize) {
         self.functions[first..].par_iter_mut().for_each(Function::demangle);
     }
 
-    /// The same without other threads.
+    /// Like [`Names::demangle_from`], on the calling thread only.
     pub(super) fn demangle_from_alone(&mut self, first: usize) {
         self.functions[first..].iter_mut().for_each(Function::demangle);
     }
 
-    /// The number of a source file.
+    /// Returns the number of a source file.
     pub(super) fn add_file(&mut self, path: &str) -> FileId {
         if let Some(id) = self.file_ids.get(path) {
             return *id;

@@ -1,4 +1,4 @@
-//! The build-id of what a record says was mapped, found where it lies: for records that do not tell it.
+//! Finds the build-id of a mapped file, for mmap records that lack one.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,7 +13,7 @@ pub fn is_path(name: &[u8]) -> bool {
     name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
 }
 
-/// The build-id of the running kernel, of one of its modules, or of a file as process `pid` has it.
+/// Returns the build-id of the running kernel, of a kernel module, or of a file as process `pid` sees it.
 pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     match is_kernel {
         true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
@@ -23,8 +23,8 @@ pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     }
 }
 
-/// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see
-/// it.
+/// Reads the file as its process sees it (it may be in another mount namespace). Falls back to our own view
+/// if the process is gone.
 fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
     let path = Path::new(OsStr::from_bytes(name));
     let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
@@ -32,7 +32,7 @@ fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
     elf::build_id(&image.elf().ok()?)
 }
 
-/// The build-id of an open file.
+/// Returns the build-id of an open file.
 pub fn of_open(file: &File) -> Option<BuildId> {
     let image = Image::mapped(Path::new(""), FileMap::of(file).ok()?);
     elf::build_id(&image.elf().ok()?)

@@ -1,8 +1,8 @@
-//! The kernel's functions: `/proc/kallsyms`, a copy of it, and where kernel and modules lie.
+//! The kernel's functions: parses `/proc/kallsyms` or a copy of it, and locates the kernel and its modules.
 //!
-//! Receives the text of those files; hands on one table over the whole kernel address space. Says when the
-//! addresses are hidden, which looks like success to the unwary: every line is there, with zeros. Which of
-//! the kernel's sources is asked first is decided in [`name_sources::load`](super::name_sources::load).
+//! Receives the text of those files; returns one table for the whole kernel address space. Reports hidden
+//! addresses, which are easily mistaken for success: all lines are present, with zeros as addresses.
+//! [`name_sources::load`](super::name_sources::load) decides the order of the kernel's sources.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ use crate::sys::file_map::open_regular;
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
 pub struct Kallsyms {
-    /// Functions by their address in memory.
+    /// Functions by memory address.
     table: NameList,
-    /// Addresses of the marks by which a moved kernel is recognised (`_text`, `_stext`).
+    /// Addresses of the symbols that reveal how far a relocated kernel moved (`_text`, `_stext`).
     marks: Vec<(String, u64)>,
-    /// The whole list, where `table` was kept from an earlier run and has only what stays: read when it has
-    /// no name.
+    /// The complete list, if `table` came from the cache and has only lasting symbols. Read when `table`
+    /// lacks a name.
     fresh: Option<OnceLock<Option<Box<Self>>>>,
 }
 
@@ -38,38 +38,39 @@ pub enum KallsymsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         said: String,
     },
-    /// Names without addresses: `kernel.kptr_restrict` or `kernel.perf_event_paranoid` forbids them.
+    /// The file has names without addresses, because of `kernel.kptr_restrict` or
+    /// `kernel.perf_event_paranoid`.
     #[error("the addresses in /proc/kallsyms are hidden")]
     Hidden,
 }
 
-/// The kernel's own lines have at most some 600 bytes (`KSYM_NAME_LEN` is 512).
+/// Maximum length of a line; the kernel's have at most about 600 bytes (`KSYM_NAME_LEN` is 512).
 const LONGEST_LINE: u64 = 4 << 10;
-/// A function of unknown size reaches at most this far: the last one of a module or of a BPF region.
+/// Maximum length of a function of unknown size, such as the last one of a module or of a BPF region.
 const MOST_OPEN: u64 = 64 << 10;
 
 /// The running kernel's list.
 const RUNNING: &str = "/proc/kallsyms";
 const MAGIC: &[u8; 8] = b"pmcksy01";
-/// A kept list; a kernel's has some five million bytes.
+/// Maximum size of a cached list; a typical one has about 5 MB.
 const MOST_KEPT: u64 = 64 << 20;
-/// All kept lists.
+/// Maximum size of all cached lists.
 const MOST_ALL_KEPT: u64 = 64 << 20;
 
 impl Kallsyms {
-    /// Reads the file.
+    /// Reads a list from a file.
     ///
     /// # Errors
-    /// When it cannot be read, or shows no addresses.
+    /// If the file cannot be read or shows no addresses.
     pub fn read(path: &Path) -> Result<Self, KallsymsError> {
         Ok(Self::read_list(path, KallsymsScope::All)?.into_table())
     }
 
-    /// The running kernel's. To write the list out costs the kernel more than most reports cost us: what
-    /// stays the same as long as the kernel runs and has the same modules is kept in a folder.
+    /// Reads the running kernel's list. Generating it costs the kernel more time than most reports cost pmc.
+    /// So pmc caches the part that is constant while the kernel runs with the same modules.
     ///
     /// # Errors
     /// As [`Kallsyms::read`].
@@ -86,7 +87,7 @@ impl Kallsyms {
             let folder = path.parent().map(Path::to_path_buf);
             cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
         }
-        // What is in a file takes no memory; where none can be written, all is read once more.
+        // A list in a file takes no memory. If the cache is not writable, read the complete list again.
         Self::kept(&path, &machine).map_or_else(|| Self::read(Path::new(RUNNING)), Ok)
     }
 
@@ -96,14 +97,14 @@ impl Kallsyms {
             said: crate::error::kernel_words(&error),
         };
         let file = open_regular(path, true).map_err(unreadable)?;
-        // The text is twenty times what is kept of it: it is read piece by piece.
+        // The text is 20 times as large as the list, so it is parsed as a stream.
         KallsymsList::read(std::io::BufReader::with_capacity(1 << 16, file), kept).map_err(unreadable)?
     }
 
     /// Parses lines of `ADDRESS TYPE NAME [MODULE]`.
     ///
     /// # Errors
-    /// [`KallsymsError::Hidden`] when no address is above zero.
+    /// [`KallsymsError::Hidden`] if all addresses are zero.
     pub fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
         Ok(KallsymsList::read(text, KallsymsScope::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
     }
@@ -122,7 +123,7 @@ impl Kallsyms {
         Some(Self { table: NameList::open(image, at)?, marks, fresh: Some(OnceLock::new()) })
     }
 
-    /// The function that holds an address.
+    /// Returns the function that contains an address.
     pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
         self.table.find(address).or_else(|| {
             let read = || Self::read(Path::new(RUNNING)).ok().map(Box::new);
@@ -130,48 +131,48 @@ impl Kallsyms {
         })
     }
 
-    /// Gives the memory of what was read back to the kernel.
+    /// Releases the memory of pages that were read.
     pub fn release(&self) {
         self.table.release();
     }
 
-    /// All functions that stay, by start.
+    /// Iterates over all lasting functions, by start address.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.table.iter()
     }
 
-    /// How many there are.
+    /// Number of lasting functions.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// The address of a mark (`_text`, `_stext`).
+    /// Returns the address of `_text` or `_stext`.
     pub fn mark(&self, name: &str) -> Option<u64> {
         self.marks.iter().find(|(mark, _)| mark == name).map(|(_, address)| *address)
     }
 
-    /// By how much this kernel lies higher than one whose mark was seen at `recorded`; 0 when that is not
-    /// known.
+    /// Returns by how many bytes this kernel is higher in memory than the recorded one, given a symbol and
+    /// its recorded address. 0 if unknown.
     pub fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
         let moved = reference.and_then(|(name, recorded)| Some(self.mark(name)?.wrapping_sub(recorded.0)));
         moved.unwrap_or(0)
     }
 }
 
-/// Which lines count.
+/// Which lines to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KallsymsScope {
     All,
-    /// What does not come and go while the kernel runs with the same modules.
+    /// Symbols that are constant while the kernel runs with the same modules.
     Lasting,
 }
 
-/// Lines as they were read.
+/// Parsed lines.
 struct KallsymsList {
     names: NameListBuilder,
     marks: Vec<(String, u64)>,
@@ -182,11 +183,11 @@ impl KallsymsList {
         let mut list = Self { names: NameListBuilder::new(MOST_OPEN), marks: Vec::new() };
         let mut is_hidden = true;
         let mut line = Vec::new();
-        // The module that the last functions were of, and where the highest of them begins.
+        // The module of the previous functions, and the start of the highest of them.
         let (mut owner, mut highest) = (Vec::new(), 0);
         loop {
             line.clear();
-            // A line without an end is no list of names.
+            // Lines are cut at the limit: a longer one is not from kallsyms.
             if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
@@ -196,7 +197,8 @@ impl KallsymsList {
                 b"_text" | b"_stext" if module.is_empty() => {
                     list.marks.push((String::from_utf8_lossy(name).into_owned(), address));
                 }
-                // The kernel's own text is one piece, whose end is a symbol; the last function stops there.
+                // The kernel's own text is contiguous. These symbols mark its end, which is also the end of
+                // the last function.
                 b"_etext" | b"_einittext" if module.is_empty() => list.names.end_at(address),
                 _ => {}
             }
@@ -220,7 +222,7 @@ impl KallsymsList {
         Ok(if is_hidden { Err(KallsymsError::Hidden) } else { Ok(list) })
     }
 
-    /// Behind a module anything may come to lie, from the next page on.
+    /// Any code may be loaded after a module, from the next page on.
     fn end_module(&mut self, module: &[u8], highest: u64) {
         if !module.is_empty() {
             self.names.end_at((highest | (crate::sys::page_size() as u64 - 1)).saturating_add(1));
@@ -231,7 +233,7 @@ impl KallsymsList {
         Kallsyms { table: self.names.finish(), marks: self.marks, fresh: None }
     }
 
-    /// What is kept: length of the head; which machine this is of, and the marks; the names.
+    /// Serializes the list: length of the header; header with fingerprint and marks; names.
     fn encode(self, machine: &str) -> Vec<u8> {
         let mut head = machine.to_owned();
         for (name, address) in &self.marks {
@@ -244,12 +246,12 @@ impl KallsymsList {
     }
 }
 
-/// Whether functions said to be of this module come and go: BPF programs, trampolines of ftrace and kprobes.
+/// Whether functions of this module are transient: BPF programs, trampolines of ftrace and kprobes.
 fn passes(module: &[u8]) -> bool {
     module == b"[bpf]" || module.starts_with(b"[__builtin__")
 }
 
-/// The place of the running kernel's list; each boot has its own, since the kernel lies elsewhere.
+/// Cache path of the running kernel's list. Each boot has its own, since the kernel's address changes.
 fn kept_place(folder: &Path) -> Option<PathBuf> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let boot = boot.trim_end();
@@ -257,10 +259,10 @@ fn kept_place(folder: &Path) -> Option<PathBuf> {
     is_plain.then(|| folder.join("kernel").join(boot))
 }
 
-/// What a kept list is good for: this kernel with these modules at these places.
+/// The state for which a cached list is valid: the loaded modules, with addresses and sizes.
 fn fingerprint() -> Option<String> {
     let modules = match std::fs::read_to_string("/proc/modules") {
-        // A kernel that was built without modules.
+        // The kernel was built without modules.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.ok()?,
     };
@@ -270,13 +272,13 @@ fn fingerprint() -> Option<String> {
     Some(text)
 }
 
-/// The running kernel's build-id (`/sys/kernel/notes`).
+/// Returns the running kernel's build-id (`/sys/kernel/notes`).
 pub fn running_build_id() -> Option<BuildId> {
     BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?)
 }
 
-/// The build-id of a loaded module, by its file or its name in brackets: `/sys/module/NAME/notes` holds its
-/// notes, whatever its file is packed with.
+/// Returns the build-id of a loaded module, by its file or its name in brackets. Reads
+/// `/sys/module/NAME/notes`, so the compression of the file does not matter.
 pub fn module_build_id(name: &str) -> Option<BuildId> {
     let module = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
     let module = module.or_else(|| module_name(Path::new(name)))?;
@@ -290,19 +292,19 @@ pub fn module_build_id(name: &str) -> Option<BuildId> {
 /// A symbol of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelSymbol {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The module that it is of, in brackets, and where that begins; the kernel itself has none.
+    /// The module's name in brackets and its start address; `None` for the kernel itself.
     pub module: Option<(String, u64)>,
-    /// The module's file, where it is known.
+    /// The module's file, if known.
     pub file: Option<PathBuf>,
-    /// Where it begins.
+    /// Start address.
     pub start: u64,
-    /// Where it ends, as far as the next symbol tells; exclusive.
+    /// End address (exclusive), derived from the next symbol.
     pub end: u64,
 }
 
-/// The symbols of the running kernel and its modules that have one of these names, by address.
+/// Returns the symbols of the running kernel and its modules with these names, by address.
 ///
 /// # Errors
 /// As [`Kallsyms::read`].
@@ -329,7 +331,7 @@ fn symbols_named(
     modules: &[LoadedModule],
 ) -> Result<Vec<KernelSymbol>, KallsymsError> {
     let lines = text.split(|byte| *byte == b'\n').filter_map(KallsymsLine::read);
-    // Absolute values are no addresses.
+    // Absolute symbols are not addresses.
     let mut all: Vec<_> = lines.filter(|line| !matches!(line.kind, b'a' | b'A')).collect();
     if all.iter().all(|line| line.address == 0) {
         return Err(KallsymsError::Hidden);
@@ -354,17 +356,17 @@ fn symbols_named(
 /// The running kernel or one of its modules, in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelMap {
-    /// The build-id, where it is known.
+    /// The build-id, if known.
     pub id: Option<BuildId>,
     /// `[kernel.kallsyms]`, a module's file, or its name in brackets.
     pub name: PathBuf,
-    /// Where it begins.
+    /// Start address.
     pub start: u64,
-    /// Where it ends; exclusive.
+    /// End address (exclusive).
     pub end: u64,
 }
 
-/// The running kernel, then its modules by address.
+/// Returns the running kernel, then its modules by address.
 ///
 /// # Errors
 /// As [`Kallsyms::read`].
@@ -388,7 +390,7 @@ pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
     Ok(maps)
 }
 
-/// Where a kernel's file with symbols usually lies.
+/// Returns the usual paths of a kernel's file with symbols.
 pub fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for dir in debug_dirs {
@@ -401,14 +403,14 @@ pub fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     places
 }
 
-/// A loaded module, a line of `/proc/modules`.
+/// A loaded module: a line of `/proc/modules`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedModule {
-    /// Name, with underscores.
+    /// The name, with underscores.
     pub name: String,
-    /// Where it lies; 0 when hidden.
+    /// Start address; 0 if hidden.
     pub start: u64,
-    /// Bytes of memory.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -424,7 +426,7 @@ pub fn loaded_modules(text: &str) -> Vec<LoadedModule> {
     text.lines().filter_map(module).collect()
 }
 
-/// The files of all modules of a kernel, by name with underscores: `modules.dep` lists them.
+/// Returns the files of all modules of a kernel, listed in `modules.dep`, by name with underscores.
 pub fn module_files(release: &str) -> FxHashMap<String, PathBuf> {
     let folder = PathBuf::from(format!("/lib/modules/{release}"));
     let listed = std::fs::read_to_string(folder.join("modules.dep")).unwrap_or_default();
@@ -435,7 +437,7 @@ pub fn module_files(release: &str) -> FxHashMap<String, PathBuf> {
     listed.lines().filter_map(file).collect()
 }
 
-/// A module's name, from its file's: `nf-nat.ko.xz` is `nf_nat`.
+/// Converts a module's file name to its name: `nf-nat.ko.xz` is `nf_nat`.
 pub fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     Some(name.split(".ko").next()?.replace('-', "_"))
@@ -469,7 +471,7 @@ mod tests {
         let path = folder.path().join("kernel/boot");
         let list = KallsymsList::read(TEXT, KallsymsScope::Lasting).unwrap().unwrap();
         cache_file::write(&path, MAGIC, &list.encode("thing c0100000 4096\n\n")).unwrap();
-        // Other modules, another list.
+        // Another set of modules requires another list.
         for machine in ["", "thing c0100000 4096\nmore c0300000 1\n\n", "thing c0100000 4097\n\n"] {
             assert!(machine.is_empty() || Kallsyms::kept(&path, machine).is_none(), "{machine}");
         }
@@ -481,8 +483,8 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
         assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
         assert_eq!(name(0xffff_ffff_c010_0010), "probe");
-        // The rest of the module's last page is its own; what lies behind, or comes and goes, must be asked
-        // for.
+        // The module owns the rest of its last page. Later addresses and transient symbols need the complete
+        // list.
         assert_eq!(name(0xffff_ffff_c010_0fff), "probe");
         assert_eq!(name(0xffff_ffff_c010_1000), "-");
         assert_eq!(whole.find(0xffff_ffff_c010_1000).unwrap().name, "probe");

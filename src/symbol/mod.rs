@@ -1,15 +1,14 @@
-//! Symbols: from addresses in modules to functions, source lines and inlined frames.
+//! Symbols: maps addresses in modules to functions, source lines and inlined frames.
 //!
-//! Receives modules as a recording names them ([`Module`]) and sorted addresses in them ([`Request`]); finds
-//! the files that belong to them, whatever mount namespace they live in, and hands on [`Frame`]s, with the
-//! reasons where names are missing ([`DataQuality`]). Decides which file is believed (the build-id decides)
-//! and which name stands at an address. Leaves reading of recordings to `session`, adding up to `profile`,
-//! and wording to `view`.
+//! Receives modules as recordings name them ([`Module`]) and sorted addresses in them ([`Request`]). Finds
+//! the modules' files in any mount namespace. Returns [`Frame`]s, and the reasons why names are missing
+//! ([`DataQuality`]). Decides which file to trust (by its build-id) and which name belongs to an address.
+//! Leaves reading recordings to `session`, aggregation to `profile`, and wording to `view`.
 //!
 //! ```text
 //!   Module --files--> Image --tables, kernel, jit--> Table     stage 1: names
 //!                       '-----dwarf (split, dwz too)-----> inlines   stage 2: lines and inlined functions
-//!                       |                                     '--cache--> next time at once
+//!                       |                                     '--cache--> later runs
 //!                       '-----code-----------------------> instructions
 //! ```
 

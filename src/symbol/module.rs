@@ -1,8 +1,7 @@
-//! What a recording knows of a piece of code: which file, whose build-id, seen in which process.
+//! Modules as recordings describe them: path, build-id, and a process that mapped them.
 //!
-//! Received from the reader of a recording, before any file is touched; the [`Symbolizer`](super::Symbolizer)
-//! finds the file that belongs to it. A [`SymbolQuery`] is the number under which an address is looked up in
-//! a module.
+//! The reader of a recording creates them before pmc opens any file; the [`Symbolizer`](super::Symbolizer)
+//! finds the matching file. A [`SymbolQuery`] is the number by which an address is looked up in a module.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -12,31 +11,31 @@ use super::BuildId;
 use crate::address::{Avma, FileOffset, Mapping};
 use crate::session;
 
-/// A module's number, given by [`Symbolizer::add`](super::Symbolizer::add).
+/// A module's number, assigned by [`Symbolizer::add`](super::Symbolizer::add).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u32);
 
-/// A piece of code as the recording names it.
+/// A module as the recording describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// What it is.
+    /// The kind of code.
     pub kind: Kind,
-    /// The file as the process saw it, or the name in brackets. It is not cleaned.
+    /// The file's path in the process, or a name in brackets. Not escaped.
     pub path: Arc<Path>,
-    /// The build-id that the recording holds.
+    /// The build-id in the recording.
     pub build_id: Option<BuildId>,
-    /// A process that had it mapped: the way to its file when that lives in another mount namespace or was
-    /// deleted. `None` when the recording was made on another machine, or the processes are known to be gone.
+    /// A process that mapped it; gives access to files that were deleted or are in another mount namespace.
+    /// `None` if the recording is from another machine, or the processes are known to have exited.
     pub pid: Option<u32>,
-    /// Where the process had it mapped: the way to the bytes of a deleted file (`/proc/PID/map_files`).
+    /// The process's mapping; gives access to the content of a deleted file (`/proc/PID/map_files`).
     pub mapping: Option<Mapping>,
-    /// Number (inode) of that process's mount namespace, where the recording says it.
+    /// Inode number of the process's mount namespace, if recorded.
     pub mount: Option<NonZeroU64>,
 }
 
 impl Module {
-    /// A module of a recording or of what runs; `None` for code that nobody can look into. `live`: its
-    /// process may be asked for its files.
+    /// Converts a module of a recording or live session; `None` for opaque code. `live` permits reading files
+    /// through its process.
     pub fn of(module: &session::Module, live: bool) -> Option<Self> {
         let kind = match &module.kind {
             session::Kind::File => Kind::File,
@@ -58,46 +57,46 @@ impl Module {
     }
 }
 
-/// The kinds of code, each looked up in its own way.
+/// The kinds of code, each with its own way of lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A program or library.
     File,
     /// The kernel's own text.
     Kernel {
-        /// A symbol and its address while the recording was made (perf's `[kernel.kallsyms]_text` and
-        /// `pgoff`): the kernel may lie elsewhere after a reboot.
+        /// A symbol and its address at recording time (perf's `[kernel.kallsyms]_text` and `pgoff`): the
+        /// kernel's address may change with a reboot.
         reference: Option<Arc<(String, Avma)>>,
     },
-    /// A loadable module of the kernel.
+    /// A loadable kernel module.
     KernelModule {
-        /// Where its text started.
+        /// Start of its text.
         start: Avma,
     },
-    /// The code that the kernel lends to every process.
+    /// The code that the kernel maps into every process.
     Vdso,
-    /// Memory without a file: code made by a JIT.
+    /// Memory without a file: JIT code.
     Anonymous {
         /// The process.
         pid: u32,
     },
-    /// BPF programs and trampolines, known by the recording's ksymbol records.
+    /// BPF programs and trampolines, known from the recording's ksymbol records.
     Bpf,
 }
 
-/// An address as its module is asked for it: a file offset for what has a file, else the address in memory.
+/// The lookup key of an address: a file offset for modules with a file, otherwise the memory address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolQuery(pub(super) u64);
 
 impl Kind {
-    /// Whether addresses are looked up by their place in a file.
+    /// Whether lookups use file offsets.
     pub fn by_file_offset(&self) -> bool {
         matches!(self, Self::File | Self::Vdso)
     }
 
-    /// How to ask for an address seen in a mapping of a module of this kind.
+    /// Returns the lookup key of an address in a mapping of this kind of module.
     ///
-    /// For a caller's frame give the return address less one, so that the call's line is found.
+    /// For a caller's frame pass the return address minus 1, so that the lookup finds the line of the call.
     pub fn query(&self, mapping: &Mapping, address: Avma) -> Option<SymbolQuery> {
         if self.by_file_offset() {
             mapping.file_offset(address).map(SymbolQuery::from)
@@ -120,7 +119,7 @@ impl From<Avma> for SymbolQuery {
 }
 
 impl Module {
-    /// A file on this machine, known by nothing but its path.
+    /// A file on this machine, known only by its path.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
             kind: Kind::File,
@@ -132,7 +131,7 @@ impl Module {
         }
     }
 
-    /// What recordings call by this name, a path or a word in brackets.
+    /// A module with the name that recordings use for it, a path or a word in brackets.
     pub fn of_name(name: impl Into<PathBuf>) -> Self {
         let name = name.into();
         let kind = if name.as_os_str() == "[vdso]" { Kind::Vdso } else { Kind::File };
@@ -149,12 +148,12 @@ impl Module {
         Self { kind: Kind::Vdso, ..Self::file("[vdso]") }
     }
 
-    /// Code made by a JIT in a process.
+    /// JIT code in a process.
     pub fn anonymous(pid: u32) -> Self {
         Self { kind: Kind::Anonymous { pid }, ..Self::file("//anon") }
     }
 
-    /// The last part of the path, as perf's `dso` column shows it.
+    /// The last component of the path, as in perf's `dso` column.
     pub fn short_name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }

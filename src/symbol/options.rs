@@ -1,78 +1,79 @@
-//! Where symbols may be looked for, as the user and the environment say it.
+//! Where to look for symbols, according to the user and the environment.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::debuginfod::{self, Debuginfod};
 
-/// The places of a search.
+/// The places to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// A folder that stands for `/` of the recorded machine (`--symfs`).
+    /// A folder that replaces `/` of the recorded machine (`--symfs`).
     pub symfs: Option<PathBuf>,
     /// Roots of separate debug files, each with a `.build-id` folder (gdb's `debug-file-directory`).
     pub debug_dirs: Vec<PathBuf>,
-    /// Folders where perf keeps files by build-id (`perf buildid-cache`), each with a `.build-id` folder.
+    /// perf's build-id caches (`perf buildid-cache`), each with a `.build-id` folder.
     pub build_id_caches: Vec<PathBuf>,
-    /// Where elfutils' client keeps files that debuginfod servers gave, a folder for each build-id.
+    /// Folder in which elfutils' client caches downloads from debuginfod servers, with a subfolder per
+    /// build-id.
     pub debuginfod_cache: Option<PathBuf>,
-    /// Servers that are asked for what is not on this machine.
+    /// Servers to query for files that are not on this machine.
     pub debuginfod: Option<Arc<Debuginfod>>,
     /// A copy of the recorded machine's `/proc/kallsyms` (`--kallsyms`).
     pub kallsyms: Option<PathBuf>,
     /// The recorded kernel's file with symbols (`--vmlinux`).
     pub vmlinux: Option<PathBuf>,
-    /// Where results are kept from one run to the next; `None` keeps nothing (`--no-cache`).
+    /// Folder for results that later runs reuse; `None` stores nothing (`--no-cache`).
     pub cache: Option<PathBuf>,
-    /// Who asks for names ([`Depth::Names`]) finds them himself: a few at a time, for ever, and to wake other
-    /// threads for them would cost more than the names.
+    /// Whether [`Depth::Names`] requests run on the calling thread only. Set for callers that keep asking for
+    /// a few names at a time: waking other threads would cost more than the lookups.
     ///
     /// [`Depth::Names`]: super::Depth::Names
     pub alone: bool,
-    /// Code that no symbol names is called by its module and the start of its function, or by its section;
-    /// otherwise it has no name, as in `perf script`.
+    /// Whether code without a symbol gets a placeholder name, made of its module and the start of its
+    /// function, or of its section. Otherwise it has no name, as in `perf script`.
     pub placeholders: bool,
-    /// Whether processes and kernel of this machine may be those of the recording.
+    /// Whether the recording may come from processes and the kernel of this machine.
     pub live: bool,
 }
 
-/// The cache by build-id that the command line names.
+/// The build-id cache chosen on the command line.
 static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names the cache by build-id, over what the environment says; the first to do so is heeded.
+/// Sets the build-id cache and overrides the environment. Later calls have no effect.
 pub fn choose_build_id_folder(folder: PathBuf) {
     let _ = CHOSEN.set(folder);
 }
 
-/// The cache by build-id that is written: what was chosen, `PERF_BUILDID_DIR`, `~/.debug`.
+/// The build-id cache that pmc writes: the chosen one, `PERF_BUILDID_DIR`, or `~/.debug`.
 pub(super) fn build_id_folder() -> Option<PathBuf> {
     let from_home = || home().map(|home| home.join(".debug"));
     CHOSEN.get().cloned().or_else(|| folder("PERF_BUILDID_DIR")).or_else(from_home)
 }
 
-/// Whether the environment names the cache by build-id.
+/// Whether the environment sets a build-id cache.
 pub fn names_build_id_folder() -> bool {
     folder("PERF_BUILDID_DIR").is_some()
 }
 
-/// An absolute path that the environment holds.
+/// Reads an absolute path from an environment variable.
 fn folder(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// The home folder, if it is there: none is made for a user without one (`HOME=/nonexistent`).
+/// The home folder, if it exists. pmc does not create one for users without one (`HOME=/nonexistent`).
 fn home() -> Option<PathBuf> {
     folder("HOME").filter(|home| home.is_dir())
 }
 
 impl Options {
-    /// Where a file of the recorded machine lies on this one.
+    /// Maps a path of the recorded machine to a path on this machine.
     pub fn below_symfs(&self, path: &Path) -> PathBuf {
         let below = |symfs: &PathBuf| symfs.join(path.strip_prefix("/").unwrap_or(path));
         self.symfs.as_ref().map_or_else(|| path.to_owned(), below)
     }
 
-    /// The usual places: `/usr/lib/debug`, `~/.debug`, `$XDG_CACHE_HOME/pmc` or `~/.cache/pmc`.
+    /// The default places: `/usr/lib/debug`, `~/.debug`, `$XDG_CACHE_HOME/pmc` or `~/.cache/pmc`.
     pub fn from_environment() -> Self {
         let home = home();
         let cache_home = folder("XDG_CACHE_HOME").or_else(|| home.as_ref().map(|home| home.join(".cache")));
@@ -80,7 +81,7 @@ impl Options {
         build_id_caches.extend(build_id_folder());
         build_id_caches.extend(home.as_ref().map(|home| home.join(".debug")));
         build_id_caches.extend(cache_home.as_ref().map(|cache| cache.join("perf/buildid")));
-        // The first is usually the second.
+        // The first two are usually equal.
         build_id_caches.dedup();
         Self {
             symfs: None,

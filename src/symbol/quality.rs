@@ -1,7 +1,7 @@
-//! Why names or lines are missing, and what would bring them: the facts of a report's trust line.
+//! Why names or lines are missing, and how to get them: the facts for a report's trust line.
 //!
-//! Received from the search for a module's files; hands on sentences. The remedy may ask the package
-//! manager, so it is worked out only when it is shown.
+//! Receives the results of the search for a module's files; returns sentences. Remedies may query the package
+//! manager, so pmc computes them only when it shows them.
 
 use std::fmt;
 use std::io;
@@ -11,78 +11,78 @@ use std::sync::Arc;
 
 use super::BuildId;
 
-/// What is known about a module after its files were looked for.
+/// The result of the search for a module's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataQuality {
-    /// The file whose bytes are the module's.
+    /// The module's own file.
     pub binary: Option<PathBuf>,
-    /// The separate file that gave symbols or lines.
+    /// The separate file that provided symbols or lines.
     pub debug: Option<PathBuf>,
-    /// Entries of its symbol tables.
+    /// Number of symbol table entries.
     pub symbols: usize,
-    /// Whether it has line information and inlined functions.
+    /// Whether the module has line information and inlined functions.
     pub lines: bool,
-    /// What is missing, worst first.
+    /// Missing data, worst first.
     pub missing: Vec<Missing>,
 }
 
-/// Something that is missing.
+/// A reason for missing data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// No file at any of the places.
+    /// No file was found.
     File {
-        /// Where the process had it.
+        /// The file's path in the process.
         path: Arc<Path>,
-        /// What the last attempt said.
+        /// The error of the last attempt.
         said: Box<str>,
     },
-    /// A file is there, but opening or reading it failed.
+    /// The file exists, but cannot be opened or read.
     Unreadable {
         /// The file.
         path: Arc<Path>,
-        /// The kernel's words, such as "Too many open files".
+        /// The kernel's error, for example "Too many open files".
         said: Box<str>,
     },
-    /// The file there now is another build.
+    /// The file now has another build-id.
     OtherBuild {
         /// The file.
         path: PathBuf,
-        /// What was recorded.
+        /// The build-id in the recording.
         recorded: BuildId,
-        /// What the file has.
+        /// The build-id of the file.
         found: Option<BuildId>,
     },
-    /// The bytes are no ELF file that can be read.
+    /// The file is not a valid ELF file.
     NotElf {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
-    /// The file was shortened while it was read.
+    /// The file was truncated while pmc read it.
     Shortened {
         /// The file.
         path: PathBuf,
     },
-    /// The file has no symbol table but what dynamic linking needs.
+    /// The file has no symbols except those for dynamic linking.
     Stripped {
         /// The file.
         path: PathBuf,
         /// Its build-id.
         build_id: Option<BuildId>,
     },
-    /// Names are there, lines and inlined functions are not.
+    /// Names are available, but lines and inlined functions are not.
     Lines {
         /// The file.
         path: PathBuf,
         /// Its build-id.
         build_id: Option<BuildId>,
     },
-    /// The debug information cannot be read.
+    /// The debug information is invalid.
     BadLines {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
     /// `/proc/kallsyms` shows zeros instead of addresses.
@@ -90,31 +90,31 @@ pub enum Missing {
         /// Value of `kernel.kptr_restrict`.
         kptr_restrict: Option<u32>,
     },
-    /// The recording was made by another kernel than the one that runs.
+    /// The recording is from another kernel than the running one.
     OtherKernel {
-        /// What was recorded.
+        /// The build-id in the recording.
         recorded: BuildId,
-        /// The running kernel's.
+        /// The build-id of the running kernel.
         running: Option<BuildId>,
     },
-    /// A JIT that left no symbols.
+    /// A JIT published no symbols.
     PerfMap {
         /// The process.
         pid: u32,
-        /// Where they were looked for and what was said.
+        /// The paths that were tried, with their errors.
         said: String,
     },
-    /// Nothing was recorded about this code.
+    /// The recording has no information about this code.
     Unknown,
 }
 
 impl Missing {
-    /// A file that is there, but that the kernel does not let pmc read.
+    /// An existing file that the kernel does not let pmc read.
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::Unreadable { path: path.into(), said: crate::error::kernel_words(error).into() }
     }
 
-    /// Whether a file is there that pmc failed to read. A missing or stripped file is no failure.
+    /// Whether pmc failed to read an existing file. A missing or stripped file is not a failure.
     pub fn is_failure(&self) -> bool {
         matches!(
             self,
@@ -122,7 +122,7 @@ impl Missing {
         )
     }
 
-    /// What would bring the missing names; asks the package manager where a package may have them.
+    /// Returns a way to get the missing names. May query the package manager.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
@@ -153,32 +153,32 @@ impl Missing {
     }
 }
 
-/// Debian's package with the debug file of an installed file; `None` elsewhere, and for files of no package.
-/// The package manager takes long, and is not asked about places that its packages keep out of.
+/// Returns the Debian package with the debug file of an installed file; `None` on other systems and for files
+/// of no package. Skips folders that packages do not use, because the package manager is slow.
 fn debug_package(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
     let is_packaged = ["/usr", "/opt", "/lib", "/bin", "/sbin"].iter().any(|root| real.starts_with(root));
     if !is_packaged || real.starts_with("/usr/local") {
         return None;
     }
-    // The package manager knows a file by the name it was shipped under: on merged-/usr systems with or
-    // without /usr. It is asked for both at once, since it reads the lists of all packages each time.
+    // The package manager knows a file by its shipped path, which on merged-/usr systems may lack `/usr`. One
+    // call asks for both, since each call reads the lists of all packages.
     let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
     let mut ask = Command::new("dpkg-query");
     let output = ask.arg("--search").arg(&real).args(shipped).stdin(Stdio::null()).output().ok()?;
     package_in(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The package in a line such as `libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6`.
+/// Extracts the package from a line such as `libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6`.
 fn package_in(said: &str) -> Option<String> {
     let line = said.lines().find(|line| !line.starts_with("diversion "))?;
     let package = line.split([':', ',']).next()?.trim();
-    // The C library's are in a package of the main archive, all others in the archive of debug symbols.
+    // The C library's debug package is in the main archive, all others are in the debug archive.
     Some(if package == "libc6" { "libc6-dbg".into() } else { format!("{package}-dbgsym") })
 }
 
-/// What installs a package of debug symbols, by the package manager's sources and the system's
-/// `os-release`: without their archive it has no such packages.
+/// Returns the command that installs a debug package, given the package manager's sources and `os-release`.
+/// Adds the debug archive if the sources lack it.
 fn installation(package: &str, sources: &str, os_release: &str) -> String {
     let install = format!("apt install {package}");
     let mut lines = sources.lines().filter(|line| !line.trim_start().starts_with('#'));
@@ -192,7 +192,7 @@ fn installation(package: &str, sources: &str, os_release: &str) -> String {
         let value = os_release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         value.map(|value| value.trim_matches('"'))
     };
-    // Systems that are made from Ubuntu have its packages.
+    // Ubuntu derivatives use its packages.
     let archive = match (value("UBUNTU_CODENAME"), value("ID"), value("VERSION_CODENAME")) {
         (Some(ubuntu), ..) => format!("http://ddebs.ubuntu.com {ubuntu} main universe"),
         (None, Some("debian"), Some(debian)) => {
@@ -205,7 +205,7 @@ fn installation(package: &str, sources: &str, os_release: &str) -> String {
     )
 }
 
-/// Where the package manager gets packages, as it is written.
+/// Reads the package manager's sources.
 fn package_sources() -> String {
     let files = std::fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
     let files = files.map(|file| file.path()).chain([PathBuf::from("/etc/apt/sources.list")]);

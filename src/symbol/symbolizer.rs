@@ -1,9 +1,9 @@
-//! The symbolizer: modules in, frames out.
+//! The symbolizer: resolves addresses in modules to frames.
 //!
-//! Receives modules and batches of addresses; opens each module's files once, when it is first asked about;
-//! resolves modules side by side and one huge module in several threads. [`Depth::Names`] answers from symbol
-//! tables alone, for a first picture; [`Depth::Inlines`] adds lines and inlined functions. Both name the
-//! function that has the code alike.
+//! Receives modules and batches of addresses. Opens each module's files once, at the first request. Resolves
+//! modules in parallel, and a single huge module on several threads. [`Depth::Names`] uses only symbol
+//! tables, for a quick first result; [`Depth::Inlines`] adds lines and inlined functions. Both give the same
+//! name to the outermost function.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -26,50 +26,51 @@ use super::{
 use crate::address::Avma;
 use crate::session::worker_threads;
 
-/// Addresses in a module. Sorted and distinct ones are answered fastest; other orders are answered too.
+/// Addresses in a module. Sorted and distinct addresses are fastest, but any order works.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The module.
     pub module: ModuleId,
-    /// What is asked for; the answer has the same order.
+    /// The addresses to look up; the answer has the same order.
     pub queries: &'a [SymbolQuery],
 }
 
-/// How much is asked for.
+/// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// The function's name: one frame an address.
+    /// Function names: one frame per address.
     Names,
-    /// Lines and inlined functions too.
+    /// Also lines and inlined functions.
     Inlines,
-    /// The addresses are of data: the variable, or else the function.
+    /// Addresses of data: returns the variable, or the function if there is none.
     Data,
 }
 
-/// How far a resolution is.
+/// Progress of a resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Addresses that are done.
+    /// Number of resolved addresses.
     pub done: usize,
-    /// All addresses of the batch.
+    /// Number of addresses in the batch.
     pub total: usize,
 }
 
-/// Finds symbols.
+/// Resolves addresses to symbols.
 #[derive(Debug)]
 pub struct Symbolizer {
-    /// Each with what was read for it; boxed, since a recording may name a million modules and ask for few.
+    /// Each module with its loaded sources. Boxed, since a recording may name a million modules and need only
+    /// a few.
     modules: Vec<(Module, OnceLock<Box<ModuleSources>>)>,
     names: Names,
     shared: SharedSources,
-    /// No other thread could be started; our own has too small a stack for lines.
+    /// No worker threads could be started. The calling thread's stack is too small to read lines.
     is_alone: bool,
 }
 
-/// Modules that are resolved before their names get numbers: text takes more memory than numbers do.
+/// Number of modules to resolve before their names get numbers; names take more memory than numbers.
 const BATCH: usize = 5000;
 
-/// What stands at an address before its names have numbers.
+/// The result for an address, before its names get numbers.
 struct Resolved {
     address: u64,
     symbol: Option<OwnedSymbol>,
@@ -78,10 +79,10 @@ struct Resolved {
 }
 
 impl Symbolizer {
-    /// A symbolizer that has read nothing yet.
+    /// Creates a symbolizer without modules.
     ///
     /// # Errors
-    /// When the threads cannot be put to work.
+    /// If the worker threads cannot be started.
     pub fn new(options: Options) -> crate::error::Result<Self> {
         let is_alone = worker_threads::start().map_err(crate::error::Error::new)?;
         Ok(Self {
@@ -92,24 +93,24 @@ impl Symbolizer {
         })
     }
 
-    /// Makes a module known; nothing is read yet.
+    /// Adds a module without reading its files.
     pub fn add(&mut self, module: Module) -> ModuleId {
         self.modules.push((module, OnceLock::new()));
         ModuleId(self.modules.len() as u32 - 1)
     }
 
-    /// A BPF program or trampoline that a ksymbol record announced.
+    /// Adds a BPF program or trampoline from a ksymbol record.
     pub fn add_ksymbol(&mut self, start: Avma, size: u64, name: Arc<Path>) {
         self.shared.add_ksymbol(start, size, name);
     }
 
-    /// A jitdump file that a process mapped; call before the first resolution.
+    /// Adds a jitdump file that a process mapped. Call this before the first resolution.
     pub fn add_jitdump(&mut self, pid: u32, path: PathBuf) {
         self.shared.add_jitdump(pid, path);
     }
 
-    /// Functions of a file as the recording holds them, each where its module's queries have it; they count
-    /// where the file has none to be found.
+    /// Adds functions of a file from the recording, with addresses as in the module's queries. They serve as
+    /// a fallback if the file is not found.
     pub fn add_recorded<'a>(
         &mut self,
         path: PathBuf,
@@ -118,38 +119,38 @@ impl Symbolizer {
         self.shared.add_recorded(path, Table::of(functions));
     }
 
-    /// A module as it was added.
+    /// Returns a module as it was added.
     ///
     /// # Panics
-    /// When the number is another symbolizer's, as all functions that take one.
+    /// If the number belongs to another symbolizer; this holds for all functions that take one.
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0 as usize].0
     }
 
-    /// Whether the name at a query is known without reading any file.
+    /// Whether the name at a query is known without reading a file.
     pub fn knows(&self, id: ModuleId, query: SymbolQuery) -> bool {
         self.modules[id.0 as usize].1.get().is_some_and(|sources| sources.knows(query))
     }
 
-    /// The queries around this one for which [`Depth::Names`] has the same answer, first and first behind, as
-    /// far as that is known by now.
+    /// Returns the range of queries (end exclusive) around this one for which [`Depth::Names`] gives the same
+    /// answer, as far as known by now.
     pub fn around(&self, id: ModuleId, query: SymbolQuery) -> Option<(u64, u64)> {
         self.modules[id.0 as usize].1.get()?.around(query, self.shared.options.placeholders)
     }
 
-    /// The address in the module's file that a query is about, as its linker gave it; `None` of a module that
-    /// was not asked about, or whose file is not to be had.
+    /// Converts a query to an address in the module's file, as assigned by its linker. `None` if the module
+    /// was not loaded or its file is missing.
     pub fn file_address(&self, id: ModuleId, query: SymbolQuery) -> Option<u64> {
         self.modules[id.0 as usize].1.get()?.file_address(query)
     }
 
-    /// Whether the addresses of a module have 32 bits, by its file.
+    /// Whether the module's file has 32-bit addresses.
     pub fn has_short_addresses(&self, id: ModuleId) -> bool {
         let binary = self.modules[id.0 as usize].1.get().and_then(|sources| sources.binary());
         binary.is_some_and(|image| image.elf().is_ok_and(|file| !file.is_64()))
     }
 
-    /// Forgets what was read for a module: the next question reads its files again.
+    /// Drops everything read for a module, so that the next request reads its files again.
     pub fn forget(&mut self, id: ModuleId) {
         self.modules[id.0 as usize].1 = OnceLock::new();
     }
@@ -159,24 +160,25 @@ impl Symbolizer {
         &self.names
     }
 
-    /// What was found and what is missing; looks for the module's files if nobody asked about it yet.
+    /// Returns the files that were found and the data that is missing. Searches for the module's files first
+    /// if needed.
     pub fn quality(&self, id: ModuleId) -> DataQuality {
         self.sources(id).quality()
     }
 
-    /// Failures to read files of the modules that were asked about.
+    /// Failures to read files of the loaded modules.
     pub fn failures(&self) -> Vec<String> {
         let loaded = self.modules.iter().filter_map(|(_, sources)| sources.get());
         let missing = loaded.flat_map(|sources| sources.quality().missing);
         missing.filter(Missing::is_failure).map(|one| one.to_string()).collect()
     }
 
-    /// What would bring the worst of what is missing; the first question may take long.
+    /// Returns a remedy for the most severe missing data. The first call may be slow.
     pub fn remedy(&self, id: ModuleId) -> Option<String> {
         self.sources(id).remedy()
     }
 
-    /// The module's own file, verified; for unwinding, disassembly and the like.
+    /// Returns the module's own file, verified by build-id, for unwinding, disassembly and the like.
     pub fn binary(&self, id: ModuleId) -> Option<&Image> {
         self.sources(id).binary()
     }
@@ -186,7 +188,7 @@ impl Symbolizer {
         self.sources(id).debug()
     }
 
-    /// Where a copy of one of the module's source files lies, if a debuginfod server has it.
+    /// Downloads a source file of the module from a debuginfod server and returns the local path.
     pub fn fetch_source(&self, id: ModuleId, path: &str) -> Option<PathBuf> {
         let servers = self.shared.options.debuginfod.as_ref()?;
         let of_file = |image: &Image| elf::build_id(&image.elf().ok()?);
@@ -194,8 +196,8 @@ impl Symbolizer {
         servers.fetch(Artifact::Source(path), build_id.or(self.module(id).build_id)?)
     }
 
-    /// Asks debuginfod servers for what modules lack that were looked at without any; whether something came.
-    /// May take long. `progress` counts modules.
+    /// Downloads missing files of the loaded modules from debuginfod servers. Returns whether this added
+    /// anything. May take long. `progress` counts modules.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &(dyn Fn(Progress) + Sync)) -> bool {
         self.shared.options.debuginfod = Some(servers);
         let lacking = |(module, sources): &mut (Module, OnceLock<Box<ModuleSources>>)| {
@@ -217,30 +219,30 @@ impl Symbolizer {
         worker_threads::inside(|| asked.par_iter().filter(|module| has_more(module)).count()) > 0
     }
 
-    /// Why debuginfod servers are not asked any more.
+    /// Returns why pmc stopped querying debuginfod servers.
     pub fn server_failure(&self) -> Option<&str> {
         self.shared.options.debuginfod.as_ref()?.failure()
     }
 
-    /// The address in the module's own numbering that a query means.
+    /// Converts a query to an address in the module's own numbering.
     pub fn address(&self, id: ModuleId, query: SymbolQuery) -> Option<u64> {
         self.sources(id).address(query)
     }
 
-    /// The function at a single query, by symbol tables alone, and the distance from its start.
+    /// Returns the function at a single query, from symbol tables only, and the offset from its start.
     pub fn find(&self, id: ModuleId, query: SymbolQuery) -> Option<(&str, u64)> {
         let sources = self.sources(id);
         let symbol = sources.find(query)?;
         Some((symbol.name, sources.address(query)?.wrapping_sub(symbol.start)))
     }
 
-    /// All functions of a module, by start: address, end, raw name.
+    /// Iterates over all functions of a module, by start address.
     pub fn symbols(&self, id: ModuleId) -> impl Iterator<Item = Symbol<'_>> {
         self.sources(id).symbols()
     }
 
-    /// Resolves a batch; the answers are in the order of the requests. `progress` is called from several
-    /// threads, often.
+    /// Resolves a batch; answers are in the order of the requests. Calls `progress` often and from several
+    /// threads.
     pub fn resolve(
         &mut self,
         requests: &[Request<'_>],
@@ -278,7 +280,7 @@ impl Symbolizer {
         answers
     }
 
-    /// How code of a module is called that no symbol names.
+    /// The module's part of placeholder names, for code without a symbol.
     fn placeholder_name(&self, id: ModuleId) -> String {
         let path = locate::strip_deleted(&self.module(id).path);
         path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
@@ -293,14 +295,13 @@ impl Symbolizer {
         sources.get_or_init(|| ModuleSources::load(module, &self.shared).into())
     }
 
-    /// Gives names their numbers.
+    /// Assigns numbers to the names.
     ///
-    /// The symbol table names the function that has the code, in both depths; the compiler's name stands in
-    /// where the table has none.
+    /// The symbol table names the outermost function at both depths. The compiler's name is the fallback.
     fn merge(&mut self, module: ModuleId, all: Vec<Resolved>) -> Answer {
         let mut answer = Answer::default();
         let mut frames: Vec<Frame> = Vec::new();
-        // Neighbours share their function's name: its number is asked for once.
+        // Neighbours share a function, so its number is cached.
         let mut last: Option<(OwnedSymbol, FunctionId)> = None;
         let mut number = |names: &mut Names, symbol: &OwnedSymbol| match &last {
             Some((same, id)) if same.start == symbol.start && Arc::ptr_eq(&same.name, &symbol.name) => *id,

@@ -1,6 +1,6 @@
-//! The processors whose stacks can be unwound.
+//! The architectures whose stacks pmc can unwind.
 
-/// The processors whose stacks can be unwound.
+/// The architectures whose stacks pmc can unwind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arch {
     /// x86-64.
@@ -12,8 +12,8 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// That of a process on a machine of this one, by what its registers came with (`PERF_SAMPLE_REGS_ABI_…`:
-    /// 1 of 32 bits, 2 of 64). `None` for 32-bit Arm.
+    /// Returns the architecture of a process on this machine, given the ABI of its registers
+    /// (`PERF_SAMPLE_REGS_ABI_…`: 1 for 32 bits, 2 for 64). `None` for 32-bit Arm.
     pub fn of_process(self, abi: u64) -> Option<Self> {
         match (self, abi) {
             (machine, 2) => Some(machine),

@@ -1,8 +1,8 @@
-//! A program's instructions, looked at for one question: does a call return to this address?
+//! Checks a program's code to tell whether an address is a return address.
 //!
-//! Where there are no tables, frame pointers lead from frame to frame, and what they lead to may be anything.
-//! A return address stands behind a call; one that was made up to end a stack (Go's `goexit`) behind a no-op,
-//! so that looking one byte before it finds its function.
+//! Without tables, unwinding follows frame pointers, which may lead to any value. A real return address
+//! follows a call. An artificial one that ends a stack (Go's `goexit`) follows a no-op, so that a lookup one
+//! byte earlier finds its function.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::arch::Arch;
 
-/// A program's file, which is read again whenever an address of it is asked for.
+/// A program's file. Its content is read again for each lookup.
 pub type Program = Arc<dyn Deref<Target = [u8]> + Send + Sync>;
 
 /// The code of a file.
@@ -28,12 +28,12 @@ impl fmt::Debug for Code {
     }
 }
 
-/// The longest form of an indirect call of x86: 0xff, two bytes that say where its operand lies, four of
-/// distance.
+/// Maximum length of an indirect x86 call: 0xff, two bytes for the operand's addressing mode, four for its
+/// displacement.
 const LONGEST_CALL: u64 = 7;
 
 impl Code {
-    /// Whether the instruction before this address, one of the file's own, is a call, or that no-op.
+    /// Whether the instruction before this address (in the file's numbering) is a call, or that no-op.
     pub(super) fn is_behind_call(&self, address: u64) -> bool {
         let covers = |(file, start): &&(Range<u64>, u64)| {
             address.checked_sub(*start).is_some_and(|at| at <= file.end.saturating_sub(file.start))
@@ -46,7 +46,7 @@ impl Code {
     }
 }
 
-/// Whether the last of these instructions is a call, or the no-op before an address that was made up.
+/// Whether the last instruction in these bytes is a call, or the no-op before an artificial address.
 fn ends_with_call(arch: Arch, bytes: &[u8]) -> bool {
     match arch {
         Arch::Aarch64 => {
@@ -54,7 +54,7 @@ fn ends_with_call(arch: Arch, bytes: &[u8]) -> bool {
                 return false;
             };
             let is = |mask: u32, code: u32| word & mask == code;
-            // bl; blr; blraa and its like; mov x0, x0.
+            // bl; blr; blraa and variants; mov x0, x0.
             is(0xfc00_0000, 0x9400_0000)
                 || is(0xffff_fc1f, 0xd63f_0000)
                 || is(0xfeff_f800, 0xd63f_0800)
@@ -72,7 +72,7 @@ fn ends_with_call(arch: Arch, bytes: &[u8]) -> bool {
     }
 }
 
-/// How many bytes of an indirect call say what is called, from the second on; `None` if it is no call.
+/// Returns the length of an indirect call's operand, after the first byte; `None` if it is not a call.
 ///
 /// ```text
 ///   ModRM  mod:2 | 2:3, of a call | rm:3      mod 3: a register; rm 4: another byte (SIB) follows

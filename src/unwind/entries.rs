@@ -1,11 +1,11 @@
-//! A file's call frame information, found by address.
+//! A file's call frame information, by address.
 //!
 //! ```text
 //!   address -> index -> place of the function's entry -> row: where the caller's frame and registers are
 //! ```
 //!
-//! 64-bit stacks are walked by framehop, which reads the same sections; of these files only
-//! [`Entries::frame_pointer`] is asked, which says whether the kernel's way by frame pointers can be trusted.
+//! framehop unwinds 64-bit stacks, and reads the same sections. For such files pmc uses only
+//! [`Entries::frame_pointer`], which tells whether the kernel's frame-pointer chain is reliable.
 
 use std::sync::Arc;
 
@@ -24,36 +24,37 @@ pub(super) struct Entries {
     pub(super) debug_frame: Option<Arc<[u8]>>,
     pub(super) bases: BaseAddresses,
     pub(super) index: Index,
-    /// Whether any entry mentions the frame-pointer register. Go's never do, and yet each function has one.
+    /// Whether any entry mentions the frame-pointer register. Go's entries never do, although each function
+    /// has a frame pointer.
     pub(super) tell_frame_pointers: bool,
 }
 
-/// Where the entry of each function lies in its section.
+/// Locates each function's entry in its section.
 #[derive(Debug)]
 pub(super) enum Index {
-    /// Where functions begin, and the places of their entries; by start.
+    /// Start addresses of functions and offsets of their entries, by start.
     List(Vec<(u64, usize)>),
-    /// The linker's (`.eh_frame_hdr`), which [`Tables`](super::Tables) has checked, and where it and
-    /// `.eh_frame` lie in the file's own addresses.
+    /// The linker's index (`.eh_frame_hdr`), which [`Tables`](super::Tables) has verified, with the file
+    /// addresses of the index and of `.eh_frame`.
     Linkers { header: Arc<[u8]>, address: u64, eh_frame: u64 },
 }
 
-/// Bytes of the linker's index before its table of function and entry, 4 bytes each.
+/// Number of bytes before the linker's table of functions and entries, which have 4 bytes each.
 const INDEX_HEADER: usize = 12;
 
-/// What the frame-pointer register holds in a function, by its tables.
+/// The content of the frame-pointer register in a function, according to its tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FramePointer {
     /// The address of this function's frame record: the caller's frame pointer, then the return address.
     Own,
-    /// What the caller had in it.
+    /// The caller's value.
     Callers,
-    /// Something else: the function needs the register for its own work.
+    /// Another value: the function uses it as a general-purpose register.
     Other,
 }
 
 impl Index {
-    /// Bytes that are held beside the file's sections.
+    /// Number of bytes in memory in addition to the file's sections.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::List(functions) => size_of_val(functions.as_slice()),
@@ -61,7 +62,7 @@ impl Index {
         }
     }
 
-    /// The place of the entry of the last function that begins at or before this address.
+    /// Returns the offset of the entry of the last function that starts at or before this address.
     pub(super) fn place(&self, address: u64) -> Option<usize> {
         match self {
             Self::List(functions) => {
@@ -84,7 +85,7 @@ impl Index {
 }
 
 impl Entries {
-    /// What the frame-pointer register holds at an address; `None` where the tables say nothing of it.
+    /// Returns the content of the frame-pointer register at an address; `None` if the tables do not tell.
     pub(super) fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
         let place = self.index.place(address).filter(|_| self.tell_frame_pointers)?;
         match (&self.eh_frame, &self.debug_frame) {
@@ -108,14 +109,15 @@ impl Entries {
         }
         Some(match row.register(register) {
             None | Some(RegisterRule::SameValue) => FramePointer::Callers,
-            // arm64 keeps both in a pair, which is the record, and finds its frame by the stack pointer.
+            // arm64 code saves both registers as a pair, which is the frame record, and computes the CFA from
+            // the stack pointer.
             Some(RegisterRule::Offset(at))
                 if self.arch == Arch::Aarch64
                     && row.register(AArch64::X30) == Some(RegisterRule::Offset(at.saturating_add(8))) =>
             {
                 FramePointer::Own
             }
-            // "It lies where it points to" is what functions say that align their stack.
+            // Functions that align their stack describe the register as saved at the address in it.
             Some(RegisterRule::Expression(saved)) => match saved.get(section) {
                 Ok(expression) if expression.0.slice() == [DW_OP_BREG0 + register.0 as u8, 0] => {
                     FramePointer::Own
@@ -129,7 +131,7 @@ impl Entries {
 
 const DW_OP_BREG0: u8 = gimli::constants::DW_OP_breg0.0;
 
-/// The number of the frame-pointer register.
+/// Returns the number of the frame-pointer register.
 pub(super) fn frame_pointer(arch: Arch) -> Register {
     match arch {
         Arch::X86_64 => X86_64::RBP,
@@ -142,14 +144,14 @@ fn address_size(arch: Arch) -> u8 {
     if arch == Arch::X86 { 4 } else { 8 }
 }
 
-/// `.eh_frame` with these bytes.
+/// Parses these bytes as `.eh_frame`.
 pub(super) fn eh_frame(bytes: &[u8], arch: Arch) -> EhFrame<EndianSlice<'_, LittleEndian>> {
     let mut section = EhFrame::new(bytes, LittleEndian);
     section.set_address_size(address_size(arch));
     section
 }
 
-/// `.debug_frame` with these bytes.
+/// Parses these bytes as `.debug_frame`.
 pub(super) fn debug_frame(bytes: &[u8], arch: Arch) -> DebugFrame<EndianSlice<'_, LittleEndian>> {
     let mut section = DebugFrame::new(bytes, LittleEndian);
     section.set_address_size(address_size(arch));
@@ -160,7 +162,7 @@ pub(super) fn debug_frame(bytes: &[u8], arch: Arch) -> DebugFrame<EndianSlice<'_
 mod tests {
     use super::*;
 
-    /// A `.debug_frame` of x86-64 with a function at 0x1000, and its place.
+    /// A `.debug_frame` of x86-64 with a function at 0x1000, and the offset of its entry.
     ///
     /// ```text
     ///   1000  rsp+8                        just called: the register is the caller's
@@ -208,7 +210,7 @@ mod tests {
     #[test]
     fn the_linkers_index_leads_to_the_last_function_before_an_address() {
         let pair = |function: i32, entry: i32| [function.to_le_bytes(), entry.to_le_bytes()].concat();
-        // It lies at 0x5000, `.eh_frame` at 0x6000.
+        // The index is at 0x5000, `.eh_frame` at 0x6000.
         let table = [pair(-0x4000, 0x1018), pair(-0x3000, 0x1040)].concat();
         let header: Arc<[u8]> = [&[0; INDEX_HEADER][..], &table].concat().into();
         let index = Index::Linkers { header, address: 0x5000, eh_frame: 0x6000 };

@@ -1,52 +1,53 @@
-//! Stacks that are cut where their copy ends are completed with what was last seen of the same thread.
+//! Completes stacks that are truncated at the end of their copy with the thread's previous stack.
 //!
 //! ```text
 //!          seen last               now, cut                joined
 //!          read     7f00           hash     7e80           hash
 //!          parse    7f40           next     7ec0           next
 //!          item     7f90   same:   item     7f90           item
-//!          main     7fe0           - - end of the copy     main    ) taken over
+//!          main     7fe0           - - end of the copy     main    ) reused
 //!          _start   7ff8                                   _start  )
 //! ```
 //!
-//! Receives walks, those of a thread in the order of time; remembers of each thread one stack up to its root,
-//! as it was last seen. A frame is known again by the address that it returns to and the stack pointer there.
-//! A walk that ends with its copy, and whose outermost frame is known, goes on with that frame's callers.
-//! Every walk says what no longer holds: what lay further in than its outermost frame has been replaced by
-//! what it found. Where that frame is not known nothing is joined, and what lies further out is remembered
-//! until a walk leads there again. Another space (an exec, other files) begins anew.
+//! Receives walks, each thread's in time order. Remembers one stack per thread up to its root, as last seen.
+//! A frame is the same if its return address and stack pointer are equal. If the outermost frame of a
+//! truncated walk is known, the walk continues with that frame's callers.
 //!
-//! What nobody saw is not invented: a frame larger than the copies, or callers that were passed between two
-//! samples, leave a stack cut.
+//! Every walk invalidates the remembered frames further in than its outermost frame, and replaces them with
+//! its own. If that frame is unknown, the walk is not joined, but the frames further out stay remembered
+//! until a later walk reaches them. Another space (an exec, other files) starts anew.
+//!
+//! The joiner invents no frames. A frame larger than the copies, or callers that changed between two samples,
+//! leave a stack truncated.
 
 use rustc_hash::FxHashMap;
 
 use super::{End, Frame};
 
-/// Threads whose stacks are remembered at a time.
+/// Maximum number of threads with a remembered stack.
 pub(super) const MOST_THREADS: usize = 1 << 12;
-/// Frames of each that are; the outermost.
+/// Maximum number of remembered frames per thread, outermost first.
 const MOST_FRAMES: usize = 1 << 12;
 
-/// What was last seen of threads.
+/// The last seen stacks of threads.
 #[derive(Debug, Default)]
 pub(super) struct Joiner {
     threads: FxHashMap<i32, Known>,
 }
 
-/// A thread's stack as it was last seen.
+/// The last seen stack of a thread.
 #[derive(Debug, Default)]
 struct Known {
     /// See [`Joiner::join`].
     space: u32,
-    /// Without the innermost. Outermost first: what comes and goes is at the end.
+    /// Without the innermost frame. Outermost first, since changes happen at the end.
     frames: Vec<Frame>,
 }
 
 impl Joiner {
-    /// Remembers a walk. If it is cut and can be joined, appends the callers that are taken over; how many
-    /// frames it had before. `space`: a number that changes when addresses may mean something else; `most`:
-    /// the longest chain.
+    /// Remembers a walk. If it is truncated and can be joined, appends the reused callers and returns the
+    /// previous number of frames. `space` is a number that changes when addresses may change their meaning.
+    /// `most` is the maximum length of a chain.
     pub(super) fn join(
         &mut self,
         thread: i32,
@@ -63,7 +64,7 @@ impl Joiner {
         if known.space != space {
             *known = Known { space, frames: Vec::new() };
         }
-        // A sampled address says nothing of who called; where the way was lost the last frame may be false.
+        // A sampled address does not identify a caller. If unwinding failed, the last frame may be false.
         let can_go_on = matches!(end, End::Cut | End::Long) && chain.len() > 1;
         let from = if can_go_on { outermost.sp } else { innermost.sp };
         let outer = known.frames.partition_point(|frame| frame.sp > from);
@@ -80,7 +81,7 @@ impl Joiner {
         (chain.len() > walked).then_some(walked)
     }
 
-    /// A thread has ended: its number may be another's next.
+    /// Removes a thread that has ended, since its number may be reused.
     pub(super) fn forget(&mut self, thread: i32) {
         self.threads.remove(&thread);
     }
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::address::Avma;
 
-    /// Frames by name and distance from the stack's top, innermost first.
+    /// Frames by name and distance from the stack's base, innermost first.
     fn chain(frames: &[(u8, u64)]) -> Vec<Frame> {
         let frame = |(name, below): &(u8, u64)| Frame { address: Avma((*name).into()), sp: 0x8000 - below };
         frames.iter().map(frame).collect()
@@ -103,7 +104,7 @@ mod tests {
 
     const WHOLE: [(u8, u64); 4] = [(b'r', 90), (b'p', 60), (b'i', 40), (b'm', 10)];
 
-    /// What becomes of a walk of thread 1 after these, with what is joined behind `+`.
+    /// Joins a walk of thread 1 after these walks; the joined frames are after the `+`.
     fn after(walks: &[(&[(u8, u64)], End)], cut: &[(u8, u64)]) -> String {
         let mut joiner = Joiner::default();
         for (walk, end) in walks {
@@ -118,12 +119,12 @@ mod tests {
     fn a_cut_stack_goes_on_where_it_was_seen_before() {
         let whole: (&[_], End) = (&WHOLE, End::Root);
         assert_eq!(after(&[whole], &[(b'h', 150), (b'n', 80), (b'i', 40)]), "hni+m");
-        // A joined one is as good as a whole one.
+        // A joined stack serves as well as a complete one.
         let deeper: (&[_], End) = (&[(b'h', 150), (b'n', 80), (b'i', 40)], End::Cut);
         assert_eq!(after(&[whole, deeper], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // So is one that is longer than chains may be: its inner frames count.
+        // So does one that exceeds the maximum length: its inner frames count.
         assert_eq!(after(&[whole, (deeper.0, End::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
-        // One without a stranger's way: what lies further in than it is gone, the rest holds.
+        // A walk with an unknown last frame: removes the frames further in, and keeps the others.
         let lost: (&[_], End) = (&[(b'q', 50), (b'?', 3)], End::Lost);
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'i', 40)]), "hi+m");
         assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'p', 60)]), "hp+");
@@ -132,27 +133,27 @@ mod tests {
     #[test]
     fn what_is_not_the_same_frame_is_not_joined() {
         let whole: (&[_], End) = (&WHOLE, End::Root);
-        // Nothing was seen; another address in the same place; the same address elsewhere; no caller at all.
+        // Nothing seen before; another address at the same place; the same address elsewhere; no caller.
         assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'j', 40)]), "hj+");
         assert_eq!(after(&[whole], &[(b'h', 150), (b'i', 41)]), "hi+");
         assert_eq!(after(&[whole], &[(b'i', 40)]), "i+");
         assert_eq!(after(&[], &[]), "+");
-        // The sampled function is no caller.
+        // The sampled function is not a caller.
         assert_eq!(after(&[whole], &[(b'h', 150), (b'r', 90)]), "hr+");
     }
 
     #[test]
     fn what_a_later_walk_saw_replaced_is_forgotten() {
         let whole: (&[_], End) = (&WHOLE, End::Root);
-        // `p` has returned, and `s` stands in its place, then nothing does.
+        // `p` has returned and `s` replaces it, or nothing does.
         let other: (&[_], End) = (&[(b'r', 90), (b's', 60), (b'i', 40), (b'm', 10)], End::Root);
         let cut: (&[_], End) = (&[(b'r', 90), (b's', 60)], End::Cut);
         let shallow: (&[_], End) = (&[(b'i', 40), (b'm', 10)], End::Root);
         for between in [other, cut, shallow] {
             assert_eq!(after(&[whole, between], &[(b'h', 150), (b'p', 60)]), "hp+", "{between:?}");
         }
-        // What lies further out than a stranger still holds.
+        // The frames further out than an unknown one stay valid.
         assert_eq!(after(&[whole, cut], &[(b'h', 150), (b'i', 40)]), "hi+m");
     }
 

@@ -1,9 +1,9 @@
-//! Unwinding of stacks that were copied when a sample was taken: registers and stack bytes in, a chain of
-//! addresses out.
+//! Unwinds stacks that the kernel copied with a sample: converts registers and stack bytes to a chain of
+//! addresses.
 //!
 //! Receives each module's unwind tables once ([`Tables`]), the modules of a process at one time ([`Space`]),
-//! and samples; hands on chains with the reason why each ends ([`End`]). Opens nothing and knows no
-//! recording: whoever calls finds the files. Decides nothing about symbols.
+//! and samples. Returns chains with the reason why each ends ([`End`]). Opens no files and knows nothing
+//! about recordings: the caller finds the files. Makes no decisions about symbols.
 //!
 //! ```text
 //!   Tables (one a file, shared)  --+

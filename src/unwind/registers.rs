@@ -1,9 +1,9 @@
-//! The registers of a sample that unwinding begins with.
+//! The registers of a sample at which unwinding starts.
 
 use super::arch::Arch;
 
-/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86 bp 6, sp 7,
-/// ip 8; aarch64 x29 29, lr 30, sp 31, pc 32.
+/// The registers of a sample that unwinding needs. Their numbers in perf (`perf_regs.h`): x86 bp 6, sp 7, ip
+/// 8; aarch64 x29 29, lr 30, sp 31, pc 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Registers {
     /// Instruction pointer.
@@ -12,18 +12,18 @@ pub struct Registers {
     pub sp: u64,
     /// Frame pointer.
     pub fp: u64,
-    /// Link register (aarch64); nothing on x86.
+    /// Link register (aarch64); unused on x86.
     pub lr: u64,
-    /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15).
-    /// A few hand-written functions say by them where their frame is. 32-bit x86 likewise: 0 eax, 1 ecx,
-    /// 2 edx, 3 ebx, 6 esi, 7 edi.
+    /// x86-64: the other registers by DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15). A few
+    /// hand-written functions locate their frame with them. 32-bit x86: 0 eax, 1 ecx, 2 edx, 3 ebx, 6 esi, 7
+    /// edi.
     pub others: [u64; 16],
 }
 
 impl Registers {
-    /// From a sample's user registers, given the mask that was asked for and the values in its order.
+    /// Reads a sample's user registers, given the requested mask and the values in its order.
     ///
-    /// `None` when the mask lacks one that is needed, or fewer values came than it has bits.
+    /// Returns `None` if the mask lacks a required register, or there are fewer values than bits.
     pub fn from_sample(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {
         let get = |register: u32| {
             let bit = 1u64 << register;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn registers_are_found_by_their_bits() {
-        // bp, sp and ip, and r8, of x86-64: perf packs the values in the order of the bits.
+        // bp, sp, ip and r8 of x86-64: perf packs the values in the order of the bits.
         let mask = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 16;
         let registers = Registers::from_sample(Arch::X86_64, mask, &[10, 11, 12, 13]).unwrap();
         assert_eq!((registers.fp, registers.sp, registers.ip, registers.others[8]), (10, 11, 12, 13));

@@ -1,4 +1,4 @@
-//! The code of a process at one time, and what is known of each address in it.
+//! The code of a process at one time, and the available unwind data for each address.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,43 +18,43 @@ use crate::address::{IntervalMap, Mapping};
 #[derive(Clone)]
 pub struct Space {
     pub(super) unwinder: ArchUnwinder,
-    /// What tables each mapping has.
+    /// The tables of each mapping.
     known: IntervalMap<Option<Covered>>,
-    /// Which state of all spaces' modules this is; see [`GENERATIONS`].
+    /// Version of this space's modules, unique among all spaces; see [`GENERATIONS`].
     pub(super) generation: u64,
 }
 
-/// Where the tables of a mapped file have entries.
+/// The addresses for which a mapped file's tables have entries.
 #[derive(Debug, Clone)]
 struct Covered {
     /// In the file's own addresses.
     ranges: Arc<[Range<u64>]>,
-    /// By how much the mapping lies above them.
+    /// Difference between the mapped addresses and the file's.
     slide: u64,
     entries: Arc<Entries>,
     code: Option<Code>,
 }
 
-/// What is known of the code at an address.
+/// The available unwind data for the code at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coverage {
-    /// The tables say how to go on from it.
+    /// The tables have an entry for it.
     Entry,
-    /// Its file has tables, and nothing in them about it.
+    /// Its file has tables, but no entry for it.
     Gap,
     /// Code without tables.
     Bare,
-    /// Nothing is mapped there.
+    /// Unmapped.
     Nowhere,
 }
 
-/// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes
-/// up with each of them and each module. After 65,536 steps two spaces may bear the same one. We keep the
-/// whole count beside it, in step because each step is taken under this lock, and forget cached rules when a
-/// number comes again for another space.
+/// framehop distinguishes cached rules by a 16-bit counter, which all unwinders share and which each new
+/// unwinder and each new module increments. After 65,536 increments two spaces may have the same number. So
+/// pmc keeps the full counter next to framehop's. This lock covers each increment, to keep the counters in
+/// step. pmc drops cached rules when a number is reused for another space.
 static GENERATIONS: Mutex<u64> = Mutex::new(0);
 
-/// Takes one step of the count together with framehop.
+/// Runs an action that increments framehop's counter, and increments pmc's.
 fn step<T>(act: impl FnOnce() -> T) -> (T, u64) {
     let mut count = GENERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
     let done = act();
@@ -76,12 +76,13 @@ impl fmt::Debug for Space {
 }
 
 impl Space {
-    /// A process without code.
+    /// Creates a space without code.
     pub fn new(arch: Arch) -> Self {
         let (unwinder, generation) = step(|| match arch {
             Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),
             Arch::X86 => {
-                // Its own has no number: it takes another's, so that the count stays in step.
+                // pmc's 32-bit unwinder has no number, so it takes one from framehop to keep the counters in
+                // step.
                 drop(UnwinderX86_64::<Bytes>::new());
                 ArchUnwinder::X86
             }
@@ -90,8 +91,8 @@ impl Space {
         Self { unwinder, known: IntervalMap::default(), generation }
     }
 
-    /// Adds a mapping of code, with its file's tables if it has any; those of another word size are none.
-    /// Mappings must not overlap; of two that do, the earlier holds.
+    /// Adds a mapping of code, with its file's tables if available. Ignores tables of another word size.
+    /// Mappings must not overlap; if they do, the earlier one wins.
     pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
         let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
         if range.is_empty() || self.known.overlaps(&range) {
@@ -116,7 +117,7 @@ impl Space {
         });
     }
 
-    /// Bytes of a word on the stack.
+    /// Word size on the stack, in bytes.
     pub(super) fn word(&self) -> u64 {
         if matches!(self.unwinder, ArchUnwinder::X86) { 4 } else { 8 }
     }
@@ -130,28 +131,29 @@ impl Space {
         if is_covered { Coverage::Entry } else { Coverage::Gap }
     }
 
-    /// The tables of the file that is mapped there, and how far above its own addresses.
+    /// Returns the tables of the file that is mapped at an address, and the difference between the mapped
+    /// addresses and the file's.
     pub(super) fn entries(&self, address: u64) -> Option<(&Entries, u64)> {
         let (_, covered) = self.known.find(address)?;
         let covered = covered.as_ref()?;
         Some((&covered.entries, covered.slide))
     }
 
-    /// Whether an address that a frame pointer led to may be a caller: it must be code, and stand behind a
-    /// call where the file can be asked. Where it cannot, the file's tables must tell of the function.
+    /// Whether an address found by a frame pointer may be a caller. It must be code, and follow a call if the
+    /// file's code is available. Otherwise the file's tables must cover it, or the file must have no tables.
     pub(super) fn is_caller(&self, address: u64) -> bool {
         let is_code = || matches!(self.coverage(address.wrapping_sub(1)), Coverage::Entry | Coverage::Bare);
         self.is_behind_call(address).unwrap_or_else(is_code)
     }
 
-    /// Whether an address stands behind a call; `None` where its file cannot be asked.
+    /// Whether an address follows a call; `None` if its file's code is not available.
     pub(super) fn is_behind_call(&self, address: u64) -> Option<bool> {
         let (_, covered) = self.known.find(address.wrapping_sub(1))?;
         let Covered { code, slide, .. } = covered.as_ref()?;
         Some(code.as_ref()?.is_behind_call(address.wrapping_sub(*slide)))
     }
 
-    /// What the frame-pointer register holds there; `None` where nothing is known of it.
+    /// Returns the content of the frame-pointer register at an address; `None` if unknown.
     pub(super) fn frame_pointer(&self, address: u64) -> Option<FramePointer> {
         let (entries, slide) = self.entries(address)?;
         entries.frame_pointer(address.wrapping_sub(slide))

@@ -1,12 +1,12 @@
-//! The stacks of many samples: each is walked by itself, on as many threads as are worth it; what cut ones
-//! are joined with rests on the walks before, and so goes one after the other.
+//! Unwinds the stacks of many samples. Walks are independent and run on as many threads as useful. Joining
+//! truncated stacks depends on earlier walks, so it runs sequentially.
 //!
 //! ```text
 //!   samples, by time --+--> walker: a walk each --+
 //!                      +--> walker: a walk each --+--> joiner, in order --> chains
 //! ```
 //!
-//! Receives samples with copies, and of which space each is; hands on chains, with how each ends.
+//! Receives samples with stack copies, and the space of each; returns chains with the reason why each ends.
 
 use std::ops::Range;
 
@@ -21,67 +21,67 @@ use crate::record::{Parts, Thread};
 /// Unwinds the stacks of a recording.
 #[derive(Debug)]
 pub struct StackUnwinder {
-    /// The longest chain, in frames.
+    /// Maximum number of frames in a chain.
     most: usize,
-    /// One for each thread that walks at a time.
+    /// One walker per thread.
     walkers: Vec<StackWalker>,
-    /// Samples that each of them was given.
+    /// Number of samples per walker.
     each: usize,
-    /// What was last seen of threads; `None` if cut stacks stay so.
+    /// The last seen stacks of threads; `None` if truncated stacks are not joined.
     joiner: Option<Joiner>,
     frames: Vec<Frame>,
     chain: Vec<u64>,
 }
 
-/// Walks of one thread's share of the samples.
+/// Walks one thread's share of the samples.
 #[derive(Debug, Default)]
 pub struct StackWalker {
     most: usize,
     walker: Walker,
     values: Vec<u64>,
     chain: Vec<Frame>,
-    /// Of all walks.
+    /// The frames of all walks.
     frames: Vec<Frame>,
-    /// One for each sample; `None` for what was not walked.
+    /// One per sample; `None` for samples without a walk.
     walks: Vec<Option<Walk>>,
 }
 
-/// A way through a copy.
+/// The result of walking a stack copy.
 #[derive(Debug)]
 struct Walk {
-    /// Where its frames lie among the walker's.
+    /// Range of its frames in those of the walker.
     frames: Range<usize>,
-    /// How many of them come from the copy; the others the kernel found.
+    /// Number of frames from the copy; the others are from the kernel.
     own: usize,
-    /// Whose it is, in which state of its space, and where it ended; `None` where nothing could be walked.
+    /// The thread, the version of its space, and why the walk ended; `None` if there was no walk.
     end: Option<(Thread, u32, End)>,
 }
 
 /// A stack as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct UnwoundStack<'a> {
-    /// Innermost first, return addresses as they are. Behind a marker (`PERF_CONTEXT_USER`) stand callers
-    /// that were taken over from an earlier walk.
+    /// Innermost first, with unmodified return addresses. Callers after a marker (`PERF_CONTEXT_USER`) come
+    /// from an earlier walk.
     pub chain: &'a [u64],
-    /// Why the copy leads no further; `None` where there was none to walk.
+    /// Why the walk of the copy ended; `None` if there was none.
     pub end: Option<End>,
-    /// Callers were taken over from an earlier walk.
+    /// Whether some callers come from an earlier walk.
     pub is_joined: bool,
-    /// What the kernel found by frame pointers leads further than the copy.
+    /// Whether the kernel's frame-pointer chain extends the stack beyond the copy.
     pub is_completed: bool,
 }
 
 impl StackUnwinder {
-    /// For chains of so many frames at most. `joins`: cut stacks are joined with what was seen of their
-    /// threads before.
+    /// Creates an unwinder for chains of at most `most` frames. If `joins`, truncated stacks are joined with
+    /// earlier stacks of their threads.
     pub fn new(most: usize, joins: bool) -> Self {
         let joiner = joins.then(Joiner::default);
         Self { most, walkers: Vec::new(), each: 1, joiner, frames: Vec::new(), chain: Vec::new() }
     }
 
-    /// Walks samples that come behind all before in time, `in_parallel` where that is worth it: `walk` calls
-    /// [`StackWalker::walk`] or [`StackWalker::take_empty`] once for each, or neither where its stack stays
-    /// as it is. What becomes of them says [`stack`](Self::stack).
+    /// Walks samples that are later than all previous ones, `in_parallel` if useful. For each sample, `walk`
+    /// must call [`StackWalker::walk`] or [`StackWalker::take_empty`] at most once; without a call the
+    /// sample's stack stays unchanged. [`stack`](Self::stack) returns the results.
     pub fn walk<T: Sync>(
         &mut self,
         samples: &[T],
@@ -108,8 +108,8 @@ impl StackUnwinder {
         }
     }
 
-    /// The stack of a sample that was walked last; to be asked once for each, in their order. `None` for
-    /// what was not walked.
+    /// Returns the stack of a sample from the last call of [`walk`](Self::walk). Must be called once per
+    /// sample, in order. `None` for samples without a walk.
     pub fn stack(&mut self, index: usize) -> Option<UnwoundStack<'_>> {
         let Self { walkers, frames, chain, joiner, .. } = self;
         let walker = walkers.get(index / self.each)?;
@@ -137,17 +137,17 @@ impl StackUnwinder {
         })
     }
 
-    /// A thread has ended: its number may be another's next.
+    /// Removes a thread that has ended, since its number may be reused.
     pub fn forget(&mut self, tid: i32) {
         self.joiner.as_mut().into_iter().for_each(|joiner| joiner.forget(tid));
     }
 }
 
 impl StackWalker {
-    /// Walks a sample of this thread through its copy, and on with what the kernel found by frame pointers.
-    /// `space` comes with a number that changes when addresses in it may mean something else; without one
-    /// there is only what the kernel found. Nothing where registers are missing, or the way leads through a
-    /// frame that is not believed.
+    /// Walks the stack copy of a thread's sample, and continues with the kernel's frame-pointer chain.
+    /// `space` comes with a number that changes when addresses in it may change their meaning; without a
+    /// space, only the kernel's chain counts. Adds nothing if registers are missing, or if `is_believed`
+    /// rejects a frame.
     pub fn walk(
         &mut self,
         thread: Thread,
@@ -171,7 +171,7 @@ impl StackWalker {
         };
         let stack = parts.user_stack.map_or(&[][..], |stack| stack.bytes);
         let end = match self.walker.walk(space, &registers, stack, self.most, &mut self.chain) {
-            // More was asked for than there was: what lies beyond is not the stack's.
+            // The copy is shorter than requested, so there is no stack beyond it.
             End::Cut if parts.user_stack.is_some_and(|stack| stack.bytes.len() < stack.asked) => End::Lost,
             end => end,
         };
@@ -184,7 +184,7 @@ impl StackWalker {
         }
     }
 
-    /// Takes a sample without registers: there is no chain to be had.
+    /// Adds an empty chain for a sample without registers.
     pub fn take_empty(&mut self) {
         let end = self.frames.len();
         self.walks.push(Some(Walk { frames: end..end, own: 0, end: None }));

@@ -1,7 +1,7 @@
-//! Calls that the processor kept (LBR call stacks) are completed with those of the samples before.
+//! Completes calls that the processor recorded (LBR call stacks) with those of earlier samples.
 //!
-//! It keeps a few of them, in records of which each call takes the next and each return gives one back: of a
-//! deep stack the innermost. What a sample lacks, an earlier one of the same thread may have had:
+//! The processor has a few records: each call fills the next one, and each return frees one. So it has only
+//! the innermost calls of a deep stack. An earlier sample of the same thread may have the missing ones:
 //!
 //! ```text
 //!   record        0      1      2      3
@@ -10,11 +10,10 @@
 //!                                                    parse is known from before: main, read are taken over
 //! ```
 //!
-//! Receives samples, those of a thread in the order of time. How deep a call is, counted from some depth,
-//! follows from its record: it is one of those that the sample before had, or nothing is known of it. The
-//! rest is the [`Joiner`]'s, which knows a call again by where it was made from and by its depth. A
-//! recursion that went round all records between two samples is not seen: that is why nobody stitches
-//! unless asked to.
+//! Receives samples, each thread's in time order. The depth of a call (from an arbitrary start) follows from
+//! its record: either the previous sample had the call too, or nothing is known about it. The [`Joiner`] does
+//! the rest. It recognizes a call by its origin and depth. It cannot detect a recursion that cycled through
+//! all records between two samples. Stitching is therefore off by default.
 
 use rustc_hash::FxHashMap;
 
@@ -22,32 +21,32 @@ use super::joiner::MOST_THREADS;
 use super::{End, Frame, Joiner};
 use crate::address::Avma;
 
-/// More than any processor keeps.
+/// More than any processor records.
 const MOST_KEPT: u64 = 1 << 16;
-/// The depth of the innermost call of a thread that is first seen: far from both ends.
+/// Depth of the innermost call in a thread's first sample, far from both ends.
 const START: u64 = 1 << 62;
 
-/// What was last seen of threads.
+/// The last seen calls of threads.
 #[derive(Debug)]
 pub struct Stitcher {
-    /// How many calls the processor keeps.
+    /// Number of calls that the processor records.
     kept: u64,
     joiner: Joiner,
-    /// The depth of each thread's innermost call.
+    /// Depth of each thread's innermost call.
     depths: FxHashMap<i32, u64>,
     chain: Vec<Frame>,
 }
 
 impl Stitcher {
-    /// For a processor that keeps so many calls.
+    /// Creates a stitcher for a processor that records this many calls.
     pub fn new(kept: u64) -> Self {
         let (joiner, depths) = (Joiner::default(), FxHashMap::default());
         Self { kept: kept.min(MOST_KEPT), joiner, depths, chain: Vec::new() }
     }
 
-    /// Remembers where calls were made from, innermost first; gives the callers that are taken over.
-    /// `newest`: the record of the innermost; `space`: a number that changes when addresses may mean
-    /// something else; `most`: the longest chain.
+    /// Remembers the origins of calls, innermost first, and returns the reused callers. `newest` is the index
+    /// of the record with the innermost call. `space` is a number that changes when addresses may change
+    /// their meaning. `most` is the maximum length of a chain.
     pub fn stitch(&mut self, thread: i32, space: u32, newest: u64, calls: &[u64], most: usize) -> &[Frame] {
         self.chain.clear();
         let (kept, count) = (self.kept, calls.len() as u64);
@@ -60,14 +59,14 @@ impl Stitcher {
         let depth = self.depths.entry(thread).or_insert(START);
         let outermost = (newest + kept + 1 - count) % kept;
         *depth = *depth - (*depth - outermost) % kept + count - 1;
-        // A stack grows downwards. The sampled function is no call of anything.
+        // Stacks grow downwards. The sampled function is not a call.
         let at = |inward: u64| u64::MAX - *depth - inward;
         self.chain.push(Frame { address: Avma(0), sp: at(1) });
         let calls = calls.iter().zip(0..);
         self.chain.extend(calls.map(|(from, out)| Frame { address: Avma(*from), sp: at(0) + out }));
         let joined = self.joiner.join(thread, space, End::Cut, most, &mut self.chain);
         if joined.is_none() {
-            // Nothing leads further: from here on this is the thread's stack.
+            // No earlier sample extends it, so from now on this is the thread's stack.
             self.joiner.join(thread, space, End::Root, most, &mut self.chain);
         }
         joined.map_or(&[], |own| &self.chain[own..])
@@ -80,7 +79,7 @@ mod tests {
 
     const KEPT: u64 = 4;
 
-    /// The calls from one depth to another, as the processor has them.
+    /// The calls from one depth to another, as the processor records them.
     fn calls(lowest: u64, depth: u64) -> (u64, Vec<u64>) {
         ((depth - 1) % KEPT, (lowest..depth).rev().map(|call| 100 + call).collect())
     }
@@ -95,13 +94,13 @@ mod tests {
         for (lowest, depth, taken_over) in [
             (0, 4, &[][..]),
             (2, 6, &[101, 100]),
-            // One call in common is enough.
+            // One common call is enough.
             (5, 9, &[104, 103, 102, 101, 100]),
-            // Calls return: what is left is known.
+            // Calls return; the remaining ones are known.
             (5, 7, &[104, 103, 102, 101, 100]),
-            // More return than were kept, and others are made.
+            // More calls return than were recorded, and others are made.
             (3, 5, &[102, 101, 100]),
-            // None in common: it begins anew.
+            // No common call: starts anew.
             (12, 16, &[]),
             (13, 17, &[112]),
         ] {
@@ -117,9 +116,9 @@ mod tests {
         let mut stitcher = Stitcher::new(KEPT);
         seen(&mut stitcher, 1, calls(0, 4));
         assert!(seen(&mut stitcher, 1, (1, vec![105, 104, 103, 999])).is_empty());
-        // What was known is no more.
+        // The earlier calls are forgotten.
         assert!(seen(&mut stitcher, 1, calls(1, 5)).is_empty());
-        // The same calls in other records are others.
+        // Equal calls in other records are different calls.
         seen(&mut stitcher, 1, calls(0, 4));
         assert!(seen(&mut stitcher, 1, (2, calls(2, 6).1)).is_empty());
     }

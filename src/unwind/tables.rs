@@ -1,4 +1,4 @@
-//! A file's unwind tables, taken out once and shared by all processes that have it mapped.
+//! A file's unwind tables, extracted once and shared by all processes that map it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,31 +16,30 @@ use crate::address::{FileOffset, Mapping};
 /// Bytes shared between unwinders.
 pub(super) type Bytes = Arc<[u8]>;
 
-/// What a file says about unwinding its functions.
+/// The unwind data of a file.
 #[derive(Debug, Clone)]
 pub struct Tables {
     sections: ExplicitModuleSectionInfo<Bytes>,
     /// File range and address of each loaded segment.
     segments: Arc<[(Range<u64>, u64)]>,
-    /// Where they have entries, in the file's own addresses, by start.
+    /// Address ranges with entries, in the file's own addresses, by start.
     covered: Arc<[Range<u64>]>,
     entries: Arc<Entries>,
     code: Option<Code>,
 }
 
-/// An entry's place in its section, and where its function begins.
+/// An entry's offset in its section, and the start of its function.
 type Place = (usize, u64);
 
-/// Between functions lies padding to the next multiple of this at most, which nobody calls.
+/// Maximum alignment of functions; the padding before the next function is never called.
 const PADDING: u64 = 64;
 
-/// A single section of unwind data beyond this size is not taken.
+/// Maximum size of a section of unwind data; pmc ignores larger ones.
 const MOST_BYTES: u64 = 512 << 20;
 
 impl Tables {
-    /// Takes the tables (`.eh_frame` with its index, else `.debug_frame`) out of an ELF file; a separate
-    /// debug file may add the `.debug_frame` that the program lacks. `None` when the file is no ELF file or
-    /// has no such table.
+    /// Extracts the tables (`.eh_frame` with its index, else `.debug_frame`) of an ELF file. A separate debug
+    /// file may provide a missing `.debug_frame`. Returns `None` if the file is not ELF or has no such table.
     pub fn read(program: &[u8], debug: Option<&[u8]>) -> Option<Self> {
         let file = File::parse(program).ok()?;
         let range = |name: &str| {
@@ -100,34 +99,33 @@ impl Tables {
         Some(Self { sections, segments, covered: covered.into(), entries, code: None })
     }
 
-    /// The same with the file, so that callers that frame pointers led to can be checked against its code.
+    /// Adds the file's code, against which callers found by frame pointers are checked.
     #[must_use]
     pub fn with_program(self, program: Program) -> Self {
         let code = Code { arch: self.entries.arch, program, segments: Arc::clone(&self.segments) };
         Self { code: Some(code), ..self }
     }
 
-    /// The file's code, if it is there.
+    /// The file's code, if available.
     pub(super) fn code(&self) -> Option<&Code> {
         self.code.as_ref()
     }
 
-    /// Where they have entries, in the file's own addresses, by start; short gaps are left out.
+    /// Address ranges with entries, in the file's own addresses, by start; short gaps are merged.
     pub(super) fn covered(&self) -> Arc<[Range<u64>]> {
         self.covered.clone()
     }
 
-    /// The entries by function.
     pub(super) fn entries(&self) -> &Arc<Entries> {
         &self.entries
     }
 
-    /// Whether they are of a 32-bit file.
+    /// Whether they are from a 32-bit x86 file.
     pub(super) fn is_x86(&self) -> bool {
         self.entries.arch == Arch::X86
     }
 
-    /// Bytes that are held.
+    /// Number of bytes in memory.
     pub fn bytes(&self) -> usize {
         let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, debug_frame, .. } = &self.sections;
         let sections = [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten();
@@ -139,11 +137,11 @@ impl Tables {
         self.sections.clone()
     }
 
-    /// By how much a mapping of the file lies above the file's own addresses.
+    /// Returns the difference between a mapping's addresses and the file's.
     pub(super) fn slide(&self, mapping: &Mapping) -> u64 {
         let FileOffset(start) = mapping.offset;
         let last = start.saturating_add(mapping.len.saturating_sub(1));
-        // The mapping is made of whole pages: it may begin a little before its segment.
+        // Mappings consist of whole pages, so this one may start slightly before its segment.
         let segment = self
             .segments
             .iter()
@@ -155,7 +153,7 @@ impl Tables {
     }
 }
 
-/// A section's bytes, copied; the copy outlives the file and is shared by all processes.
+/// Copies a section's content; the copy outlives the file and is shared by all processes.
 fn bytes(file: &File<'_>, name: &str) -> Option<Bytes> {
     let section = file.section_by_name(name)?;
     let packed = section.compressed_data().ok()?;
@@ -166,9 +164,9 @@ fn bytes(file: &File<'_>, name: &str) -> Option<Bytes> {
     Some(packed.decompress().ok()?.as_ref().into())
 }
 
-/// The index is used only in the form that every linker makes, a sorted table of 4-byte values relative to
-/// itself, and only if each of its entries leads to one of the frames that were checked. Without it the
-/// frames are indexed anew.
+/// Checks that the linker's index is usable. It must have the form that all linkers write, a sorted table of
+/// 4-byte values relative to itself, and each entry must point to a checked frame. Otherwise pmc builds its
+/// own index of the frames.
 ///
 /// ```text
 ///   u8 version 1 | u8 | u8 0x03 | u8 0x3b | i32 to .eh_frame | u32 count | count × (i32 function, i32 frame)
@@ -186,17 +184,17 @@ fn usable_index(file: &File<'_>, places: &[Place]) -> Option<()> {
     (form && table.chunks_exact(8).all(leads_to_a_frame)).then_some(())
 }
 
-/// What a section says of its frames.
+/// The result of checking a section's frames.
 struct Checked {
-    /// Of all, ascending.
+    /// The places of all frames, ascending.
     places: Vec<Place>,
     covered: Vec<Range<u64>>,
     /// See [`Entries`].
     tell_frame_pointers: bool,
 }
 
-/// Reads all frames of a section. `None` if a rule's expression branches: no compiler writes such a rule, and
-/// one that branches backwards would be walked without end.
+/// Reads all frames of a section. Returns `None` if a rule's expression contains a branch: compilers never
+/// write one, and a backward branch would loop forever.
 fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses, frame_pointer: Register) -> Option<Checked>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,
@@ -232,7 +230,7 @@ where
     let mut places = Vec::new();
     let mut functions = Vec::new();
     let mut entries = section.entries(bases);
-    // What cannot be read is not walked either: looking up an address meets the same error.
+    // Frames after an error are unreachable for unwinding too, since lookups hit the same error.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         let Ok(frame) = partial.parse(S::cie_from_offset) else { continue };

@@ -1,4 +1,4 @@
-//! Walking one copied stack with the tables of its process.
+//! Walks one stack copy with the tables of its process.
 //!
 //! ```text
 //!   sp ->  +-------+ low           the copy: what was at sp and above it, as much as the dump size allows
@@ -20,18 +20,18 @@ use super::space::{ArchUnwinder, Coverage, Space};
 use super::x86;
 use crate::address::Avma;
 
-/// A frame of a walked stack.
+/// A frame of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frame {
-    /// The sampled address in the innermost frame; in others, where the call returns to.
+    /// The sampled address in the innermost frame; the return address in others.
     pub address: Avma,
-    /// The stack pointer there: with the address, what tells this frame from others of its thread. 0 where
-    /// the kernel found it.
+    /// The stack pointer at that address; both together identify a frame of a thread. 0 for frames from the
+    /// kernel's chain.
     pub sp: u64,
 }
 
 impl Frame {
-    /// Where its tables are looked up: in the call that a caller's address lies behind.
+    /// The address for table lookups: for callers, one inside the call before the return address.
     fn lookup(self, is_sampled: bool) -> u64 {
         if is_sampled { self.address.0 } else { self.address.0.wrapping_sub(1) }
     }
@@ -40,38 +40,38 @@ impl Frame {
 /// Why a chain ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The tables say that there is no caller.
+    /// The tables mark the outermost frame.
     Root,
-    /// The next frame lies beyond the copied bytes.
+    /// The next frame is beyond the copied bytes.
     Cut,
-    /// No unwind tables for the code at this address; the frame pointer was tried and led nowhere.
+    /// The code at this address has no unwind tables, and the frame pointer led nowhere.
     NoTables(Avma),
-    /// What the tables say leads nowhere: they are wrong, or the stack is damaged.
+    /// The tables led nowhere: they are wrong, or the stack is damaged.
     Lost,
-    /// The longest chain that was asked for.
+    /// The chain reached its maximum length.
     Long,
 }
 
-/// One thread's unwinder: remembers the rules of addresses it has seen, in whichever space.
+/// One thread's unwinder. Caches the rules of addresses, for all spaces.
 pub struct Walker {
     x86_64: CacheX86_64,
     aarch64: CacheAarch64,
-    /// Room for a row; made when a 32-bit process is met.
+    /// Space for a row; allocated for the first 32-bit process.
     x86: Option<UnwindContext<usize>>,
-    /// The whole count behind each short one whose rules may be remembered.
+    /// The full counter for each 16-bit one whose rules may be cached.
     seen: FxHashMap<u16, u64>,
     /// By space and address.
     coverage: FxHashMap<(u64, u64), Coverage>,
     /// See [`Space::frame_pointer`]; by space and address.
     frame_pointers: FxHashMap<(u64, u64), Option<FramePointer>>,
-    /// Where the frame records return to that the last walk passed, from the sampled frame pointer on.
+    /// Return addresses of the frame records that the last walk passed, from the sampled frame pointer on.
     records: Vec<u64>,
-    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or further
-    /// out.
+    /// Whether these lead to a record beyond the copy that belongs to the walk's outermost frame or a caller
+    /// of it.
     leads_on: bool,
 }
 
-/// Addresses whose coverage, or whose frame pointer, is remembered.
+/// Number of addresses with cached coverage or frame pointers.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 impl fmt::Debug for Walker {
@@ -96,28 +96,26 @@ impl Default for Walker {
 }
 
 impl Walker {
-    /// Goes on where the last walk ended with the copy, with what the kernel found by frame pointers:
-    /// `recorded` is the process's part of its chain. Whether anything was added. A walk is never shortened
-    /// or changed.
+    /// Extends the last walk beyond the end of the copy with `recorded`, the user part of the kernel's
+    /// frame-pointer chain. Returns whether it added frames. Never shortens or changes a walk.
     ///
     /// ```text
     ///   frame   what the kernel found   record
     ///   hash    hash, sampled           -                   it has none: the register is its caller's
     ///   sort    sort                    sort's, in the copy the same caller at the same place as the walk's
-    ///   run     run                     run's, beyond it    from here on there is only the kernel's word
+    ///   run     run                     run's, beyond it    from here on only the kernel's chain
     ///   -       main                    main's
-    ///   -       0x1234                                      no code: nothing more is believed
+    ///   -       0x1234                                      not code: the rest is rejected
     /// ```
     ///
-    /// The register may hold anything, and what the kernel makes of it may look like code. So a caller is
-    /// believed only if:
+    /// The frame-pointer register may contain any value, and what the kernel finds through it may look like
+    /// code. So a caller is accepted only if:
     ///
-    /// * each record in the copy returns to a frame that the walk found, at the same stack pointer, and leads
-    ///   further out, until one lies outside the copy (where the stack was changed, on another);
-    /// * the tables agree: the function that the record is taken from keeps a frame pointer, or leaves the
-    ///   register to its caller, which then does (that one is missing between them). Where there are no
-    ///   tables the kernel is believed;
-    /// * the caller is code that a call returns to.
+    /// * Each record in the copy returns to a frame of the walk, at the same stack pointer, and leads further
+    ///   out, until one is outside the copy (or on another stack, if the stack was switched).
+    /// * The tables agree: the function of the record keeps a frame pointer. Or it leaves the register to its
+    ///   caller, which keeps one, and is missing between them. Without tables, the kernel is trusted.
+    /// * The caller is code after a call.
     pub fn complete(
         &mut self,
         space: &Space,
@@ -158,8 +156,8 @@ impl Walker {
         *self.frame_pointers.entry(key).or_insert_with(|| space.frame_pointer(address))
     }
 
-    /// Follows the frame records of a walk through its copy into `records`; whether they agree with it and
-    /// lead out of it. `end`: what the register holds in the outermost frame.
+    /// Collects the frame records of a walk in its copy in `records`; returns whether they agree with the
+    /// walk and lead beyond the copy. `end` is the register's value in the outermost frame.
     fn follow_records(
         &mut self,
         space: &Space,
@@ -180,7 +178,7 @@ impl Walker {
                 let is_place = !has_record_at_end || frame.sp == at.wrapping_add(2 * width);
                 is_place && is_same(frame.address.0, caller)
             };
-            // A record that lies further out the walk has met, and did not believe.
+            // The walk has reached and rejected a record that is further out than its outermost frame.
             let goes_out = next > at || record(next).is_none();
             if at >= outermost.sp || !goes_out || !walked.any(&mut is_walked) {
                 return false;
@@ -188,14 +186,14 @@ impl Walker {
             self.records.push(caller);
             at = next;
         }
-        // The unwinder has followed the register, too, wherever the tables say something of it.
+        // The unwinder has followed the register too, if the tables describe it.
         let is_known = self.frame_pointer(space, outermost.lookup(chain.len() == 1)).is_some();
         !is_known || at == end
     }
 
-    /// Unwinds one sample: the instruction pointer first, then return addresses, outwards. `stack` is what
-    /// lay at `registers.sp` and above (its valid part, `dyn_size`). The chain is put into `chain`, at most
-    /// `most` addresses.
+    /// Unwinds one sample: the instruction pointer, then return addresses from the inside out. `stack` has
+    /// the bytes from `registers.sp` upwards (the valid part, `dyn_size`). Stores at most `most` frames in
+    /// `chain`.
     pub fn walk(
         &mut self,
         space: &Space,
@@ -225,7 +223,7 @@ impl Walker {
         };
         let mut read = |address: u64| {
             let word = copied(address);
-            // What lies not far above the copy was on the stack too; the rest is nonsense.
+            // An address slightly above the copy is also on the stack; others are invalid.
             let is_near = || offset(address).is_some_and(|at| at < stack.len().saturating_add(FAR));
             cut |= word.is_none() && is_near();
             word.ok_or(())
@@ -266,8 +264,7 @@ impl Walker {
                 (end, regs.fp())
             }
         };
-        // Tables that never mention the frame pointer take the end of a stack that was switched to for the
-        // root.
+        // Tables that never mention the frame pointer mark the end of a switched stack as the root.
         let may_lead_on = match failed {
             Outcome::Failed => true,
             Outcome::Root => chain
@@ -289,10 +286,10 @@ impl Walker {
     }
 }
 
-/// How far above the copy a frame may be expected: stacks have 8 MiB by custom.
+/// Maximum distance of a frame above the copy: stacks usually have 8 MiB.
 const FAR: usize = 8 << 20;
 
-/// The registers by DWARF number that are not set otherwise.
+/// The registers by DWARF number that need to be set separately.
 const X86_64_OTHERS: [Option<Reg>; 16] = [
     Some(Reg::RAX),
     Some(Reg::RDX),
@@ -318,7 +315,7 @@ enum Outcome {
     Long,
 }
 
-/// The code of a process, with what is remembered of it.
+/// The code of a process, with a cache.
 struct KnownCode<'a> {
     space: &'a Space,
     /// See [`Walker`].
@@ -332,7 +329,7 @@ impl KnownCode<'_> {
             return *known;
         }
         let found = self.space.coverage(address);
-        // Code may be generated there later.
+        // Not cached, since code may be generated there later.
         if found != Coverage::Nowhere {
             self.coverage.insert(key, found);
         }
@@ -340,12 +337,12 @@ impl KnownCode<'_> {
     }
 }
 
-/// The registers that an unwinder takes from frame to frame.
+/// The registers that an unwinder updates from frame to frame.
 trait FrameRegisters: Copy {
     fn sp(self) -> u64;
 
-    /// Where the function returns to, and the caller's registers, if its frame is one word and it leaves the
-    /// frame pointer alone. `None` where no function is like that.
+    /// Returns the return address and the caller's registers, assuming a frame of one word in a function that
+    /// does not change the frame pointer. `None` on architectures without such functions.
     fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
         let _ = copied;
         None
@@ -357,7 +354,7 @@ impl FrameRegisters for UnwindRegsX86_64 {
         Self::sp(&self)
     }
 
-    /// As Python's trampolines are: `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`.
+    /// Python's trampolines have this form: `sub $8,%rsp; call *%rcx; add $8,%rsp; ret`.
     fn behind_small_frame(self, copied: impl Fn(u64) -> Option<u64>) -> Option<(u64, Self)> {
         let sp = Self::sp(&self);
         let address = copied(sp.checked_add(8)?)?;
@@ -377,11 +374,11 @@ impl FrameRegisters for x86::Registers {
     }
 }
 
-/// Walks on as long as frames are believed.
+/// Continues the walk until a frame is rejected.
 ///
-/// Where the tables have nothing to say the unwinder (`caller`) follows the frame pointer, which may hold
-/// anything: see [`Space::is_caller`]. If that leads nowhere, the function may do without one and have a
-/// small frame; then only what is known to stand behind a call is believed.
+/// If the tables have no entry, the unwinder (`caller`) follows the frame pointer, which may contain any
+/// value; see [`Space::is_caller`]. If that fails, the function may have a small frame without a frame
+/// pointer. Then pmc accepts only an address that is known to follow a call.
 fn follow<R: FrameRegisters>(
     ip: u64,
     regs: &mut R,
@@ -396,7 +393,7 @@ fn follow<R: FrameRegisters>(
         if chain.len() >= most {
             return Outcome::Long;
         }
-        // A caller's address is behind its call.
+        // A caller's address is after its call.
         let (address, here) = (frame.address(), code.coverage(frame.address_for_lookup()));
         let is_address = here != Coverage::Nowhere || (FIRST_PAGES..USER_END).contains(&address);
         if !chain.is_empty() && !is_address {
@@ -407,7 +404,7 @@ fn follow<R: FrameRegisters>(
         let mut next = caller(frame, regs);
         let is_good = |next: &Result<Option<u64>, _>| matches!(next, Ok(Some(address)) if code.space.is_caller(*address));
         if here == Coverage::Gap && chain.len() == 1 && !is_good(&next) {
-            // It was not just called: it may have its frame pointer.
+            // The function did not start just now, so it may have set up its frame pointer.
             *regs = before;
             let as_caller = FrameAddress::from_return_address(ip.saturating_add(1));
             next = as_caller.map_or(next, |frame| caller(frame, regs));
@@ -427,7 +424,7 @@ fn follow<R: FrameRegisters>(
             }
         }
         frame = match next {
-            // A null return address is how several start files end the stack.
+            // Several start-up files end the stack with a null return address.
             Ok(None) | Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
             Ok(Some(address)) => match FrameAddress::from_return_address(address) {
                 Some(caller) => caller,
@@ -438,16 +435,16 @@ fn follow<R: FrameRegisters>(
     }
 }
 
-/// Whether two addresses are the same code: arm64 signs return addresses in the bits that no address needs,
-/// and the kernel takes the signature off.
+/// Whether two addresses refer to the same code. arm64 signs return addresses in unused address bits, and the
+/// kernel removes the signature.
 fn is_same(one: u64, other: u64) -> bool {
     (one ^ other) & ADDRESS_BITS == 0
 }
 
-/// The bits of an address in a process of arm64 that are never signed.
+/// The address bits of an arm64 process that are never signed.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
 
-/// Below, nothing can be mapped; from [`USER_END`] on nothing of a process is, whatever the page tables.
+/// Lowest address that can be mapped. User addresses are below [`USER_END`] with any page table layout.
 const FIRST_PAGES: u64 = 1 << 16;
 const USER_END: u64 = 1 << 56;
 
@@ -466,7 +463,7 @@ mod tests {
         for (arch, width) in [(Arch::X86_64, 8), (Arch::X86, 4), (Arch::Aarch64, 8)] {
             let sp = 0x7ffe_0000u64;
             let at = |word: usize| sp + (word * width) as u64;
-            // Two frames: saved frame pointer and return address each; then zeros.
+            // Two frames with saved frame pointer and return address each, then zeros.
             let words: [u64; 8] = [0, 0, at(4), 0x40_1234, at(6), 0x40_2345, 0, 0];
             let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()[..width].to_vec()).collect();
             let registers = Registers { ip: 0x40_0010, sp, fp: at(2), lr: 0x40_1234, ..Registers::default() };
@@ -476,7 +473,7 @@ mod tests {
             let end = Walker::default().walk(&space, &registers, &stack, 100, &mut chain);
             let callers = [0x40_1234, 0x40_2345].map(|want| addresses(&chain).contains(&want));
             assert_eq!(callers, [true; 2], "{arch:?} {chain:x?} {end:?}");
-            // A frame is told from others by the stack pointer where it is returned to.
+            // The stack pointer at the return address identifies a frame.
             assert_eq!(chain.last().map(|frame| frame.sp), Some(at(6)), "{arch:?} {chain:x?}");
             let end = Walker::default().walk(&space, &registers, &stack, 2, &mut chain);
             assert_eq!((chain.len(), end), (2, End::Long));
@@ -489,7 +486,7 @@ mod tests {
     #[test]
     fn a_walk_goes_on_with_what_frame_pointers_led_to() {
         let sp = 0x7ffe_0000u64;
-        // One frame record; the one it leads to lies beyond the copy.
+        // One frame record; the next one is beyond the copy.
         let words: [u64; 4] = [0, 0, sp + 8000, 0x40_1234];
         let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let registers = Registers { ip: 0x40_0010, sp, fp: sp + 16, ..Registers::default() };
@@ -502,11 +499,11 @@ mod tests {
             let goes_on = walker.complete(&space, recorded.into_iter(), most, &mut chain);
             (goes_on, addresses(&chain))
         };
-        // Up to what is no code.
+        // Up to the first address that is not code.
         assert_eq!(whole(9, registers.fp), (true, recorded[..4].to_vec()));
         assert_eq!(whole(3, registers.fp), (true, recorded[..3].to_vec()));
         assert_eq!(whole(2, registers.fp), (false, recorded[..2].to_vec()));
-        // Nothing could be walked: it is all the kernel's.
+        // Nothing was walked, so the whole chain is the kernel's.
         assert_eq!(whole(9, sp + 8000), (true, recorded[..4].to_vec()));
     }
 
@@ -521,7 +518,8 @@ mod tests {
         space.add(&mapping, Some(&tables));
         let entry = tables.covered()[0].start + tables.slide(&mapping) + 1;
         let sp = 0x7ffe_0000u64;
-        // From code without tables the frame pointer leads to a caller there, and from there to this address.
+        // From code without tables, the frame pointer leads to a caller there, and from there to this
+        // address.
         let callers = |address: u64| {
             let words: [u64; 6] = [0, 0, sp + 32, bare + 0x1234, 0, address];
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -533,7 +531,7 @@ mod tests {
         };
         assert_eq!(callers(bare + 0x2345).0, Some(bare + 0x2345));
         assert_eq!(callers(entry).0, Some(entry));
-        // Nowhere, in nothing's address space, on the stack, and in a file where no function is.
+        // Unmapped, non-canonical, on the stack, and in a file outside of all functions.
         for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
             assert_eq!(callers(address), (None, End::NoTables(Avma(bare + 0x1234))), "{address:x}");
         }
@@ -568,7 +566,7 @@ mod tests {
         let fp = sp + 16;
         assert_eq!(callers(fp, [0, 0, 0, call, 0]), Some((call, 32)));
         assert_eq!(callers(fp, [0, 0, 0, other, 0]), None);
-        // One word, then where it returns to: without a frame pointer, or with one that leads nowhere.
+        // One word, then the return address: without a frame pointer, or with an invalid one.
         for fp in [0, 0x5500_0000, fp] {
             assert_eq!(callers(fp, [0, call, 0, other, 0]), Some((call, 16)), "{fp:x}");
             assert_eq!(callers(fp, [call, other, call, other, 0]), None, "{fp:x}");
@@ -581,7 +579,7 @@ mod tests {
         let mut space = Space::new(Arch::X86_64);
         space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
         let (ip, first, second) = (0x40_0010, 0x40_1234, 0x40_2345);
-        // Two frame records; the second leads out of the copy.
+        // Two frame records; the second leads beyond the copy.
         let words: [u64; 6] = [0, 0, sp + 32, first, sp + 8000, second];
         let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let registers = Registers { ip, sp, fp: sp + 16, ..Registers::default() };
@@ -593,15 +591,16 @@ mod tests {
             addresses(&chain)[3..].to_vec()
         };
         assert_eq!(after(&[ip, first, second, 0x40_3456, 0x40_4567]), [0x40_3456, 0x40_4567]);
-        // Of another moment; one too many (a kernel that looks at the word on the stack, too); too short.
+        // From another time; with one address too many (a kernel that also reads the word on the stack); too
+        // short.
         assert!(after(&[ip, first, 0x40_9999, 0x40_3456]).is_empty());
         assert!(after(&[ip, 0x40_0100, first, second, 0x40_3456]).is_empty());
         assert!(after(&[ip, first]).is_empty());
     }
 
     proptest::proptest! {
-        /// Whatever lies on the stack and in registers, and whatever the kernel made of it: what the walk
-        /// found stays as it is, and what is added is code.
+        /// For any content of stack, registers and kernel chain, the walk's frames stay unchanged, and the
+        /// added ones are code.
         #[test]
         fn a_walk_is_never_shortened_or_changed(
             words in proptest::collection::vec((0usize..6, 0u64..0x40), 0..64),
@@ -620,7 +619,7 @@ mod tests {
             let mapping = Mapping { start: Avma(covered), len: *len, offset: FileOffset(0) };
             space.add(&mapping, Some(tables));
             let entry = tables.covered()[0].start + tables.slide(&mapping);
-            // Of each kind: code with tables and without, the stack, memory that is none, small numbers.
+            // One of each kind: code with and without tables, the stack, unmapped memory, small numbers.
             let value = |(kind, at): (usize, u64)| {
                 [entry + at, bare + at * 16, sp + at * 8, sp + at * 4096, covered + at, at][kind]
             };

@@ -1,11 +1,13 @@
-//! 32-bit x86, which framehop does not know: the rules of a file's call frame information, carried out.
+//! Unwinding for 32-bit x86, which framehop does not support: applies the rules in a file's call frame
+//! information.
 //!
 //! ```text
 //!   address -> entry (by function) -> row -> where the caller's esp is (CFA), where eip, ebp, … were kept
 //! ```
 //!
-//! What framehop does for 64 bits is done for 32: where a file has no tables the frame pointer is followed;
-//! in the gaps of one that has, a sampled function has just been called, and others have a frame pointer.
+//! Handles missing entries as framehop does for 64 bits. Without tables it follows the frame pointer. In a
+//! gap of the tables, it assumes that a sampled function was called just now, and that others have a frame
+//! pointer.
 
 use framehop::FrameAddress;
 use gimli::{
@@ -15,15 +17,15 @@ use gimli::{
 
 use super::entries::{Entries, debug_frame, eh_frame};
 
-/// Operations of an expression beyond which it is not believed; real ones have three or so.
+/// Maximum number of operations in an expression; real ones have about three.
 const MOST_OPERATIONS: u32 = 1000;
 
-/// By their DWARF number: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
+/// Registers by DWARF number: eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers([u32; 9]);
 
 impl Registers {
-    /// As they were sampled; `others` by their DWARF number.
+    /// The sampled registers; `others` by DWARF number.
     pub(super) fn new(ip: u64, sp: u64, fp: u64, others: &[u64; 16]) -> Self {
         let mut all = [0; 9];
         for (register, value) in all.iter_mut().zip(others) {
@@ -51,7 +53,7 @@ impl Registers {
         self.0[usize::from(X86::EBP.0)]
     }
 
-    /// As the caller had them, where the frame pointer and behind it the return address lie at `fp`.
+    /// Returns the caller's registers, if the saved frame pointer and the return address are at `fp`.
     fn by_frame_pointer(&self, read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<Option<Self>, ()> {
         if self.fp() == 0 {
             return Ok(None);
@@ -63,7 +65,7 @@ impl Registers {
         Ok(Some(caller))
     }
 
-    /// As they are when the function has returned through the word below this stack pointer.
+    /// Returns the registers after a return through the word below this stack pointer.
     fn returned(&self, sp: u32, read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Result<Self, ()> {
         let mut caller = *self;
         caller.0[usize::from(X86::RA.0)] = read(u64::from(sp.checked_sub(4).ok_or(())?))? as u32;
@@ -72,11 +74,11 @@ impl Registers {
     }
 }
 
-/// Goes to the caller; where that returns to, `None` at the root. `entries` are those of the file that the
-/// address lies in, with what its mapping lies above the file's own addresses.
+/// Unwinds to the caller and returns the return address; `None` at the root. `entries` are those of the file
+/// at the address, with the difference between the mapped addresses and the file's.
 ///
 /// # Errors
-/// When the rules, or the frame pointer, lead nowhere.
+/// If the rules or the frame pointer lead nowhere.
 pub(super) fn unwind_frame(
     entries: Option<(&Entries, u64)>,
     frame: FrameAddress,
@@ -99,7 +101,7 @@ pub(super) fn unwind_frame(
         }
     };
     let Some(caller) = caller else { return Ok(None) };
-    // A return takes at least its address off the stack.
+    // A return pops at least its address.
     if caller.sp() <= registers.sp() {
         return Err(());
     }
@@ -107,11 +109,11 @@ pub(super) fn unwind_frame(
     Ok(Some(caller.ip().into()))
 }
 
-/// What tables say of an address.
+/// The tables' result for an address.
 enum Found {
-    /// The caller, or that there is none.
+    /// The caller's registers; `None` at the root.
     Caller(Option<Registers>),
-    /// Nothing.
+    /// The tables have no entry.
     Gap,
 }
 
@@ -189,7 +191,7 @@ impl Entries {
             return Ok(Found::Caller(None));
         };
         for number in 0..X86::RA.0 {
-            // What cannot be read any more (an epilogue has taken it off the stack) is what it was.
+            // A register whose save slot is unreadable (already popped by an epilogue) keeps its value.
             if let Ok(Some(value)) = kept(gimli::Register(number)) {
                 caller.0[usize::from(number)] = value;
             } else if number == X86::ESP.0 {
@@ -201,7 +203,7 @@ impl Entries {
     }
 }
 
-/// An expression's value. `initial` is what it begins with.
+/// Evaluates an expression. `initial` is the value that is on the expression's stack at the start.
 fn evaluate(
     expression: Expression<EndianSlice<'_, LittleEndian>>,
     encoding: gimli::Encoding,
@@ -238,7 +240,7 @@ mod tests {
     use crate::unwind::Arch;
     use crate::unwind::entries::Index;
 
-    /// A function as gcc makes them, at 0x1000, and one at 0x1100 that nobody calls.
+    /// A function as compiled by gcc, at 0x1000, and a root function at 0x1100.
     ///
     /// ```text
     ///   1000  esp+4                         just called
@@ -274,7 +276,7 @@ mod tests {
         entries_of(section, functions)
     }
 
-    /// Where they begin, and their entries' places.
+    /// Start addresses, and offsets of the entries.
     fn functions(section: &[u8]) -> Vec<(u64, usize)> {
         let length = |at: usize| 4 + u32::from_le_bytes(section[at..at + 4].try_into().unwrap()) as usize;
         let first = length(0);
@@ -294,7 +296,7 @@ mod tests {
     /// eax, ecx, edx, ebx, esp, ebp, esi, edi, eip.
     const SAMPLED: [u32; 9] = [1, SP + 12, 3, 4, SP, SP + 8, 6, 7, 0];
 
-    /// What becomes of the registers at an address; `None` at the root.
+    /// Returns the caller's registers at an address; `None` at the root.
     fn caller(entries: Option<&Entries>, frame: FrameAddress, fp: u32) -> Result<Option<[u32; 9]>, ()> {
         let mut registers = Registers(SAMPLED);
         registers.0[5] = fp;
@@ -305,7 +307,7 @@ mod tests {
         Ok(next.map(|_| registers.0))
     }
 
-    /// The file's address `at` as it is mapped: 0x4000 below.
+    /// The file address `at` as mapped: lower by 0x4000.
     fn mapped(at: u64) -> FrameAddress {
         FrameAddress::InstructionPointer(at.wrapping_sub(0x4000))
     }
@@ -321,12 +323,12 @@ mod tests {
         assert_eq!(at(0x1000, 5), Some([4, SP + 4, 5, 6, 0x11, 3]));
         assert_eq!(at(0x1002, 5), Some([4, SP + 8, 0x11, 6, 0x22, 3]));
         assert_eq!(at(0x1003, SP + 8), Some([4, SP + 16, 0x33, 6, 0x44, 3]));
-        // ecx+0; the saved one lies where ebp points to.
+        // ecx+0; the saved value is at the address in ebp.
         assert_eq!(at(0x1010, SP + 4), Some([4, SP + 12, 0x22, 6, 0x33, 3]));
         assert_eq!(at(0x1020, SP + 28), Some([4, SP + 24, 0x88, 6, 0x66, 3]));
-        // edx lies at cfa+4.
+        // edx is at cfa+4.
         assert_eq!(at(0x1030, SP + 28), Some([7, SP + 8, 0x88, SP, 0x22, 0x44]));
-        // The tables say that nobody called it.
+        // The tables mark it as the root.
         assert_eq!(at(0x1100, 5), None);
     }
 
@@ -337,11 +339,11 @@ mod tests {
         let at = |entries, frame, fp| caller(entries, frame, fp).map(|all| all.map(|a| (a[4], a[5], a[8])));
         let by_frame_pointer = Ok(Some((SP + 16, 0x33, 0x44)));
         assert_eq!(at(None, ip, SP + 8), by_frame_pointer);
-        // Where a file has tables, but none there, a sampled function has just been called.
+        // In a gap of a file's tables, a sampled function was called just now.
         assert_eq!(at(Some(&entries), ip, SP + 8), Ok(Some((SP + 4, SP + 8, 0x11))));
         assert_eq!(at(Some(&entries), returned, SP + 8), by_frame_pointer);
         assert_eq!(at(None, ip, 0), Ok(None));
-        // Beyond the copy, below it, backwards, and over the end of memory.
+        // Beyond the copy, below it, backwards, and past the end of memory.
         for fp in [SP + 28, SP + 4000, SP - 4, SP - 8, 8, u32::MAX, u32::MAX - 7] {
             assert_eq!(at(None, ip, fp), Err(()), "{fp:x}");
         }
@@ -363,7 +365,7 @@ mod tests {
             }
         }
         assert!(ends > 0);
-        // Places that are none.
+        // Invalid offsets.
         let functions = vec![(0, 0), (0x1000, usize::MAX), (0x1100, whole.len())];
         let entries = entries_of(whole, functions);
         for address in [5, 0x1000, 0x1100] {

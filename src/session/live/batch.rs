@@ -1,25 +1,25 @@
-//! Records as they came out of the rings, until their round is settled.
+//! Buffers records from the rings until their round is settled.
 //!
-//! Receives ring memory; keeps copies of samples and of the side-band, apart from one another. Looks at
-//! times, decides nothing.
+//! Receives ring memory; stores copies of samples and side-band records, separately. Reads their times, but
+//! decides nothing.
 
 use crate::record::{Layouts, kind, walk};
 use crate::session::Timestamp;
 
-/// Records that wait for their round.
+/// Records that wait for the end of their round.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(super) bytes: Vec<u8>,
     /// Timestamp, start in `bytes`.
     pub(super) sideband: Vec<(Timestamp, usize)>,
-    /// Start in `bytes`, and the event of samples whose id nobody knows.
+    /// Start in `bytes`, and the event of samples with an unknown id.
     pub(super) samples: Vec<(usize, Option<usize>)>,
     pub(super) joint: Vec<u8>,
 }
 
 impl Batch {
-    /// Takes what a ring holds: one slice, or two with a record across both. `owner` is the event of samples
-    /// that bear another listener's id, where that is known.
+    /// Adds the contents of a ring: one slice, or two with a record across both. `owner` is the event of
+    /// samples that carry another listener's id, if known.
     pub fn take(&mut self, slices: &[&[u8]], layouts: &Layouts, owner: Option<usize>) {
         let Self { bytes, sideband, samples, joint } = self;
         walk(slices, joint, |raw| {
@@ -42,7 +42,7 @@ impl Batch {
         });
     }
 
-    /// Whether anything waits.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -1,8 +1,7 @@
-//! Who has ended, by the records that say so: nobody has to ask the kernel about each of the others.
+//! Tracks which processes and threads have ended from their records, without asking the kernel about each.
 //!
-//! Receives the records of tasks; says of a process or thread whether it is gone. A record may be lost, and a
-//! process lives on where its first thread has ended: whether the kernel must be asked after all is decided
-//! here.
+//! Receives the records of tasks; tells whether a process or thread has ended. A record may be lost, and a
+//! process outlives its main thread. Decides when to ask the kernel anyway.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,46 +9,46 @@ use crate::record::Thread;
 use crate::session::Timestamp;
 use crate::session::samples::{SampleAttribute, SampleQuery};
 
-/// Stands for the number of a process or thread that has ended: −1.
+/// Replaces the number of a process or thread that has ended: −1.
 pub const ENDED: u64 = -1i64 as u64;
-/// A thread that has said its end still runs in the kernel for a while, and is sampled there.
+/// How long an exiting thread may still run, and be sampled, in the kernel after its exit record.
 const LINGER_NS: u64 = 500_000_000;
-/// The kernel is asked about everybody each time of so many: what records were lost, and what they said
-/// wrongly, does not stay for ever.
+/// Every this many turns pmc asks the kernel about all processes and threads. This corrects the effects of
+/// lost or wrong records.
 const ASKING: u32 = 32;
 
-/// Who lives, and which rows are of whom.
+/// The processes and threads that run, and the rows that belong to them.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
-    /// When threads said that they end.
+    /// Exit times of threads.
     ended: FxHashMap<i32, Timestamp>,
     /// Processes that have had more than one thread.
     threaded: FxHashSet<i32>,
-    /// Records that were lost when the last turn ended.
+    /// Number of lost records at the end of the last turn.
     lost: u64,
     turns: u32,
-    /// The kernel is asked about everybody until this turn ends.
+    /// Whether to ask the kernel about all processes and threads until this turn ends.
     asks: bool,
-    /// Processes and threads that were asked for by number: they keep it when they have ended.
+    /// Processes and threads that the user selected by number. They keep their number when they end.
     named: FxHashSet<i32>,
-    /// Where processes and threads stand among a row's attributes, if they were asked for.
+    /// Positions of the process and thread among a row's attributes, if requested.
     pid: Option<usize>,
     tid: Option<usize>,
 }
 
 impl Liveness {
-    /// Nobody has ended.
+    /// Creates a state in which nothing has ended.
     pub(super) fn new(query: &SampleQuery) -> Self {
         let at = |attribute| query.attributes.iter().position(|other| *other == attribute);
         Self { pid: at(SampleAttribute::Pid), tid: at(SampleAttribute::Tid), ..Self::default() }
     }
 
-    /// These were asked for by their numbers.
+    /// Marks processes or threads as selected by number.
     pub(super) fn name(&mut self, ids: impl IntoIterator<Item = i32>) {
         self.named.extend(ids);
     }
 
-    /// A thread is there.
+    /// Records the start of a thread.
     pub(super) fn began(&mut self, thread: Thread) {
         self.ended.remove(&thread.tid);
         if thread.pid != thread.tid {
@@ -57,24 +56,25 @@ impl Liveness {
         }
     }
 
-    /// A thread ended.
+    /// Records the exit of a thread.
     pub(super) fn ended(&mut self, thread: Thread, timestamp: Timestamp) {
         self.ended.insert(thread.tid, timestamp);
     }
 
-    /// Whether a process or thread lives, as far as records say.
+    /// Whether a process or thread runs, according to the records.
     pub(super) fn says_lives(&self, id: i32) -> bool {
         !self.ended.contains_key(&id) || self.threaded.contains(&id)
     }
 
-    /// A turn ends. `lost`: records that were lost by now.
+    /// Ends a turn. `lost` is the number of records lost so far.
     pub(super) fn end_turn(&mut self, lost: u64) {
         self.turns = self.turns.wrapping_add(1);
         self.asks = self.lost != lost || self.turns.is_multiple_of(ASKING);
         self.lost = lost;
     }
 
-    /// Says who lives, as of a timestamp. `ask` asks the kernel.
+    /// Returns a function that tells whether a process or thread runs, as of a timestamp. `ask` asks the
+    /// kernel.
     pub(super) fn lives<'a>(
         &'a self,
         before: Timestamp,
@@ -88,20 +88,20 @@ impl Liveness {
         }
     }
 
-    /// Nobody asks any more about those that are gone. `knows` says whether a process is remembered.
+    /// Removes entries that are no longer needed. `knows` tells whether a process still has state.
     pub(super) fn forget(&mut self, before: Timestamp, knows: impl Fn(i32) -> bool) {
         self.ended.retain(|_, at| at.saturating_add(LINGER_NS) > before);
         self.threaded.retain(|pid| knows(*pid));
     }
 
-    /// Whether rows know their process or thread.
+    /// Whether rows have the process or thread as an attribute.
     pub(super) fn is_in_rows(&self) -> bool {
         self.pid.or(self.tid).is_some()
     }
 
-    /// Puts [`ENDED`] for those that do not live; `true` where that changed something.
+    /// Replaces the numbers of ended processes and threads with [`ENDED`]; returns whether that changed any.
     pub(super) fn collapse(&self, words: &mut [u64], lives: impl Fn(i32) -> bool) -> bool {
-        // The idle task has no number, and never ends.
+        // The idle task has number 0 and never ends.
         let is_named = |word: u64| self.named.contains(&(word as i32));
         let is_gone = |word: u64| word != 0 && word != ENDED && !is_named(word) && !lives(word as i32);
         let process_is_gone = self.pid.is_some_and(|at| is_gone(words[at]));
@@ -142,14 +142,14 @@ mod tests {
             let lives = ended.lives(before, &lives);
             (1..5).filter(|id| !lives(*id)).collect()
         };
-        // Whoever ended just now still runs in the kernel.
+        // A thread that ended a moment ago may still run in the kernel.
         assert_eq!(gone(&mut ended, now - 1, 0), [0; 0]);
-        // A process may live without its first thread.
+        // A process may outlive its main thread.
         asked.borrow_mut().clear();
         assert_eq!((gone(&mut ended, now, 0), asked.take()), (vec![2], vec![3]));
-        // A record that is lost may have been an end.
+        // A lost record may have been an exit.
         assert_eq!((gone(&mut ended, now, 7), asked.take()), (vec![], vec![1, 2, 3, 4]));
-        // The number is given to another one.
+        // The number is reused.
         ended.began(thread(2, 2));
         assert_eq!(gone(&mut ended, now, 7), [0; 0]);
         ended.forget(now, |_| false);
@@ -171,12 +171,12 @@ mod tests {
         assert_eq!(collapsed(&liveness, 8, 7, &[7, 8]), [8, 5, 7]);
         assert_eq!(collapsed(&liveness, 8, 7, &[7]), [ENDED, 5, 7]);
         assert_eq!(collapsed(&liveness, ENDED, 7, &[7]), [ENDED, 5, 7]);
-        // A process takes its threads with it, those of another number too.
+        // A process ends all its threads, including those with another number.
         assert_eq!(collapsed(&liveness, 8, 7, &[8]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, ENDED, 7, &[]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, ENDED, ENDED, &[]), [ENDED, 5, ENDED]);
         assert_eq!(collapsed(&liveness, 0, 0, &[]), [0, 5, 0]);
-        // Who was asked for by number keeps it.
+        // A process or thread that was selected by number keeps it.
         liveness.name([7]);
         assert_eq!(collapsed(&liveness, 8, 7, &[]), [ENDED, 5, 7]);
         assert_eq!(collapsed(&liveness, 7, 7, &[]), [7, 5, 7]);

@@ -1,19 +1,19 @@
-//! Samples as they come, without an end: the history is told of each round's side-band, then the round's
-//! samples are added up.
+//! Live sampling without an end: applies each round's side-band to the history, then aggregates the round's
+//! samples.
 //!
-//! Receives the bytes of rings ([`Batch`]) and, round by round, a timestamp before which nothing can come any
-//! more; hands on the rows of this moment ([`Live::rows`]). Forgets: processes that have ended, stacks that
-//! have decayed, and, where there are too many, some of the rare ones, for which others stand. So memory
-//! follows what lives and what is shown.
+//! Receives the contents of rings ([`Batch`]) and, per round, a timestamp before which no more records can
+//! arrive. Returns the current rows ([`Live::rows`]). Removes ended processes and decayed stacks. If there
+//! are too many rows, it drops some of the rare ones and lets others represent them. So memory depends on the
+//! running processes and the displayed rows.
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
 //!               ▲          |                                       │ which space, which name
 //!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, decaying
 //! ```
-//! A record is written into its ring a little after the time that stands in it, and one CPU's records are
-//! read before another's: what is younger than the horizon therefore waits for the next round, when all that
-//! is older is there.
+//! The kernel writes a record to its ring slightly after the time in the record, and pmc drains the rings of
+//! the CPUs one after the other. So records after the horizon wait for the next round, when all earlier ones
+//! have arrived.
 
 mod batch;
 mod liveness;
@@ -41,94 +41,91 @@ pub use self::batch::Batch;
 pub use self::liveness::ENDED;
 pub use self::state::{LiveState, SampledEvent};
 
-/// What came, since the start.
+/// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Samples.
+    /// All samples.
     pub samples: u64,
-    /// Those in the kernel.
+    /// Samples in the kernel.
     pub kernel: u64,
-    /// Those in programs.
+    /// Samples in user mode.
     pub user: u64,
-    /// Records that found the ring full, and samples that were dropped.
+    /// Records lost because the ring buffer was full, and dropped samples.
     pub lost: u64,
-    /// How often an event was stopped because it came too fast.
+    /// Number of times that the kernel throttled an event.
     pub throttled: u64,
-    /// Samples of no known event.
+    /// Samples of an unknown event.
     pub unknown: u64,
-    /// How often a rare stack went, or stood for another that did, since there were too many.
+    /// Number of rare rows that were dropped or represent a dropped one, because there were too many.
     pub downsampled: u64,
 }
 
-/// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking
-/// it up.
+/// Limit of the caches of raw stacks and addresses, in bytes. A cached stack needs no lookup.
 const REMEMBERED: usize = 2 << 20;
-/// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
+/// Size of stacks in bytes, and number of rows, above which rare rows represent others like them.
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
-/// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a
-/// processor's cache.
+/// Growth of the history that triggers a cleanup; small enough for a CPU's cache.
 const BURDEN: usize = 1 << 14;
-/// Stacks among which searching for decayed ones does not pay.
+/// Number of stacks below which removing decayed ones does not pay off.
 const FEW_STACKS: usize = 4000;
 
-/// What is going on.
+/// The state of live sampling.
 pub struct Live {
-    // How samples are read.
+    // Decoding of samples.
     layouts: Arc<Layouts>,
-    /// By event: the period of samples that do not say theirs.
+    /// By event: the period of samples that lack one.
     periods: Vec<u64>,
-    /// From when on samples of an event stand for another period than they say: timestamp, event, period.
+    /// Period changes that override the periods in samples: timestamp, event, period.
     changed_periods: Vec<(Timestamp, usize, u64)>,
     query: SampleQuery,
-    /// Where samples hold counts.
+    /// For samples that contain counts.
     readings: Option<Readings>,
     stacker: Stacker<'static>,
     spare: Batch,
-    // Who they are of.
+    // Processes, threads and cgroups.
     history: History,
-    /// [`History::burden`] after it last forgot.
+    /// [`History::burden`] after the last cleanup.
     burden: usize,
     liveness: Liveness,
     cgroups: FxHashMap<u64, Vec<u8>>,
     last: Last,
-    // What they became.
+    // Aggregated data.
     resolver: Resolver,
     attributes: AttributeLists,
     table: DecayingTable,
-    /// Rows that were left when those of the ended were last collapsed.
+    /// Number of rows after the last collapse of ended processes and threads.
     collapsed: usize,
-    /// The most numbers of stacks or attributes that were left when they were last given anew.
+    /// Number of stacks or attribute lists (the larger) after the last renumbering.
     kept: usize,
     generation: u32,
     counts: Counts,
 }
 
-/// What was found out for the sample before: the next one of its CPU mostly is of the same thread.
+/// Cached owner of the previous sample, since the next one of the CPU is usually from the same thread.
 #[derive(Debug, Default)]
 struct Last {
     thread: Thread,
     owner: Option<Owner>,
 }
 
-/// Whose a sample is.
+/// The owner of a sample.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
-    /// From when on this holds.
+    /// Timestamp from which this is valid.
     from: Timestamp,
-    /// The thread's name as rows have it.
+    /// The thread's name as in [`Key::comm`].
     comm: u32,
-    /// The process's epoch.
     epoch: Epoch,
-    /// The thread or the process has ended since.
+    /// Whether the thread or the process has ended since.
     is_over: bool,
 }
 
-/// The lists of attributes that rows have.
+/// The attribute lists of rows.
 #[derive(Debug, Default)]
 struct AttributeLists {
     all: Arc<Interner>,
-    /// The list that was asked for last, and its number.
+    /// The most recent list and its number.
     last: Vec<u64>,
     number: Option<u32>,
     words: Vec<u64>,
@@ -136,7 +133,7 @@ struct AttributeLists {
 }
 
 impl AttributeLists {
-    /// The number of the list in `words`: often the one that was asked for last.
+    /// Returns the number of the list in `words`, which is often the most recent one.
     fn number(&mut self) -> u32 {
         if let Some(number) = self.number.filter(|_| self.last == self.words) {
             return number;
@@ -147,20 +144,20 @@ impl AttributeLists {
     }
 }
 
-/// The rows of a moment.
+/// A snapshot of the rows.
 #[derive(Debug, Default)]
 pub struct LiveRows {
     /// Rows and stacks.
     pub resolved: Resolved,
     /// The lists of attributes.
     pub attributes: Arc<Interner>,
-    /// Numbers of locations and stacks are the same as those of other rows of this generation.
+    /// Numbers of locations and stacks agree between snapshots of the same generation.
     pub generation: u32,
 }
 
 impl Live {
-    /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of
-    /// a stack.
+    /// Creates an empty state. `periods` has one entry per event, for samples without a period. `most` is the
+    /// maximum number of addresses in a stack.
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
         let reads = layouts.have(sample_type::READ);
         Self {
@@ -186,50 +183,50 @@ impl Live {
         }
     }
 
-    /// From this timestamp on each sample of an event stands for `period`, whatever it says.
+    /// Sets the period of an event's samples from this timestamp on, whatever they contain.
     pub fn set_period(&mut self, event: usize, from: Timestamp, period: u64) {
         self.changed_periods.push((from, event, period));
     }
 
-    /// These processes or threads were asked for by their numbers, which rows keep when they have ended.
+    /// Marks processes or threads as selected by number. Rows keep their numbers when they end.
     pub fn name(&mut self, ids: impl IntoIterator<Item = i32>) {
         self.liveness.name(ids);
     }
 
-    /// Who ran and what was mapped.
+    /// The processes and mappings.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Symbols and generated code that records announced since the last call: see [`History::ksymbols`] and
+    /// Returns the symbols and jitdump files from records since the last call; see [`History::ksymbols`] and
     /// [`History::jitdumps`].
     pub fn announced(&mut self) -> (Vec<AddedSymbol>, Vec<(u32, std::path::PathBuf)>) {
         (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
     }
 
-    /// All locations that have a number; see [`LiveRows::generation`].
+    /// All numbered locations, with the current generation; see [`LiveRows::generation`].
     pub fn locations(&self) -> (&[Location], u32) {
         (self.resolver.locations(), self.generation)
     }
 
-    /// Paths of cgroups by their number; untrusted bytes.
+    /// Paths of cgroups by number; untrusted bytes.
     pub fn cgroups(&self) -> &FxHashMap<u64, Vec<u8>> {
         &self.cgroups
     }
 
-    /// What came since the start.
+    /// Counters since the start.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Takes records of what was there before: of our own making, with the timestamp 0.
+    /// Applies synthesized records of the initial state, with the timestamp 0.
     pub fn take_synthesized(&mut self, bytes: &[u8]) {
         for raw in Records::new(bytes) {
             self.note(0, &raw);
         }
     }
 
-    /// No more comes of what was there before.
+    /// Ends the synthesized records.
     pub fn end_synthesized(&mut self) {
         self.history.complete();
         self.burden = self.history.burden();
@@ -252,14 +249,14 @@ impl Live {
         self.history.take(timestamp, raw, &record);
     }
 
-    /// Ends a round: everything in the batch that is not younger than `horizon` is taken from it.
+    /// Ends a round: processes all records in the batch up to `horizon`, and leaves later ones in it.
     pub fn settle(&mut self, batch: &mut Batch, horizon: Timestamp) {
         let mut spare = std::mem::take(&mut self.spare);
         std::mem::swap(batch, &mut spare);
         let round = spare;
         let mut sideband = round.sideband;
-        // One ring's records come in order, and this sort looks for such runs. Equal timestamps stay in the
-        // rings' order.
+        // The stable sort is fast for the ordered records of each ring. Equal timestamps stay in the order of
+        // the rings.
         sideband.sort();
         for &(timestamp, start) in &sideband {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
@@ -270,7 +267,7 @@ impl Live {
                 batch.bytes.extend_from_slice(raw.bytes);
             }
         }
-        // Names and spaces may be others now.
+        // Names and spaces may have changed.
         self.last.owner = None;
         let layouts = self.layouts.clone();
         for &(start, owner) in &round.samples {
@@ -353,7 +350,7 @@ impl Live {
         row.add(period, weights);
     }
 
-    /// Whose a sample of a thread is.
+    /// Returns the owner of a thread's sample.
     fn owner(&mut self, thread: Thread, timestamp: Timestamp) -> Owner {
         let Self { last, history, query, liveness, .. } = self;
         if let Some(owner) = last.owner.filter(|owner| last.thread == thread && timestamp >= owner.from) {
@@ -373,7 +370,7 @@ impl Live {
         owner
     }
 
-    /// The row of a sample where nobody asks for callers: its location stands for its stack.
+    /// Returns the row of a sample without callers, in which the location represents the stack.
     fn leaf(
         &mut self,
         event: usize,
@@ -392,21 +389,20 @@ impl Live {
             return table.at(slot);
         }
         let stack = resolver.location_once(history, SampledAddress::code(epoch, level, address));
-        // Something may yet be mapped where nothing is.
+        // Not cached without a module: one may still be mapped there.
         match origin.filter(|_| resolver.locations()[stack as usize].module().is_some()) {
             Some(origin) => table.remember(origin, stack),
             None => table.row(Key { event: event as u32, stack, comm, attributes }),
         }
     }
 
-    /// Everything that was added up so far counts `keep` (0 to 1) as much; what is nearly nothing goes, or
-    /// stands for its like.
+    /// Multiplies all sums by `keep` (0 to 1). Rows close to zero are dropped, or represent similar ones.
     pub fn decay(&mut self, keep: f64) {
         self.table.decay(keep);
     }
 
-    /// Forgets what is no longer needed; `true` when that was much. `before` is a timestamp that was settled;
-    /// `lives` says whether a process or thread is still there.
+    /// Removes unneeded state; returns whether the history was cleaned up. `before` is a settled timestamp.
+    /// `lives` tells whether a process or thread still exists.
     pub fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
         let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
@@ -429,7 +425,7 @@ impl Live {
             self.liveness = liveness;
         }
         self.resolver.forget_addresses(REMEMBERED);
-        // No more can be in use than there are rows, and no more than there were and have come since.
+        // There are at most as many numbers in use as rows, and at most those kept last time plus new ones.
         let used = self.kept.min(self.table.len());
         if self.stacks().max(self.attributes.all.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
@@ -444,15 +440,15 @@ impl Live {
         is_burdened
     }
 
-    /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]):
-    /// where processes are short, each would otherwise have rows of its own. Most are over when their samples
-    /// come, and never have any.
+    /// Merges the rows of ended processes and threads under [`ENDED`]. Otherwise each short-lived process
+    /// would have its own rows. Most processes have ended before pmc reads their samples, and so never get
+    /// rows.
     fn collapse_ended(&mut self, liveness: &Liveness, lives: &impl Fn(i32) -> bool) {
         if !liveness.is_in_rows() {
             return;
         }
         let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
-        // Attributes that no row has any more were asked about before.
+        // Only the attributes that rows still use need a check.
         let mut used: Vec<u32> = self.table.iter().map(|(key, _)| key.attributes).collect();
         used.sort_unstable();
         used.dedup();
@@ -470,13 +466,13 @@ impl Live {
         }
     }
 
-    /// Makes do with half as many of the lighter rows.
+    /// Halves the number of lighter rows.
     fn downsample(&mut self) {
         self.counts.downsampled += self.table.downsample();
         self.renumber();
     }
 
-    /// Numbers of stacks: see [`Stacks::Leaves`].
+    /// Number of stacks; see [`Stacks::Leaves`].
     fn stacks(&self) -> usize {
         match self.query.ignore_stacks {
             true => self.resolver.locations().len(),
@@ -484,7 +480,7 @@ impl Live {
         }
     }
 
-    /// Keeps those stacks, locations and attributes that a row has.
+    /// Keeps only the stacks, locations and attributes that rows use.
     fn renumber(&mut self) {
         let old = std::mem::take(&mut self.attributes).all;
         let attributes = Arc::make_mut(&mut self.attributes.all);
@@ -504,14 +500,14 @@ impl Live {
         self.generation += 1;
     }
 
-    /// Forgets all samples.
+    /// Removes all samples.
     pub fn clear(&mut self) {
         self.table.clear();
         self.collapsed = 0;
     }
 
-    /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more
-    /// of them come.
+    /// Returns the current rows, by event and stack. Stacks and locations are shared, and copied only when
+    /// new ones arrive.
     pub fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
             true => Stacks::Leaves,

@@ -1,7 +1,7 @@
-//! What a sampling thread and those who look at its samples have in common.
+//! The state shared by the sampling thread and the viewers of its samples.
 //!
-//! Holds [`Live`] behind its lock, and what is said of the sampling itself. One side settles batches, the
-//! other takes snapshots; neither knows the other.
+//! Contains [`Live`] behind a lock, and the status of the sampling. The sampling thread settles batches, the
+//! viewers take snapshots; neither knows the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,24 +10,24 @@ use std::time::Duration;
 use super::Live;
 use crate::abi::Attr;
 
-/// Samples are settled at least so often, in nanoseconds, and twice a table.
+/// Maximum interval between settling samples, in nanoseconds. Samples are also settled twice per table.
 const SETTLE_NS: u64 = 500_000_000;
 
-/// An event that is sampled.
+/// A sampled event.
 #[derive(Debug, Clone)]
 pub struct SampledEvent {
-    /// As it was typed.
+    /// The name, as the user typed it.
     pub name: String,
-    /// As the kernel took it.
+    /// The attributes, as the kernel accepted them.
     pub attr: Attr,
-    /// Index of the leader of its group.
+    /// Index of its group leader.
     pub leader: usize,
 }
 
-/// What is known of now, and how the sampling goes.
+/// The live data and the status of the sampling.
 pub struct LiveState {
     live: Mutex<Live>,
-    /// Sampled events by number. What only tracks is not among them.
+    /// Sampled events by number, without events that only track the side-band.
     pub events: Vec<SampledEvent>,
     is_over: AtomicBool,
     is_yielding: AtomicBool,
@@ -40,7 +40,7 @@ fn settle_ns(delay: Duration) -> u64 {
 }
 
 impl LiveState {
-    /// Nothing has come yet; a table is made once a `delay`.
+    /// Creates a state without samples. `delay` is the interval between tables.
     pub fn new(live: Live, events: Vec<SampledEvent>, delay: Duration) -> Self {
         Self {
             live: Mutex::new(live),
@@ -52,47 +52,47 @@ impl LiveState {
         }
     }
 
-    /// What is known of now.
+    /// Locks the live data.
     pub fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody is left to be sampled, or sampling failed: nothing more will come.
+    /// Whether sampling has ended, because no target is left or it failed.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Says that nothing more will come.
+    /// Marks sampling as ended.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Somebody else has reserved the hardware, and the plan is to yield.
+    /// Whether sampling is paused, because another process has reserved the hardware.
     pub fn is_yielding(&self) -> bool {
         self.is_yielding.load(Ordering::Relaxed)
     }
 
-    /// Says whether the hardware is left to somebody else.
+    /// Sets whether sampling is paused for a reservation.
     pub fn set_yielding(&self, is_yielding: bool) {
         self.is_yielding.store(is_yielding, Ordering::Relaxed);
     }
 
-    /// A table is made so often from now on.
+    /// Sets the interval between tables.
     pub fn set_delay(&self, delay: Duration) {
         self.settle_ns.store(settle_ns(delay), Ordering::Relaxed);
     }
 
-    /// Nanoseconds after which samples are settled at the latest.
+    /// Maximum interval between settling samples, in nanoseconds.
     pub fn settle_ns(&self) -> u64 {
         self.settle_ns.load(Ordering::Relaxed)
     }
 
-    /// All that is older has been settled: a timestamp of the monotonic clock, in nanoseconds.
+    /// Timestamp up to which all samples are settled, in nanoseconds of the monotonic clock.
     pub fn settled(&self) -> u64 {
         self.settled.load(Ordering::Relaxed)
     }
 
-    /// Says that all that is older has been settled.
+    /// Sets the timestamp up to which all samples are settled.
     pub fn set_settled(&self, timestamp: u64) {
         self.settled.store(timestamp, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! The rows: sums that decay, and a short memory of where those of the last samples lie.
+//! The rows: decaying sums, and a small cache of the rows of recent samples.
 //!
-//! Receives what a sample is told apart by; hands on the weight that it belongs to. Most samples are of code
-//! that was sampled a moment ago: for these one comparison says which row is theirs, and nothing is looked
-//! up. Decides by chance which of the rows that are nearly nothing, or too many, go, and which stand for
-//! them.
+//! Receives the properties that identify a sample's row; returns the row's weight. Most samples repeat a
+//! recently sampled address; for these a single comparison finds the row without a lookup. Decides at random
+//! which rows to drop, among those that are close to zero or too many, and which to keep as their
+//! representatives.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -14,7 +14,7 @@ use crate::abi::CpuMode;
 use crate::session::Epoch;
 use crate::session::samples::{Key, Value};
 
-/// Where a sample without callers was taken, and what else tells its row apart.
+/// The address of a sample without callers, and the other properties that identify its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) address: u64,
@@ -35,7 +35,7 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    /// Adds a sample; `costs`: what the hardware told of it.
+    /// Adds a sample; `costs` are those that the hardware measured.
     pub(super) fn add(&mut self, period: u64, costs: [u64; 3]) {
         let period = period as f64;
         self.join(Self {
@@ -53,11 +53,11 @@ impl Weight {
         self.costs.iter_mut().zip(other.costs).for_each(|(own, other)| *own += other);
     }
 
-    /// Each sample counts so many times as much.
+    /// Multiplies the weight of each sample.
     fn scale(&mut self, factor: f64) {
         self.samples *= factor;
         self.period *= factor;
-        // Each sample's period changes, so its square does twice.
+        // The factor applies to each sample's period, so it applies twice to the square.
         self.squares *= factor * factor;
         self.costs = self.costs.map(|cost| cost * factor);
     }
@@ -73,24 +73,24 @@ impl Weight {
     }
 }
 
-/// Sets of origins that are remembered: few enough to stay in a processor's cache.
+/// Number of sets of cached origins; small enough for a CPU's cache.
 const SETS: usize = 1 << 12;
 
 /// Sums by key.
 #[derive(Debug, Default)]
 pub(super) struct DecayingTable {
-    /// Those without samples are empty slots: they are closed when there are many.
+    /// Rows without samples are empty slots; they are removed when there are many.
     rows: IndexMap<Key, Weight, FxBuildHasher>,
-    /// Empty slots when they were last counted.
+    /// Number of empty slots at the last count.
     empty: usize,
-    /// Each origin in the set that its address says.
+    /// Cached origins; the address determines the set.
     recent: Vec<Set>,
-    /// Where chance comes from: hashes of 1, 2, 3, …, by SipHash, since those of a faster hash form a row.
+    /// Source of randomness: SipHash values of 1, 2, 3, …. The values of a faster hash are correlated.
     dice: RandomState,
     rolls: u64,
 }
 
-/// Two origins, the later one first: a line of the processor's cache.
+/// Two origins, the newer one first; fills a cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Set([Option<Recent>; 2]);
@@ -101,7 +101,6 @@ const _: () = assert!(size_of::<Set>() == 64);
 struct Recent {
     origin: Origin,
     stack: u32,
-    /// The place of its row.
     row: u32,
 }
 
@@ -119,7 +118,7 @@ fn set_of(address: u64) -> usize {
 }
 
 impl DecayingTable {
-    /// Where the row of an origin lies, if that was remembered.
+    /// Returns the slot of an origin's row, if cached.
     pub(super) fn slot(&self, origin: &Origin) -> Option<usize> {
         let set = self.recent.get(set_of(origin.address))?;
         let recent = set.0.iter().flatten().find(|recent| recent.origin == *origin)?;
@@ -131,12 +130,12 @@ impl DecayingTable {
         &mut self.rows[slot]
     }
 
-    /// The row of a key.
+    /// Returns the row of a key; creates it if it is new.
     pub(super) fn row(&mut self, key: Key) -> &mut Weight {
         self.rows.entry(key).or_default()
     }
 
-    /// The row of an origin whose stack this is; it is remembered.
+    /// Returns the row of an origin with this stack, and caches it.
     pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut Weight {
         let mut recent = Recent { origin, stack, row: 0 };
         let entry = self.rows.entry(recent.key());
@@ -147,7 +146,7 @@ impl DecayingTable {
         entry.or_default()
     }
 
-    /// Epochs have got new numbers; what was remembered of those that are gone is not met again.
+    /// Applies new epoch numbers to the cache. Removes entries of epochs that are gone.
     pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         self.remembered(|recent, _| {
             let epoch = *moved.get(&recent.origin.epoch)?;
@@ -155,7 +154,7 @@ impl DecayingTable {
         });
     }
 
-    /// Changes what is remembered, or forgets it.
+    /// Changes or removes each cache entry.
     fn remembered(
         &mut self,
         mut change: impl FnMut(Recent, &IndexMap<Key, Weight, FxBuildHasher>) -> Option<Recent>,
@@ -165,11 +164,10 @@ impl DecayingTable {
         }
     }
 
-    /// Everything that was added up so far counts `keep` (0 to 1) as much.
+    /// Multiplies all sums by `keep` (0 to 1).
     ///
-    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its
-    /// expected weight what it should be. So nothing is biased against what is rare, and what is rare does
-    /// not linger for ever.
+    /// A row that would fall below one sample is either raised to one sample or dropped. The probability is
+    /// such that its expected weight is correct. So rare rows are not biased, and do not linger forever.
     pub(super) fn decay(&mut self, keep: f64) {
         self.change(|weight, chance| {
             weight.scale(keep);
@@ -180,9 +178,9 @@ impl DecayingTable {
         });
     }
 
-    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected
-    /// sums stay what they were, with a larger error, which the squares of the periods tell. Hands back how
-    /// many rows that were.
+    /// Drops every second row of the lighter half at random, and doubles the others. The expected sums stay
+    /// the same, with a larger error, which the squares of the periods show. Returns the number of affected
+    /// rows.
     pub(super) fn downsample(&mut self) -> u64 {
         let mut periods: Vec<f64> = self.iter().map(|(_, weight)| weight.period).collect();
         let middle = periods.len() / 2;
@@ -202,7 +200,8 @@ impl DecayingTable {
         count
     }
 
-    /// Changes all weights; rows without samples are gone. The second argument rolls from 0 up to 1.
+    /// Changes all weights, and drops rows without samples. The second argument of `change` returns a random
+    /// number from 0 to below 1.
     fn change(&mut self, mut change: impl FnMut(&mut Weight, &mut dyn FnMut() -> f64)) {
         let Self { rows, dice, rolls, empty, .. } = self;
         let mut chance = || {
@@ -221,7 +220,7 @@ impl DecayingTable {
         }
     }
 
-    /// Closes the empty slots.
+    /// Removes the empty slots.
     fn close(&mut self) {
         self.rows.retain(|_, weight| weight.samples != 0.0);
         self.empty = 0;
@@ -231,10 +230,10 @@ impl DecayingTable {
         });
     }
 
-    /// Gives each row the key that `change` says, and joins those that have become the same. It is asked
-    /// about the same key again, and says the same.
+    /// Changes the keys of all rows, and merges rows whose keys become equal. Calls `change` repeatedly with
+    /// the same key, and expects the same result.
     pub(super) fn rename(&mut self, mut change: impl FnMut(Key) -> Key) {
-        // Of a place that is empty nobody keeps the numbers.
+        // The numbers in an empty slot are not kept valid.
         self.remembered(|recent, rows| {
             let (_, weight) = rows.get_index(recent.row as usize)?;
             (weight.samples != 0.0).then_some(recent)
@@ -259,7 +258,7 @@ impl DecayingTable {
         self.recent.fill(Set::default());
     }
 
-    /// How many there are; some that have got new samples may not be counted.
+    /// Approximate number of rows; recently refilled slots may not be counted.
     pub(super) fn len(&self) -> usize {
         self.rows.len() - self.empty
     }
@@ -268,9 +267,9 @@ impl DecayingTable {
         self.rows.iter().filter(|(_, weight)| weight.samples != 0.0)
     }
 
-    /// By event and stack; those that have both in common stand together in some order.
+    /// Returns the rows by event and stack; rows that share both are adjacent in some order.
     pub(super) fn by_stack(&self) -> Vec<(Key, Value)> {
-        // What is moved while sorting is small.
+        // Sorts small elements instead of whole rows.
         let mut order: Vec<(u64, u32)> = Vec::with_capacity(self.rows.len());
         let filled = (0..).zip(&self.rows).filter(|(_, (_, weight))| weight.samples != 0.0);
         order.extend(filled.map(|(at, (key, _))| (u64::from(key.event) << 32 | u64::from(key.stack), at)));
@@ -286,7 +285,7 @@ impl DecayingTable {
 mod tests {
     use super::*;
 
-    /// How many of the rows go differs from table to table as binomial chance has it, not less and not more.
+    /// The number of dropped rows varies between tables like a binomial distribution.
     #[test]
     fn chance_is_neither_even_nor_in_rows() {
         const TABLES: u32 = 400;
@@ -303,7 +302,7 @@ mod tests {
         let chance = 0.875f64.powi(5);
         let (expected, variance) = (f64::from(ROWS) * chance, f64::from(ROWS) * chance * (1.0 - chance));
         let squares: f64 = (0..TABLES).map(left).map(|left| (left - expected).powi(2)).sum();
-        // Of 400 such squares the mean is off by 7 % (one standard deviation).
+        // The mean of 400 such squares has a standard deviation of 7 %.
         let ratio = squares / f64::from(TABLES) / variance;
         assert!((0.6..1.5).contains(&ratio), "{ratio} of the variance");
     }

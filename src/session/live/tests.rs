@@ -1,4 +1,4 @@
-//! Rounds, decay, downsampling and forgetting, on records made by hand.
+//! Rounds, decay, downsampling and cleanup, with handmade records.
 
 use super::*;
 use crate::abi::{Attr, sample_type};
@@ -59,7 +59,7 @@ fn at(mut record: Vec<u8>, time: u64) -> Vec<u8> {
     record
 }
 
-/// The end of a process.
+/// The exit of a process.
 fn exit(pid: i32, time: u64) -> Vec<u8> {
     let mut out = Encoder::new(0);
     let thread = Thread { pid, tid: pid };
@@ -92,7 +92,7 @@ fn a_sample_waits_for_the_side_band_of_other_rings() {
     live.take_synthesized(&mapped(7, 0x1000, "/bin/old"));
     live.end_synthesized();
     let mut batch = Batch::default();
-    // Ring 0 was read before ring 1: the sample of time 30 is there, the mapping of time 20 is not yet.
+    // Ring 0 was drained before ring 1: it has the sample at time 30, but the mapping at time 20 is missing.
     batch.take(&[&sample(0x1800, 7, 10, 5), &sample(0x1800, 7, 30, 7)], &layouts, None);
     live.settle(&mut batch, 15);
     assert_eq!(modules(&live), [("old".to_owned(), 5)]);
@@ -109,7 +109,7 @@ fn samples_of_a_clock_stand_for_its_period_of_then() {
     let (mut live, layouts) = live();
     live.end_synthesized();
     let mut batch = Batch::default();
-    // The kernel goes on writing the first period.
+    // The kernel still writes the first period.
     let samples = [(10, 5), (20, 5), (30, 5)].map(|(time, period)| sample(0x1000, 7, time, period));
     samples.iter().for_each(|sample| batch.take(&[sample], &layouts, None));
     live.set_period(0, 15, 10);
@@ -141,7 +141,8 @@ fn what_decays_is_forgotten_and_the_rest_keeps_its_meaning() {
     }
     assert!(live.resolver.stacks().len() < stacks / 4, "{} of {stacks} stacks", live.resolver.stacks().len());
     let rows = modules(&live);
-    // 100 rows of 8 a round tend to 8 / (1 − 7/8) each; of 40,000 samples hardly one has outlived 40 rounds.
+    // 100 rows of 8 per round converge to 8 / (1 − 7/8) each; of 40,000 samples hardly one survives 40
+    // rounds.
     assert!(rows.iter().filter(|(_, period)| (50..=66).contains(period)).count() >= 100);
     assert!(rows.iter().filter(|(name, _)| name != "a").count() < 300, "{}", rows.len());
 }
@@ -153,7 +154,7 @@ fn decay_and_downsampling_are_fair_to_what_is_rare() {
     let mut batch = Batch::default();
     let sum =
         |live: &Live| live.rows().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
-    // Half of everything in one row, half in 20,000 rows of one sample each.
+    // Half of everything is in one row, half in 20,000 rows of one sample each.
     for n in 0..20_000u64 {
         batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
     }
@@ -192,12 +193,12 @@ fn rows_of_the_ended_become_one() {
     for pid in 11..3000 {
         batch.take(&[&exit(pid, 6)], &layouts, None);
     }
-    // Whose end is known has no rows of its own any more.
+    // A process with a known exit has no rows anymore.
     batch.take(&[&sample(0x1000, 20, 5, 2)], &layouts, None);
     live.settle(&mut batch, u64::MAX);
     assert_eq!(live.table.len(), 3000);
     live.forget(u64::MAX, |_| panic!("nobody need be asked"));
-    // Their names are gone with them, or rather: were never there.
+    // The rows of the ended processes are gone, or never existed.
     let look = live.rows();
     let pids: Vec<u64> = look
         .resolved
@@ -225,14 +226,14 @@ fn the_dead_do_not_pile_up() {
         for raw in Records::new(out.bytes()) {
             batch.take(&[&at(raw.bytes.to_vec(), now)], &layouts, None);
         }
-        // Every tenth end is never told.
+        // Every tenth exit record is missing.
         if pid % 10 != 0 {
             batch.take(&[&exit(pid - 1, now)], &layouts, None);
         }
         batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
         live.settle(&mut batch, now);
         live.forget(now, |other| other == 1 || other == pid);
-        // Counting takes longer than all the rest.
+        // Counting takes longer than the rest of the test.
         if pid % 64 == 0 {
             most = most.max(live.history.burden() + live.history.tasks().count());
         }
@@ -269,7 +270,7 @@ fn who_is_left_keeps_name_and_space_when_the_dead_are_forgotten() {
     live.take_synthesized(&mapped(1, 0x10_0000, "/bin/sh"));
     live.end_synthesized();
     let mut batch = Batch::default();
-    // The same raw stack before and after, in an epoch that got another number meanwhile.
+    // The same raw stack before and after its epoch got another number.
     for pid in 2..20_000 {
         let now = pid as u64 * 1_000_000;
         batch.take(&[&at(mapped(pid, 0x10_0000, "/bin/child"), now)], &layouts, None);

@@ -1,30 +1,30 @@
-//! Machine code as text: instructions with where they lead.
+//! Disassembler: converts machine code to instructions and their targets.
 //!
-//! Receives bytes and the machine they are for; hands on [`Instruction`]s, which say by themselves where they
-//! jump and what they call. Decides what counts as a jump. Leaves the names of targets to [`code`](super). No
-//! other program is asked. Bytes that are no instruction become `.byte`, so that every byte is accounted for.
+//! Receives bytes and their machine; returns [`Instruction`]s with the addresses that they jump to or call.
+//! Decides which instructions are jumps. Leaves the names of targets to [`code`](super). Runs no other
+//! program. Bytes that are not an instruction become `.byte`, so that the output covers every byte.
 //!
-//! The decoder is capstone's, which is C, because nothing in Rust reads both machines as well;
-//! [`gnu_syntax`](super::gnu_syntax) rewrites its x86 text. By a trial over whole `.text` sections, numbers
-//! and blanks written alike:
+//! The decoder is capstone, written in C, because no Rust crate decodes both machines equally well;
+//! [`gnu_syntax`](super::gnu_syntax) rewrites its x86 text. Results for whole `.text` sections, with numbers
+//! and blanks normalized:
 //!
 //! ```text
-//!   x86-64, iced-x86 1.22      libc.so.6    335,736 instructions: all as long, 3.0 % written otherwise
+//!   x86-64, iced-x86 1.22      libc.so.6    335,736 instructions: all as long, 3.0 % spelled differently
 //!                              pmc, debug 4,016,299: all as long, 0.7 % (constants' signs, `set`, masks)
-//!   aarch64, yaxpeax-arm 0.3   libc.so.6    277,028: 2,946 written otherwise, some 400 wrong or unread:
+//!   aarch64, yaxpeax-arm 0.3   libc.so.6    277,028: 2,946 spelled differently, about 400 wrong or missing:
 //!                              `add x0, x1, w2, uxtw #3` as `lsl #3`, `ldg` as `ldm`, unscaled `st2g`,
 //!                              no SVE, no `bti`
 //!   aarch64, disarm64 0.2      no aliases (`orr` for `mov`), no SVE
 //! ```
 //!
-//! iced-x86 alone would do for x86, but Arm's code would still go to capstone: two decoders instead of one.
+//! iced-x86 would suffice for x86, but Arm code would still need capstone: two decoders instead of one.
 
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};
 use capstone::{Capstone, Insn, InsnDetail, InsnGroupType};
 
 use super::gnu_syntax::{self, Words};
 
-/// The machine that code is for.
+/// The instruction set of the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machine {
     /// 64-bit x86.
@@ -36,7 +36,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// By the number in ELF headers (`e_machine`).
+    /// Converts the number in ELF headers (`e_machine`).
     pub fn of_elf(number: u16) -> Option<Self> {
         match number {
             62 => Some(Self::X86_64),
@@ -46,7 +46,7 @@ impl Machine {
         }
     }
 
-    /// By what `uname -m` says.
+    /// Converts the output of `uname -m`.
     pub fn of_uname(word: &str) -> Option<Self> {
         match word {
             "x86_64" => Some(Self::X86_64),
@@ -57,7 +57,7 @@ impl Machine {
     }
 }
 
-/// How x86 instructions are written.
+/// Syntax of x86 instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Syntax {
     /// `mov %rax,(%rdi)`, the default of perf and objdump.
@@ -67,64 +67,65 @@ pub enum Syntax {
     Intel,
 }
 
-/// What an instruction does to the order of execution.
+/// An instruction's effect on control flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flow {
-    /// Goes on with the next.
+    /// Continues with the next instruction.
     #[default]
     Next,
-    /// Goes elsewhere, or may.
+    /// Jumps elsewhere, perhaps conditionally.
     Jump,
-    /// Comes back.
+    /// Calls a function, which returns.
     Call,
-    /// Leaves the function.
+    /// Returns from the function.
     Return,
 }
 
-/// A place that an instruction names.
+/// An address in an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The address, in the numbering of the instruction's own.
+    /// The address, in the same numbering as the instruction's.
     pub address: u64,
-    /// The demangled name of the function there, and how far into it; foreign text.
+    /// The demangled name of the function at that address, and the offset into it. The name is untrusted
+    /// text.
     pub name: Option<(String, u64)>,
 }
 
 /// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Instruction {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
     /// Its bytes.
     pub bytes: Box<[u8]>,
-    /// The operation.
+    /// The mnemonic.
     pub mnemonic: Box<str>,
-    /// The operands; a target stands here as a bare address.
+    /// The operands, with targets as plain addresses.
     pub operands: Box<str>,
-    /// What follows it.
+    /// Its effect on control flow.
     pub flow: Flow,
-    /// Where a jump or call leads, when the code says it.
+    /// The target of a jump or call, if the code contains it.
     pub target: Option<Target>,
-    /// The memory that it names relative to itself.
+    /// The address of its instruction-relative memory operand.
     pub refers: Option<Target>,
 }
 
 impl Instruction {
-    /// The end, exclusive.
+    /// Returns the end address, exclusive.
     pub fn end(&self) -> u64 {
         self.address.wrapping_add(self.bytes.len() as u64)
     }
 }
 
-/// Why nothing could be read.
+/// The disassembler cannot be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("the disassembler cannot be set up: {0}")]
 pub struct SetUpError(#[from] capstone::Error);
 
-/// Reads all of `bytes`, which lie at `start`.
+/// Disassembles all of `bytes`, whose address is `start`.
 ///
 /// # Errors
-/// When the decoder cannot be set up.
+/// If the decoder cannot be set up.
 pub fn disassemble(
     machine: Machine,
     syntax: Syntax,
@@ -174,7 +175,7 @@ fn decoder(machine: Machine, syntax: Syntax) -> capstone::CsResult<Capstone> {
     }
 }
 
-/// Bytes that are no instruction.
+/// Creates a `.byte` line for bytes that are not an instruction.
 fn data(bytes: &[u8], address: u64) -> Instruction {
     let list: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
     Instruction {
@@ -207,7 +208,7 @@ fn read(machine: Machine, of: &Insn<'_>, detail: Option<&InsnDetail<'_>>) -> Ins
     instruction
 }
 
-/// Rewrites capstone's text of an x86 instruction.
+/// Rewrites capstone's text of an x86 instruction as objdump prints it.
 fn write_as_objdump(
     instruction: &mut Instruction,
     base: &str,
@@ -231,16 +232,16 @@ fn write_as_objdump(
     (instruction.mnemonic, instruction.operands) = (mnemonic.into(), operands.into());
 }
 
-// Operands are read from their text: capstone's binding turns the numbers of registers and shifts into enums
-// unchecked, and some of Arm's encodings give numbers that no enum has, which ends the process.
+// Operands are parsed from their text. capstone's binding converts the numbers of registers and shifts to
+// enums without a check. Some Arm encodings give numbers outside those enums, which aborts the process.
 
-/// The address that is the last operand: `0x1000`, `w0, #3, #0x1000`.
+/// Parses the address in the last operand: `0x1000`, `w0, #3, #0x1000`.
 fn leads_to(operands: &str) -> Option<u64> {
     let last = operands.rsplit(", ").next()?;
     number(last.strip_prefix('#').unwrap_or(last))
 }
 
-/// The distance in `[rip + 0x10]`, `-0x10(%rip)`.
+/// Parses the displacement in `[rip + 0x10]` or `-0x10(%rip)`.
 fn relative(operands: &str) -> Option<i64> {
     let (text, negative) = if let Some((_, rest)) = operands.split_once("[rip") {
         let rest = rest.split_once(']')?.0.trim();
@@ -261,7 +262,7 @@ fn relative(operands: &str) -> Option<i64> {
     Some(if negative { distance.wrapping_neg() } else { distance })
 }
 
-/// Small numbers are written in decimal.
+/// Parses a number; capstone prints small ones in decimal.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -273,7 +274,7 @@ fn flow(mnemonic: &str, detail: &InsnDetail<'_>) -> Flow {
     let is = |group: InsnGroupType::Type| {
         detail.groups().iter().any(|id| InsnGroupType::Type::from(id.0) == group)
     };
-    // capstone counts Arm's `bl` among the jumps too.
+    // capstone also classifies Arm's `bl` as a jump.
     if is(InsnGroupType::CS_GRP_CALL) || matches!(mnemonic, "bl" | "blr") {
         Flow::Call
     } else if is(InsnGroupType::CS_GRP_RET) || is(InsnGroupType::CS_GRP_IRET) || mnemonic == "ret" {

@@ -1,10 +1,11 @@
-//! x86 instructions as GNU objdump writes them, which perf shows and people know.
+//! x86 instructions in the syntax of GNU objdump, which perf shows and users know.
 //!
-//! Receives an instruction in capstone's words; returns it in objdump's. The differences are systematic:
+//! Receives an instruction as capstone prints it; returns it as objdump prints it. The differences are
+//! systematic:
 //!
 //! ```text
 //!   capstone                     objdump
-//!   addq $1, %rsi                add    $0x1,%rsi          no size suffix beside a register; numbers in hex
+//!   addq $1, %rsi                add    $0x1,%rsi          no size suffix with a register; hex numbers
 //!   cmpl $-1, 8(%rsp)            cmpl   $0xffffffff,0x8(%rsp)
 //!   nopl (%rax, %rax)            nopl   0x0(%rax,%rax,1)   displacement as encoded; the scale is written
 //!   mov rax, qword ptr [rdi + 8] mov    rax,QWORD PTR [rdi+0x8]
@@ -12,21 +13,20 @@
 
 use std::borrow::Cow;
 
-/// An instruction in capstone's words.
+/// An instruction as capstone prints it.
 pub(super) struct Words<'a> {
-    /// The operation without a size suffix, such as `mov`.
+    /// The mnemonic without a size suffix, such as `mov`.
     pub(super) base: &'a str,
-    /// Prefixes and the operation, such as `lock addl`.
+    /// The prefixes and mnemonic, such as `lock addl`.
     pub(super) mnemonic: &'a str,
-    /// The operands.
     pub(super) operands: &'a str,
-    /// Its bytes.
+    /// The encoded bytes.
     pub(super) bytes: &'a [u8],
-    /// Whether its memory operand has a displacement in the code, even one of 0.
+    /// Whether its memory operand has an encoded displacement, even if it is 0.
     pub(super) has_displacement: bool,
 }
 
-/// Returns mnemonic and operands as `objdump -d` writes them.
+/// Returns the mnemonic and operands as `objdump -d` prints them.
 pub(super) fn att(words: &Words<'_>) -> (String, String) {
     let &Words { base, mnemonic, operands, bytes, has_displacement } = words;
     let (prefixes, operation) = mnemonic.rsplit_once(' ').unwrap_or(("", mnemonic));
@@ -43,12 +43,12 @@ pub(super) fn att(words: &Words<'_>) -> (String, String) {
     if is_shift && bytes.iter().any(|byte| matches!(byte, 0xd0 | 0xd1)) && operands.first() == Some(&"$1") {
         operands.remove(0);
     }
-    // The count of a shift does not tell the size.
+    // The count of a shift does not imply the operand size.
     let count = usize::from(is_shift && operands.len() > 1);
     let is_told = STACK_OR_FLOW.contains(&base)
         || operands[count..].iter().any(|operand| register_bytes(operand).is_some());
     let operation = if size.is_some() && is_told { base } else { operation };
-    // xabort's code is a byte.
+    // The code of `xabort` is one byte.
     let size = size.or((base == "xabort").then_some(1));
     let size = size.or_else(|| operands.last().and_then(|last| register_bytes(last))).unwrap_or(8);
     let mut written: Vec<String> =
@@ -59,7 +59,7 @@ pub(super) fn att(words: &Words<'_>) -> (String, String) {
     (mnemonic, written.join(","))
 }
 
-/// Operations that objdump writes in its own way: padding, strings, and the stack of floating-point numbers.
+/// Rewrites operations that objdump prints in a special way: padding, strings, and the x87 register stack.
 fn rewritten<'a>(operation: &'a str, bytes: &[u8], operands: &mut Vec<String>) -> Cow<'a, str> {
     if bytes == [0x66, 0x90] {
         operands.extend(["%ax".to_owned(), "%ax".to_owned()]);
@@ -101,17 +101,17 @@ fn rewritten<'a>(operation: &'a str, bytes: &[u8], operands: &mut Vec<String>) -
     }
 }
 
-/// Padding with prefixes, of which one of size is the operation's.
+/// Padding with prefixes. One of the operand-size prefixes belongs to the operation.
 fn long_nop(operation: &str, bytes: &[u8]) -> String {
     let sizes = bytes.iter().take_while(|byte| **byte == 0x66).count();
     format!("{}cs {operation}", "data16 ".repeat(sizes.saturating_sub(1)))
 }
 
-/// Operations whose operand has one size in 64-bit code.
+/// Operations whose operand has a fixed size in 64-bit code.
 const STACK_OR_FLOW: [&str; 10] =
     ["call", "enter", "iret", "jmp", "leave", "lcall", "ljmp", "pop", "push", "ret"];
 
-/// The size of a general register, in bytes; `None` for other operands.
+/// Returns the size of a general-purpose register in bytes; `None` for other operands.
 fn register_bytes(operand: &str) -> Option<u32> {
     let name = operand.strip_prefix('%')?;
     let is_numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
@@ -136,7 +136,7 @@ fn att_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
         return signed(number)
             .map_or_else(|| operand.to_owned(), |value| format!("${:#x}", value & ones(bytes)));
     }
-    // Masks follow without a blank.
+    // objdump puts no space before masks.
     let operand = operand.replace(" {", "{");
     let (before, inside) =
         operand.split_once('(').map_or((&*operand, None), |(before, inside)| (before, Some(inside)));
@@ -158,12 +158,12 @@ fn att_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
     format!("{segment}{displacement}({}){rest}", parts.join(","))
 }
 
-/// The lowest bytes.
+/// A mask of the lowest bytes.
 fn ones(bytes: u32) -> u64 {
     u64::MAX >> (64 - 8 * bytes)
 }
 
-/// A number with a sign, as two's complement.
+/// Parses a signed number to two's complement.
 fn signed(text: &str) -> Option<u64> {
     let (text, is_negative) = text.strip_prefix('-').map_or((text, false), |rest| (rest, true));
     let value = match text.strip_prefix("0x") {
@@ -173,7 +173,7 @@ fn signed(text: &str) -> Option<u64> {
     Some(if is_negative { value.wrapping_neg() } else { value })
 }
 
-/// The operands of a list; commas inside parentheses separate none.
+/// Splits operands at the commas outside of brackets.
 fn split(operands: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     let is_end = move |c: char| {
@@ -187,7 +187,8 @@ fn split(operands: &str) -> impl Iterator<Item = &str> {
     operands.split(is_end).map(str::trim).filter(|operand| !operand.is_empty())
 }
 
-/// Returns mnemonic and operands as `objdump -d -M intel` writes them, but for some of x87 and strings.
+/// Returns the mnemonic and operands as `objdump -d -M intel` prints them, except for some x87 and string
+/// operations.
 pub(super) fn intel(words: &Words<'_>) -> (String, String) {
     if words.bytes == [0x66, 0x90] {
         return ("xchg".to_owned(), "ax,ax".to_owned());
@@ -203,7 +204,7 @@ pub(super) fn intel(words: &Words<'_>) -> (String, String) {
     }
 }
 
-/// The size of a register or of memory, in bytes.
+/// Returns the size of a register or memory operand in bytes.
 fn intel_bytes(operand: &str) -> Option<u32> {
     match operand.split_once(" ptr ") {
         Some(("byte", _)) => Some(1),
@@ -224,7 +225,7 @@ fn intel_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
     let (size, segment) = before.split_once(" ptr ").unwrap_or(("", before));
     let size = match size {
         "" => String::new(),
-        // The ten bytes of an x87 number.
+        // An x87 number has 10 bytes.
         "xword" => "TBYTE PTR ".to_owned(),
         size => format!("{} PTR ", size.to_uppercase()),
     };
@@ -236,7 +237,7 @@ fn intel_operand(operand: &str, bytes: u32, has_displacement: bool) -> String {
     format!("{size}{place}{rest}")
 }
 
-/// `rax + rcx - 8` as `rax+rcx*1-0x8`.
+/// Rewrites `rax + rcx - 8` to `rax+rcx*1-0x8`.
 fn intel_place(inside: &str, has_displacement: bool) -> String {
     let (mut written, mut registers, mut has_number) = (String::new(), 0, false);
     for word in inside.split(' ') {

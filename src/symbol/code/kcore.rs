@@ -1,5 +1,5 @@
-//! `/proc/kcore`, or a copy of it: the kernel's memory as an ELF core file. It cannot be mapped, and is as
-//! large as that memory.
+//! Reads `/proc/kcore`, or a copy of it: the kernel's memory as an ELF core file. It cannot be mapped, and is
+//! as large as that memory.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -10,10 +10,10 @@ use object::{Endianness, elf};
 use super::disassemble::Machine;
 use super::{MachineCode, NoCode};
 
-/// The headers are far smaller.
+/// Maximum number of bytes read for headers; real ones are far smaller.
 const MOST_HEADERS: usize = 1 << 20;
 
-/// The code at an address of memory, which is `start` in the module's own numbering.
+/// Reads the code at a memory address; `start` is the same address in the module's own numbering.
 pub(super) fn read(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
     let unread = |why: String| {
         let why = format!("{}: {why}", path.display());

@@ -1,10 +1,9 @@
-//! The bytes of functions: out of the program's file, the kernel's memory, a JIT's dump, a process that still
-//! runs.
+//! The bytes of functions: from the program's file, the kernel's memory, a JIT's dump, or a running process.
 //!
-//! Receives an address in a module's own numbering; hands on the machine code with the names of what it leads
-//! to, or the reason why it is not to be had and what would bring it. Decides which source is believed: what
-//! was running rather than a file of the kernel, which is patched as it starts. Leaves reading of
-//! instructions to [`disassemble`](disassemble).
+//! Receives an address in a module's own numbering. Returns the machine code and names of its targets, or the
+//! reason why the code is unavailable and a remedy. Decides which source to trust: the running kernel's
+//! memory before the kernel's file, since the kernel patches its code at boot. Leaves decoding instructions
+//! to [`disassemble`](disassemble).
 //!
 //! ```text
 //!   program, library, vdso   its file, by segment
@@ -32,33 +31,33 @@ use super::tables::plt::{SlotTarget, slot_targets};
 use super::{Image, Kind, ModuleId, SymbolQuery, Symbolizer};
 use crate::address::Avma;
 
-/// A longer function is cut.
+/// Maximum size of a function in bytes; longer ones are truncated.
 pub const MOST_CODE: u64 = 1 << 20;
 
 /// Machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineCode {
-    /// Where it starts, in the module's own numbering.
+    /// Start address in the module's own numbering.
     pub start: u64,
-    /// What it is for.
+    /// The instruction set.
     pub machine: Machine,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// The file that they came from.
+    /// The file that provided the bytes.
     pub from: PathBuf,
-    /// Addresses with their source file and line, where the source of the bytes knows them (jitdump).
+    /// Addresses with source file and line, if the source of the bytes has them (jitdump).
     pub lines: Vec<(u64, String, u32)>,
-    /// The code still has places that are filled in when it is loaded (a kernel module's file): its targets
-    /// mean nothing.
+    /// Whether the code contains unresolved relocations (a kernel module's file), so that its targets are
+    /// meaningless.
     pub is_unlinked: bool,
 }
 
-/// Why there are no bytes.
+/// Why the code is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoCode {
     /// The reason.
     pub why: String,
-    /// What to try.
+    /// A remedy.
     pub remedy: Option<String>,
 }
 
@@ -69,11 +68,11 @@ impl NoCode {
 }
 
 impl Symbolizer {
-    /// The bytes of a function that starts at an address of the module's own numbering. `kcore`: a copy of
+    /// Reads a function's code, given its start address in the module's own numbering. `kcore` is a copy of
     /// the recorded machine's `/proc/kcore`.
     ///
     /// # Errors
-    /// Why they are not to be had.
+    /// If the code is unavailable, with the reason.
     pub fn code(
         &self,
         id: ModuleId,
@@ -94,10 +93,10 @@ impl Symbolizer {
         }
     }
 
-    /// Reads code as instructions, with the names of what they lead to as symbol tables have them.
+    /// Disassembles code and adds the names of targets from symbol tables.
     ///
     /// # Errors
-    /// When the disassembler cannot be set up.
+    /// If the disassembler cannot be set up.
     pub fn disassemble(
         &self,
         id: ModuleId,
@@ -120,10 +119,9 @@ impl Symbolizer {
         Ok(all)
     }
 
-    /// Names what is no function: variables, and the slots through which functions are called.
+    /// Adds the names of variables, and of the slots through which functions are called.
     fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
-        // A slot is read by a call or jump; elsewhere its first word is a variable's content and says
-        // nothing.
+        // Only calls and jumps read a slot. Other instructions read variables, whose content is not a target.
         let addresses = |is_slot: bool| {
             let unnamed = all.iter().filter(|instruction| (instruction.flow == Flow::Next) != is_slot);
             let places = unnamed.filter_map(|instruction| instruction.refers.as_ref());
@@ -151,7 +149,7 @@ impl Symbolizer {
         }
     }
 
-    /// The functions whose addresses the dynamic linker writes into slots.
+    /// Finds the functions whose addresses the dynamic linker writes into slots.
     fn find_slots(
         &self,
         id: ModuleId,
@@ -168,15 +166,15 @@ impl Symbolizer {
         }
     }
 
-    /// The name, as the symbol table has it, of the function at an address of the module's own numbering, and
-    /// how far into it.
+    /// Returns the symbol-table name of the function at an address in the module's own numbering, and the
+    /// offset into it.
     pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
         let sources = self.sources(id);
         let symbol = sources.find(sources.query_at(address)?)?;
         Some((symbol.name.to_owned(), address.wrapping_sub(symbol.start)))
     }
 
-    /// How to ask for an address of the module's own numbering.
+    /// Converts an address in the module's own numbering to a query.
     pub fn query_at(&self, id: ModuleId, address: u64) -> Option<SymbolQuery> {
         self.sources(id).query_at(address)
     }
@@ -190,7 +188,7 @@ impl Symbolizer {
         })
     }
 
-    /// Why the module's file is not there, in the words of the search for it.
+    /// Reports why the module's file is missing, as found by the search.
     fn no_file(&self, id: ModuleId) -> NoCode {
         match self.quality(id).missing.first() {
             Some(missing) => NoCode { why: missing.to_string(), remedy: missing.remedy() },
@@ -200,7 +198,7 @@ impl Symbolizer {
 
     fn generated(&self, id: ModuleId, pid: u32, start: u64, size: u64) -> Result<MachineCode, NoCode> {
         let sources = self.sources(id);
-        // The table names what was there last; so do the bytes.
+        // The latest dump first: the symbol table also has the latest name of an address.
         let dumps = sources.dumps().iter().rev();
         if let Some(code) = dumps.filter_map(|(path, dump)| from_dump(path, dump, start)).next() {
             return Ok(code);
@@ -281,12 +279,12 @@ fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap
     }
 }
 
-/// The machine that we run on.
+/// The machine that pmc runs on.
 fn own_machine() -> Option<Machine> {
     Machine::of_uname(std::env::consts::ARCH)
 }
 
-/// The bytes at an address of a file, which is `start` in the module's numbering.
+/// Reads the bytes at an address of a file; `start` is the same address in the module's numbering.
 fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<MachineCode> {
     let file = image.elf().ok()?;
     let machine = match file.architecture() {

@@ -1,8 +1,8 @@
-//! Lines and inlined functions kept from one run to the next, by build-id.
+//! Cache of lines and inlined functions that persists between runs, by build-id.
 //!
-//! Receives what [`lines`](super::lines) found; writes one file a build-id below
-//! `$XDG_CACHE_HOME/pmc/symbols`. An entry that is torn, foreign or hostile is as good as absent
-//! ([`cache_file`]), and each number is checked. Nothing here can fail a report.
+//! Receives the results of [`lines`](super::lines); writes one file per build-id below
+//! `$XDG_CACHE_HOME/pmc/symbols`. A truncated, foreign or hostile entry counts as missing ([`cache_file`]),
+//! and pmc checks each number. Cache errors never fail a report.
 //!
 //! ```text
 //!   fingerprint of the debug file | strings | addresses with frames
@@ -21,30 +21,31 @@ use crate::symbol::BuildId;
 use crate::symbol::files::cache_file::{self, BODY};
 
 const MAGIC: &[u8; 8] = b"pmcsym01";
-/// One file; beyond that nothing is added.
+/// Maximum size of a file; pmc does not write larger ones.
 const MOST_FILE: u64 = 32 << 20;
-/// All files; the ones unused for longest go.
+/// Maximum size of all files; the least recently used are removed first.
 const MOST_ALL: u64 = 256 << 20;
-/// Deeper lists of inlined functions are not believed.
+/// Maximum number of frames at an address; files with longer lists are invalid.
 const MOST_FRAMES: u64 = 1000;
 
-/// What is kept about one build-id.
+/// The cached data of one build-id.
 #[derive(Debug)]
 pub struct Cache {
     path: PathBuf,
-    /// Size and time of change of the debug file.
+    /// Size and modification time of the debug file.
     fingerprint: String,
-    /// Once somebody asked.
+    /// Loaded on first use.
     entries: Option<FxHashMap<u64, Vec<LineFrame>>>,
 }
 
 impl Cache {
-    /// What is kept, if it is sound and comes from the same debug file; it is read when it is looked at.
+    /// Opens the cache for a debug file. The entries are read on first use, if they are valid and from the
+    /// same debug file.
     pub fn open(folder: &Path, build_id: BuildId, source: &Path) -> Self {
         let path = folder.join("symbols").join(build_id.path());
         let meta = fs::metadata(source).ok();
         let stamp = meta.map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
-        // Not its path: the same file is reached through the roots of many processes.
+        // The path is not part of it, since the roots of many processes lead to the same file.
         let fingerprint = format!("{}:{}:{}", stamp.0, stamp.1, stamp.2);
         Self { path, fingerprint, entries: None }
     }
@@ -56,12 +57,12 @@ impl Cache {
         })
     }
 
-    /// The frames at an address of the file; an empty list means that there are none.
+    /// Returns the frames at an address of the file. An empty list means that the address has none.
     pub fn get(&mut self, address: u64) -> Option<Vec<LineFrame>> {
         self.entries().get(&address).cloned()
     }
 
-    /// Adds entries and writes the file anew, all or nothing.
+    /// Adds entries and atomically rewrites the file.
     pub fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
         self.entries().extend(entries.map(|(address, frames)| (address, frames.clone())));
         let body = encode(self.entries.get_or_insert_default(), &self.fingerprint);
@@ -112,7 +113,7 @@ fn decode(body: &[u8], fingerprint: &str) -> Option<FxHashMap<u64, Vec<LineFrame
     if take_text(&mut left)? != fingerprint {
         return None;
     }
-    // Every count is of things that take a byte at least, so it cannot exceed what is left.
+    // Each counted item takes at least one byte, so a count cannot exceed the remaining bytes.
     let count = |left: &mut &[u8]| take(left).filter(|count| *count <= left.len() as u64);
     let strings = count(&mut left)?;
     let strings: Option<Vec<Arc<str>>> = (0..strings).map(|_| take_text(&mut left).map(Arc::from)).collect();

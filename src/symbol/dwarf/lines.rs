@@ -1,13 +1,12 @@
-//! Source lines and inlined functions, out of DWARF.
+//! Source lines and inlined functions from DWARF.
 //!
-//! Receives the files of a module and sorted addresses in the file's numbering; hands on, for each address,
-//! the functions that stand there. Only the units that hold an address are parsed. Many addresses are divided
-//! among threads in runs of neighbours, each thread with its own view of the shared sections, so that hardly
-//! any unit is parsed twice.
+//! Receives the files of a module and sorted addresses in the file's numbering; returns the functions at each
+//! address. Parses only the units that contain an address. Divides many addresses among threads in contiguous
+//! runs, so that hardly any unit is parsed twice. Each thread has its own view of the shared sections.
 //!
-//! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file.
-//! Files are hostile: sections are unpacked to bounded sizes, and nesting deeper than a stack can bear
-//! is refused ([`depth`]).
+//! Follows split DWARF to `.dwp` packages and `.dwo` files, and dwz references to their supplementary file.
+//! Files may be hostile: the uncompressed size of sections is bounded, and units that nest too deep for the
+//! stack are rejected ([`depth`]).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -29,29 +28,28 @@ use crate::symbol::files::locate::ModuleFiles;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// One function at an address, innermost first; the last is the one that has the code.
+/// One of the functions at an address. They are listed innermost first; the last one contains the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineFrame {
-    /// The linker's name if the compiler gave one, else the source's.
+    /// The linker's name if the compiler gave one, else the source name.
     pub name: Option<Arc<str>>,
-    /// The source file, as the compiler was given it.
+    /// The source file, as passed to the compiler.
     pub file: Option<Arc<str>>,
-    /// 0 when not known.
+    /// 0 if unknown.
     pub line: u32,
-    /// 0 when not known.
+    /// 0 if unknown.
     pub column: u32,
 }
 
-/// More functions at one address are left out.
+/// Maximum number of functions at one address; further ones are omitted.
 const MOST_FRAMES: usize = 1000;
-/// Addresses below which a second thread does not pay.
+/// Minimum number of addresses per thread for which a second thread pays off.
 const FEW: usize = 64;
 
-/// The functions at each address, in the order of the addresses; an error when there is no line information
-/// or it cannot be read at all.
+/// Returns the functions at each address, in the order of the addresses.
 ///
 /// # Errors
-/// What is wrong with the debug information.
+/// If there is no line information, or it is unreadable as a whole.
 pub fn resolve(
     found: &ModuleFiles,
     addresses: &[u64],
@@ -94,7 +92,7 @@ pub fn resolve(
     Ok(parts?.into_iter().flatten().collect())
 }
 
-/// Reads the kinds of entries of all units, side by side: every thread asks for them more than once.
+/// Reads the abbreviations of all units in parallel, since each thread needs them repeatedly.
 fn read_abbreviations(dwarf: &mut Dwarf<Slice<'_>>) {
     let mut offsets = FxHashSet::default();
     let mut units = dwarf.units();
@@ -104,7 +102,7 @@ fn read_abbreviations(dwarf: &mut Dwarf<Slice<'_>>) {
     let section = &dwarf.debug_abbrev;
     let read: Vec<_> = offsets
         .into_par_iter()
-        // What cannot be read is met again where it is used.
+        // Errors are reported again on use.
         .filter_map(|offset| Some((offset, Arc::new(section.abbreviations(offset).ok()?))))
         .collect();
     for (offset, abbreviations) in read {
@@ -116,9 +114,9 @@ fn endian(file: &object::File<'_>) -> RunTimeEndian {
     if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
 }
 
-/// The debug sections of a file, unpacked.
+/// Loads the debug sections of a file, decompressed.
 fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, String> {
-    // The file that dwz makes is relocatable by type, without anything to relocate.
+    // dwz's file has the relocatable type, but no relocations.
     let relocated = |section: object::read::Section<'_, '_>| section.relocations().next().is_some();
     if file.kind() == object::ObjectKind::Relocatable
         && file.section_by_name(".debug_info").is_some_and(relocated)
@@ -131,8 +129,8 @@ fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, Str
     DwarfSections::load(|id| Ok(take(id).unwrap_or_default()))
 }
 
-/// What lookup reads. Where variables are (`.debug_loclists`) is among the largest sections of a file, and
-/// not asked.
+/// The sections needed for lookups. Omits the locations of variables (`.debug_loclists`), which are among the
+/// largest sections.
 const SECTIONS: [SectionId; 11] = [
     SectionId::DebugInfo,
     SectionId::DebugStr,
@@ -147,12 +145,12 @@ const SECTIONS: [SectionId; 11] = [
     SectionId::DebugTypes,
 ];
 
-/// Refuses units that hold one of the addresses and nest deeper than a stack can bear.
+/// Rejects units that contain one of the addresses and nest too deep for the stack.
 fn check_depth(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> Result<(), String> {
     let mut headers = Vec::new();
     let mut units = dwarf.units();
     while let Some(header) = units.next().map_err(words)? {
-        // Each level takes a byte at least.
+        // Each level takes at least one byte.
         if header.length_including_self() > MOST_DEEP {
             headers.push(header);
         }
@@ -167,7 +165,7 @@ fn words(error: gimli::Error) -> String {
     error.to_string()
 }
 
-/// Whether a unit may hold one of the sorted addresses; also when it does not say which it holds.
+/// Whether a unit may contain one of the sorted addresses. Also true if it lists no ranges.
 fn holds_any<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &gimli::Unit<Slice<'a>>, addresses: &[u64]) -> bool {
     let Ok(mut ranges) = dwarf.unit_ranges(unit) else { return true };
     let mut said = false;
@@ -181,7 +179,7 @@ fn holds_any<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &gimli::Unit<Slice<'a>>, addres
     !said
 }
 
-/// What split DWARF brings in while addresses are looked up.
+/// Split DWARF files loaded during lookups.
 #[derive(Default)]
 struct SplitFiles {
     images: Arena<Image>,
@@ -228,7 +226,7 @@ impl<'a> LineReader<'a> {
         Ok(Self { context, package, files, strings: FxHashSet::default() })
     }
 
-    /// The functions at an address; what cannot be read ends the list.
+    /// Returns the functions at an address, up to the first one that is malformed.
     fn frames(&mut self, address: u64) -> Vec<LineFrame> {
         let mut list = Vec::new();
         let mut lookup = self.context.find_frames(address);
@@ -268,7 +266,7 @@ impl<'a> LineReader<'a> {
     }
 }
 
-/// The split unit that a skeleton refers to: out of the package, or out of its own file.
+/// Loads the split unit of a skeleton from the package, or from its own file.
 fn load_split<'a>(
     package: Option<&DwarfPackage<Slice<'a>>>,
     files: &'a SplitFiles,

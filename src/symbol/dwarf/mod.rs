@@ -1,8 +1,8 @@
-//! Source lines and inlined functions, out of debug information that nobody vouches for.
+//! Source lines and inlined functions from untrusted debug information.
 //!
-//! Receives the files of a module and addresses; hands on the functions that stand at each ([`lines`]), kept
-//! from one run to the next ([`cache`]). Refuses what nests deeper than a stack can bear ([`depth`]). Leaves
-//! the finding of files to [`files`](super::files).
+//! Receives the files of a module and addresses; returns the functions at each ([`lines`]), cached between
+//! runs ([`cache`]). Rejects units that nest too deep for the stack ([`depth`]). Leaves finding files to
+//! [`files`](super::files).
 
 pub mod cache;
 mod depth;

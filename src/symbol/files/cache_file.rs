@@ -1,8 +1,8 @@
-//! Files kept from one run to the next: whole and our own, or as good as absent.
+//! Cache files that persist between runs. An invalid file counts as missing.
 //!
-//! Receives bytes to keep; hands on a map of them, once the checksum has been found right and the file to be
-//! our own user's. Removes what was unused for longest where there is too much. What the bytes mean is left
-//! to those who keep them.
+//! Receives bytes to store; returns a map of them after verifying the checksum and that the current user owns
+//! the file. Removes the least recently used files when the cache is too large. Leaves the meaning of the
+//! bytes to the callers.
 //!
 //! ```text
 //!   magic (8 bytes) | crc32 of the body | body
@@ -19,10 +19,10 @@ use crate::sort;
 use crate::sys::file_map::{FileMap, open_regular};
 use crate::sys::replacement::Replacement;
 
-/// Where the body begins.
+/// Offset of the body.
 pub(in crate::symbol) const BODY: usize = 12;
 
-/// Maps a file if it is sound and not larger than `most`; it counts as used now.
+/// Maps a file if it is valid and has at most `most` bytes. Marks it as used now.
 pub(in crate::symbol) fn open(path: &Path, magic: &[u8; 8], most: u64) -> Option<Image> {
     let mut file = open_regular(path, false).ok()?;
     let meta = file.metadata().ok()?;
@@ -35,12 +35,12 @@ pub(in crate::symbol) fn open(path: &Path, magic: &[u8; 8], most: u64) -> Option
     if !head.starts_with(magic) || body_checksum(&mut file).ok()? != checksum {
         return None;
     }
-    // The time of change is the time of use: what is used stays.
+    // The modification time records the last use, which protects the file from removal.
     let _ = OpenOptions::new().write(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
     Some(Image::mapped(path, FileMap::of(&file).ok()?))
 }
 
-/// Piece by piece: pages of a map would stay with us.
+/// Reads the body in pieces: the pages of a map would stay in memory.
 fn body_checksum(file: &mut File) -> std::io::Result<u32> {
     file.seek(std::io::SeekFrom::Start(BODY as u64))?;
     let mut hasher = crc32fast::Hasher::new();
@@ -53,7 +53,7 @@ fn body_checksum(file: &mut File) -> std::io::Result<u32> {
     }
 }
 
-/// Writes beside and renames, so that a reader sees the old file or the new one.
+/// Writes a temporary file and renames it, so that readers see either the old or the new content.
 pub(in crate::symbol) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -65,7 +65,7 @@ pub(in crate::symbol) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std
     new.put()
 }
 
-/// All files of folders, with the time of their last use and their size.
+/// Lists all files of some folders, with the time of their last use and their size.
 pub(in crate::symbol) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(SystemTime, u64, PathBuf)> {
     let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let file = |entry: fs::DirEntry| {
@@ -75,7 +75,7 @@ pub(in crate::symbol) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(S
     entries.filter_map(file).collect()
 }
 
-/// Removes the oldest files until the rest is small enough.
+/// Removes the least recently used files until the rest has at most `most` bytes.
 pub(in crate::symbol) fn prune(mut files: Vec<(SystemTime, u64, PathBuf)>, most: u64) {
     let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
     sort::by(&mut files, Ord::cmp);

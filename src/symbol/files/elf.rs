@@ -1,7 +1,6 @@
-//! What an ELF file says: its segments, its build-id, its sections' bytes, and whether it has symbols and
-//! lines.
+//! ELF files: segments, build-id, section contents, and whether symbols and lines are present.
 //!
-//! Receives the bytes of an untrusted file; hands on values. Leaves finding files to
+//! Receives the bytes of an untrusted file; returns values. Leaves finding files to
 //! [`locate`](super::locate), symbols to `tables`, line tables to `dwarf`.
 
 use std::io::Read;
@@ -14,19 +13,19 @@ use rustc_hash::FxHashMap;
 use crate::address::{FileOffset, Svma};
 use crate::symbol::BuildId;
 
-/// Bytes that all compressed sections of a file may claim together: so many times the file's own, and
-/// [`UNPACKED_FREE`]. Debug information packs to a third or a fifth.
+/// Limits the total uncompressed size of a file's compressed sections: this multiple of the file's size, plus
+/// [`UNPACKED_FREE`]. Debug information usually compresses to between a third and a fifth.
 const MOST_UNPACKED: u64 = 10;
 
-/// Bytes that those of any file may claim.
+/// Uncompressed bytes allowed for any file, whatever its size.
 const UNPACKED_FREE: u64 = 1 << 20;
 
-/// Most bytes that may be unpacked of a file of `len` bytes.
+/// Returns the maximum number of uncompressed bytes for a file of `len` bytes.
 pub fn most_unpacked(len: u64) -> u64 {
     len.saturating_mul(MOST_UNPACKED).saturating_add(UNPACKED_FREE)
 }
 
-/// The loaded segments: how places in the file and the file's addresses belong together.
+/// The loaded segments, which map file offsets to the file's addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Segments(Vec<LoadSegment>);
 
@@ -40,10 +39,9 @@ struct LoadSegment {
     align: u64,
 }
 
-/// Works out where the segments lay in the program, from a debug file that was left without their bytes and
-/// places.
+/// Reconstructs the program's segment offsets from a debug file, which lacks the segments' bytes and offsets.
 ///
-/// Linkers put one behind the other, each at the next place that agrees with its address modulo the
+/// Linkers place segments one after the other, each at the next offset that equals its address modulo the
 /// alignment.
 fn place_anew(segments: &mut [LoadSegment]) {
     let mut end = 0u64;
@@ -57,7 +55,7 @@ fn place_anew(segments: &mut [LoadSegment]) {
 }
 
 impl Segments {
-    /// The `PT_LOAD` program headers of a file.
+    /// Reads the `PT_LOAD` program headers of a file.
     pub fn of(file: &File<'_>) -> Self {
         let segment = |s: object::read::Segment<'_, '_>| {
             let (offset, in_file) = s.file_range();
@@ -72,11 +70,11 @@ impl Segments {
         Self(segments)
     }
 
-    /// The file's address of a place in the file.
+    /// Converts a file offset to the file's address.
     ///
-    /// Two segments may share a page of the file; the kernel then maps that page twice, and what samples hit
-    /// is the executable one. A mapping is made of whole pages, so a place shortly outside of a segment
-    /// belongs to it too.
+    /// If two segments share a page of the file, the kernel maps that page twice, and samples hit the
+    /// executable mapping. A mapping consists of whole pages, so it includes offsets slightly outside of the
+    /// segment.
     pub fn address(&self, offset: FileOffset) -> Option<Svma> {
         let at = offset.0;
         let inside = |s: &&LoadSegment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
@@ -94,15 +92,15 @@ impl Segments {
         Some(Svma(at.wrapping_sub(segment.offset).wrapping_add(segment.address)))
     }
 
-    /// The places in the file, around this one, whose addresses lie as far from them: first, and first
-    /// behind. `None` outside of code.
+    /// Returns the range of offsets (end exclusive) around this one that map to addresses with the same
+    /// difference. `None` outside of code.
     pub fn around(&self, offset: FileOffset) -> Option<(u64, u64)> {
-        // Where two segments share a page, the executable one is meant.
+        // If two segments share a page, the executable one counts.
         let holds = |s: &&LoadSegment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
         self.0.iter().find(holds).map(|s| (s.offset, s.offset.saturating_add(s.in_file)))
     }
 
-    /// The place in the file of an address, in a segment with code if there is a choice.
+    /// Converts an address to a file offset, preferably in an executable segment.
     pub fn offset(&self, address: Svma) -> Option<FileOffset> {
         let inside = |s: &&LoadSegment| address.0.wrapping_sub(s.address) < s.in_file;
         let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
@@ -110,33 +108,34 @@ impl Segments {
     }
 }
 
-/// The build-id in a file's notes.
+/// Reads the build-id from a file's notes.
 pub fn build_id(file: &File<'_>) -> Option<BuildId> {
     file.build_id().ok().flatten().and_then(BuildId::new)
 }
 
-/// A file with any of the sections that line lookup needs.
+/// Whether a file has the sections that line lookup needs.
 pub fn has_lines(file: &File<'_>) -> bool {
     section_in_file(file, ".debug_info") && section_in_file(file, ".debug_abbrev")
 }
 
-/// Whether a function or variable of this name is in the dynamic symbol table, be it another file's.
+/// Whether the dynamic symbol table has a function or variable of this name, defined or imported.
 pub fn has_dynamic_symbol(file: &File<'_>, name: &str) -> bool {
     file.dynamic_symbols().any(|symbol| symbol.name() == Ok(name))
 }
 
-/// A file with the linker's full symbol table.
+/// Whether a file has the linker's full symbol table.
 pub fn has_symtab(file: &File<'_>) -> bool {
     section_in_file(file, ".symtab")
 }
 
-/// Files of debug information keep the headers of sections whose bytes they left behind (`SHT_NOBITS`).
+/// Whether a section has content. Debug files keep the headers of sections without their bytes
+/// (`SHT_NOBITS`).
 fn section_in_file(file: &File<'_>, name: &str) -> bool {
     file.section_by_name(name).is_some_and(|s| s.file_range().is_some_and(|(_, size)| size > 0))
 }
 
-/// A section's bytes, unpacked when they are compressed; `None` when it is absent or torn, or when the file's
-/// compressed sections claim too much together.
+/// Returns a section's content, decompressed if needed. `None` if the section is missing or truncated, or if
+/// the file's compressed sections claim too much in total.
 pub fn section<'a>(file: &File<'a>, name: &str) -> Option<std::borrow::Cow<'a, [u8]>> {
     let data = file.section_by_name(name)?.compressed_data().ok()?;
     if data.format != object::CompressionFormat::None && !claims_are_plausible(file) {
@@ -145,7 +144,7 @@ pub fn section<'a>(file: &File<'a>, name: &str) -> Option<std::borrow::Cow<'a, [
     data.decompress().ok()
 }
 
-/// Whether the compressed sections of a file unpack to a size that its own explains.
+/// Whether the uncompressed sizes of the compressed sections are plausible for the file's size.
 fn claims_are_plausible(file: &File<'_>) -> bool {
     let (mut claimed, mut len) = (0u64, 0u64);
     for section in file.sections() {
@@ -154,7 +153,7 @@ fn claims_are_plausible(file: &File<'_>) -> bool {
         {
             claimed = claimed.saturating_add(range.uncompressed_size);
         }
-        // Sections that lie in the file: others may claim any offset.
+        // Only sections within the file count: others may claim any offset.
         if let (Ok(_), Some((offset, size))) = (section.data(), section.file_range()) {
             len = len.max(offset.saturating_add(size));
         }
@@ -162,7 +161,8 @@ fn claims_are_plausible(file: &File<'_>) -> bool {
     claimed <= most_unpacked(len)
 }
 
-/// The stripped symbol table that distributions pack into programs (`.gnu_debugdata`: an ELF file in xz).
+/// Decompresses the reduced symbol table that distributions add to programs (`.gnu_debugdata`: an ELF file in
+/// xz format).
 pub fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
     let packed = file.section_by_name(".gnu_debugdata")?.data().ok()?;
     let mut bytes = Vec::new();
@@ -173,10 +173,10 @@ pub fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Where a relocatable file's sections come to lie; empty for files that state addresses.
+/// Returns the addresses that a relocatable file's sections will have; empty for other files.
 ///
-/// The kernel lays out a module's executable sections in the order of the file, each at its alignment, those
-/// of `.init` elsewhere.
+/// The kernel places a module's executable sections in file order, each at its alignment, and the `.init`
+/// sections elsewhere.
 pub(in crate::symbol) fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64> {
     let mut places = FxHashMap::default();
     if file.kind() != ObjectKind::Relocatable {
@@ -194,7 +194,7 @@ pub(in crate::symbol) fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64>
     places
 }
 
-/// The bytes of a relocatable file at an address where its sections come to lie, as they are in the file.
+/// Returns the unrelocated bytes of a relocatable file, at an address as assigned by `layout`.
 pub fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
     let places = layout(file);
     let section = file.sections().find(|section| {
@@ -205,7 +205,7 @@ pub fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]
     Some(&bytes[..bytes.len().min(size as usize)])
 }
 
-/// Whether a section holds machine code.
+/// Whether a section contains machine code.
 pub(in crate::symbol) fn is_code(flags: SectionFlags) -> bool {
     let wanted = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags & wanted == wanted)
@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn places_become_addresses_by_the_segment_that_holds_them() {
-        // The text and the data share a page of the file, as GNU ld leaves it without -z separate-code.
+        // Text and data share a page of the file, as with GNU ld without -z separate-code.
         let mixed = segments(&[(0, 0x1500, 0x40_0000, true), (0x1500, 0x800, 0x60_1500, false)]);
         assert_eq!(mixed.address(FileOffset(0x1234)), Some(Svma(0x40_1234)));
         assert_eq!(mixed.address(FileOffset(0x1600)), Some(Svma(0x60_1600)));
-        // A prelinked or lld-made file: address and offset differ by more than the base.
+        // In a prelinked file or one from lld, address and offset differ by more than the base.
         let apart = segments(&[(0, 0x800, 0, false), (0x800, 0x800, 0x1800, true)]);
         assert_eq!(apart.address(FileOffset(0x900)), Some(Svma(0x1900)));
         assert_eq!(apart.address(FileOffset(0x1008)), Some(Svma(0x2008)), "the rest of the last page");

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::sys::file_map::FileMap;
 
-/// The bytes of a file that symbols or unwind tables are read from.
+/// The bytes of a file that contains symbols or unwind tables.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// Where it was found; a name in brackets for what never was a file.
+    /// The file's path, or a name in brackets for bytes that are not from a file.
     pub path: PathBuf,
     bytes: Arc<ImageBytes>,
 }
@@ -30,38 +30,38 @@ impl Image {
         Ok(Self::mapped(path, FileMap::open(path)?))
     }
 
-    /// What is mapped already.
+    /// Wraps an existing map.
     pub fn mapped(path: impl Into<PathBuf>, map: FileMap) -> Self {
         Self { path: path.into(), bytes: ImageBytes::Mapped(map).into() }
     }
 
-    /// Bytes that are already there.
+    /// Wraps bytes in memory.
     pub fn held(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         Self { path: path.into(), bytes: ImageBytes::Held(bytes).into() }
     }
 
-    /// Gives the memory of what was read back to the kernel; it is read again when it is looked at.
+    /// Releases the memory of mapped pages. The next access reads them again.
     pub fn release(&self) {
         if let ImageBytes::Mapped(map) = &*self.bytes {
             map.release();
         }
     }
 
-    /// Whether the file was shortened while it was read: see [`FileMap::is_cut`].
+    /// Whether the file was truncated while pmc read it; see [`FileMap::is_cut`].
     pub fn is_cut(&self) -> bool {
         matches!(&*self.bytes, ImageBytes::Mapped(map) if map.is_cut())
     }
 
-    /// Where in it these bytes of it stand; `None` of others.
+    /// Returns the offset of `part` in these bytes; `None` if it is not a part of them.
     pub fn position_of(&self, part: &[u8]) -> Option<usize> {
         let at = part.as_ptr().addr().checked_sub(self.as_ptr().addr())?;
         (at.saturating_add(part.len()) <= self.len()).then_some(at)
     }
 
-    /// The parsed headers.
+    /// Parses the headers.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// If the headers are invalid.
     pub fn elf(&self) -> object::Result<object::File<'_>> {
         object::File::parse(&**self)
     }

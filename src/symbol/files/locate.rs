@@ -1,13 +1,13 @@
-//! Finding the files that belong to a module: its own, its separate debug file, what those refer to.
+//! Finds the files of a module: its own, its separate debug file, and the files that those refer to.
 //!
-//! Receives a module and the user's places; opens candidates in order and believes the first whose build-id
-//! is the recorded one. A file of another build is never used, and said. Leaves the reading of symbols to
+//! Receives a module and the places to search. Opens candidates in order and uses the first with the recorded
+//! build-id. Never uses a file of another build, but reports it. Leaves reading symbols to
 //! [`elf`](super::elf).
 //!
 //! ```text
 //!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe
 //!               caches by build-id | debuginfod
-//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR
+//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link next to the file, in .debug, in DEBUGDIR/DIR
 //!               caches | debuginfod
 //!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id | debuginfod
 //! ```
@@ -26,29 +26,29 @@ use crate::symbol::debuginfod::Artifact;
 use crate::symbol::{BuildId, Kind, Missing, Module, Options};
 use crate::sys::errno;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct ModuleFiles {
     /// The module's own file.
     pub binary: Option<Image>,
-    /// Its separate debug file.
+    /// The separate debug file.
     pub debug: Option<Image>,
-    /// The file that dwz moved common parts to (`.gnu_debugaltlink`).
+    /// The file with the common parts that dwz extracted (`.gnu_debugaltlink`).
     pub supplement: Option<Image>,
-    /// The package of split DWARF (`.dwp`).
+    /// The package with split DWARF (`.dwp`).
     pub package: Option<Image>,
-    /// Why the binary is not there, and which debug file could not be read.
+    /// Why the binary is missing, and which debug files cannot be read.
     pub missing: Vec<Missing>,
 }
 
 impl ModuleFiles {
-    /// The module's own file and its separate debug file, as far as they were found.
+    /// Iterates over the module's own file and its debug file, if found.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         [&self.binary, &self.debug].into_iter().flatten()
     }
 }
 
-/// Looks for all files of a module that is a file.
+/// Searches for all files of a module that has a file.
 pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
     let mut found = ModuleFiles::default();
     match module.kind {
@@ -62,7 +62,7 @@ pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
     found
 }
 
-/// Looks for what belongs to a binary that is already there (or to its build-id alone).
+/// Searches for the other files of a binary that is already open, or for those of a build-id.
 pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
     let build_id =
         found.binary.as_ref().and_then(|image| elf::build_id(&image.elf().ok()?)).or(module.build_id);
@@ -103,7 +103,7 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
                 }
                 Err(missing) => found.missing.push(missing),
             },
-            // A file that is there but cannot be read says more than one that is missing.
+            // An existing but unreadable file is a better reason than a missing one.
             Err(error) if said.is_none() || said.as_ref().is_some_and(is_absence) && !is_absence(&error) => {
                 said = Some(error);
             }
@@ -136,12 +136,13 @@ pub(in crate::symbol) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether the disk failed, or memory or descriptors ran out: the next attempt may find the file.
+/// Whether the error is a disk failure, or a lack of memory or file descriptors. The next attempt may then
+/// find the file.
 pub(in crate::symbol) fn is_breakdown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(errno::EIO | errno::EMFILE | errno::ENFILE | errno::ENOMEM))
 }
 
-/// Opens a file that need not be there. Notes a failure of the disk, or a lack of memory or descriptors.
+/// Opens an optional file. Reports disk failures, and a lack of memory or file descriptors.
 fn open_optional(path: &Path, failed: &mut Vec<Missing>) -> Option<Image> {
     let error = match Image::open(path) {
         Ok(image) => return Some(image),
@@ -170,7 +171,7 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
                 format!("/proc/{pid}/map_files/{:x}-{:x}", m.start, m.start.0.wrapping_add(m.len)).into(),
             );
         }
-        // The program itself stays reachable when it was deleted.
+        // The process's own program stays accessible after its deletion.
         let exe = PathBuf::from(format!("/proc/{pid}/exe"));
         if std::fs::read_link(&exe).is_ok_and(|target| strip_deleted(&target) == path) {
             candidates.push(exe);
@@ -183,7 +184,7 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
     candidates
 }
 
-/// Where perf's caches keep a file: a folder of that name with `elf`, `debug`, `vdso`, `kallsyms` in it, or
+/// Returns candidates in perf's caches: a folder with the files `elf`, `debug`, `vdso` or `kallsyms`, or
 /// (older) the file itself.
 fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
     options.build_id_caches.iter().flat_map(move |cache| {
@@ -192,24 +193,24 @@ fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl It
     })
 }
 
-/// Where elfutils' client keeps a file; an empty one says that no server had it.
+/// Returns a file from the cache of elfutils' client. An empty file means that no server had it.
 fn downloaded(build_id: BuildId, what: &str, options: &Options) -> Option<PathBuf> {
     let path = options.debuginfod_cache.as_ref()?.join(build_id.to_string()).join(what);
     std::fs::metadata(&path).is_ok_and(|file| file.len() > 0).then_some(path)
 }
 
-/// Asks the debuginfod servers, if there are any.
+/// Downloads a file from the debuginfod servers, if any are configured.
 fn fetch(artifact: Artifact<'_>, build_id: BuildId, options: &Options) -> Option<Image> {
     let path = options.debuginfod.as_ref()?.fetch(artifact, build_id)?;
     Image::open(&path).ok().filter(|image| check(image, Some(build_id)).is_ok())
 }
 
-/// The place of a kept `kallsyms` of another kernel, if there is one.
+/// Returns the cached `kallsyms` of another kernel, if there is one.
 pub fn cached_kallsyms(build_id: BuildId, options: &Options) -> Option<PathBuf> {
     cached(build_id, "kallsyms", options).find(|path| path.is_file())
 }
 
-/// An image is a module's if it is an ELF file and, when the recording holds a build-id, has the same.
+/// Checks that an image is an ELF file and has the recorded build-id, if there is one.
 fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
     let file =
         image.elf().map_err(|error| Missing::NotElf { path: image.path.clone(), why: error.to_string() })?;
@@ -221,8 +222,8 @@ fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
     Err(Missing::OtherBuild { path: image.path.clone(), recorded, found: there })
 }
 
-/// The vdso of our own process, which is that of every process of this kernel and word size, or one that is
-/// kept of another kernel.
+/// Reads the vdso of pmc's own process, which all processes with the same kernel and word size share. Falls
+/// back to a cached vdso of another kernel.
 fn vdso(module: &Module, options: &Options, found: &mut ModuleFiles) {
     let kept = || cached(module.build_id?, "vdso", options).find_map(|path| Image::open(&path).ok());
     match read_own_vdso() {
@@ -253,7 +254,7 @@ fn read_own_vdso() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The separate debug file.
+/// Searches for the separate debug file.
 fn debug_file(
     module: &Module,
     binary: Option<&Image>,
@@ -277,7 +278,7 @@ fn debug_file(
     if let Some((image, (name, crc))) = binary.and_then(|image| Some((image, debug_link(image)?))) {
         for path in link_candidates(&name, module, image, options) {
             let Some(debug) = open_optional(&path, failed) else { continue };
-            // A build-id is compared rather than a checksum over hundreds of megabytes.
+            // Comparing build-ids avoids a checksum over hundreds of megabytes.
             let same = match build_id {
                 Some(id) => check(&debug, Some(id)).is_ok(),
                 None => crc32fast::hash(&debug) == crc,
@@ -298,13 +299,13 @@ fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> i
         .map(move |dir| dir.join(&place))
 }
 
-/// The file systems in which a debug file may lie: the recorded machine's picture, the process's own, ours.
+/// The root folders to search for debug files: the copy of the recorded machine, the process's root, ours.
 fn roots(module: &Module, options: &Options) -> Vec<PathBuf> {
     let process = FileRoot::of(module, options).path();
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
 
-/// The name and checksum in `.gnu_debuglink`; only a plain file name is accepted.
+/// Reads the name and checksum from `.gnu_debuglink`. Accepts only a plain file name.
 fn debug_link(image: &Image) -> Option<(Vec<u8>, u32)> {
     let file = image.elf().ok()?;
     let (name, crc) = file.gnu_debuglink().ok()??;
@@ -318,7 +319,7 @@ fn link_candidates(name: &[u8], module: &Module, binary: &Image, options: &Optio
     candidates.push(beside.join(name));
     candidates.push(beside.join(".debug").join(name));
     let folder = strip_deleted(&module.path).parent().unwrap_or(Path::new("/"));
-    // On merged-/usr systems a library is loaded as /lib/… while its debug file lies below /usr/lib/….
+    // On merged-/usr systems a library is loaded as /lib/…, while its debug file is below /usr/lib/….
     let real = std::fs::canonicalize(&binary.path).ok();
     let real = real.as_deref().and_then(Path::parent);
     for root in roots(module, options) {
@@ -332,14 +333,14 @@ fn link_candidates(name: &[u8], module: &Module, binary: &Image, options: &Optio
     candidates
 }
 
-/// The file that `.gnu_debugaltlink` names, if it has the build-id that stands there.
+/// Opens the file from `.gnu_debugaltlink`, if it has the required build-id.
 fn supplement(image: &Image, options: &Options, failed: &mut Vec<Missing>) -> Option<Image> {
     let file = image.elf().ok()?;
     let (path, id) = file.gnu_debugaltlink().ok()??;
     let id = BuildId::new(id)?;
     let path = Path::new(OsStr::from_bytes(path));
     let beside = image.path.parent().unwrap_or(Path::new("/")).join(path);
-    // A debug file reached through a link by build-id names its supplement relative to where it really lies.
+    // The path is relative to the debug file's real location, even if a build-id symlink leads to that file.
     let real = std::fs::canonicalize(&image.path).ok().and_then(|real| Some(real.parent()?.join(path)));
     let by_id = options.debug_dirs.iter().map(|dir| dir.join(format!(".build-id/{}.debug", id.path())));
     [Some(beside), real]
@@ -352,12 +353,12 @@ fn supplement(image: &Image, options: &Options, failed: &mut Vec<Missing>) -> Op
         .or_else(|| fetch(Artifact::DebugInfo, id, options))
 }
 
-/// An absolute path below another root.
+/// Maps an absolute path to another root folder.
 pub(in crate::symbol) fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// The kernel puts ` (deleted)` behind the name of a file that is gone.
+/// Removes the ` (deleted)` that the kernel appends to the path of a deleted file.
 pub fn strip_deleted(path: &Path) -> &Path {
     let bytes = path.as_os_str().as_bytes();
     bytes.strip_suffix(b" (deleted)").map_or(path, |name| Path::new(OsStr::from_bytes(name)))

@@ -1,7 +1,7 @@
-//! The files that names come from: found, opened, believed or not.
+//! The files that names come from: finds, opens and verifies them.
 //!
-//! Receives modules as a recording names them and the user's places; hands on [`Image`](image::Image)s with
-//! what their headers say. Decides which file belongs to a module (the build-id decides). Leaves names to
+//! Receives modules as recordings name them, and the places to search; returns [`Image`](image::Image)s and
+//! the contents of their headers. Decides which file belongs to a module (by its build-id). Leaves names to
 //! `tables`, lines to `dwarf`.
 
 pub(super) mod cache_file;

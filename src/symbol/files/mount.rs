@@ -1,9 +1,8 @@
-//! The mount namespace in which a process saw its files: under which root they can be opened now.
+//! The root folder through which a process's files can be opened now, according to its mount namespace.
 //!
-//! Receives a module with its process and, where the recording says it, the number of that process's mount
-//! namespace. A process that still runs there leads to its files; when the recorded one is gone, any other in
-//! the same namespace does (a container's other processes). Without the number the process is believed by its
-//! pid alone.
+//! Receives a module with its process and, if recorded, the number of that process's mount namespace. If the
+//! recorded process still runs in it, pmc uses its root; otherwise that of any other process in the same
+//! namespace (of the same container). Without the number, pmc trusts the pid.
 
 use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
@@ -15,26 +14,26 @@ use rustc_hash::FxHashMap;
 
 use crate::symbol::{Module, Options};
 
-/// The root below which a process's files are.
+/// The root folder of a process's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileRoot {
-    /// That of this process.
+    /// The root of this process.
     Process(u32),
-    /// Our own.
+    /// Our own root.
     Own,
-    /// None: it was in a namespace in which no process is left.
+    /// Not available: no process is left in the mount namespace.
     Gone,
 }
 
 impl FileRoot {
-    /// How a module's files are seen.
+    /// Determines the root folder for a module's files.
     pub fn of(module: &Module, options: &Options) -> Self {
         if !options.live {
             return Self::Own;
         }
         let by_pid = module.pid.map_or(Self::Own, Self::Process);
         let Some(wanted) = module.mount.map(NonZeroU64::get) else { return by_pid };
-        // The process may be gone and its pid another's.
+        // The process may have exited, and its pid may have been reused.
         match module.pid {
             Some(pid) if namespace(&pid.to_string()) == Some(wanted) => by_pid,
             _ if namespace("self") == Some(wanted) => Self::Own,
@@ -42,7 +41,7 @@ impl FileRoot {
         }
     }
 
-    /// The folder that stands for `/`, if it is not ours.
+    /// Returns the folder that replaces `/`; `None` for our own.
     pub fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Process(pid) => Some(format!("/proc/{pid}/root").into()),
@@ -51,16 +50,17 @@ impl FileRoot {
     }
 }
 
-/// The number (inode) of a process's mount namespace; `None` when it is gone or not ours to look at.
+/// Returns the inode number of a process's mount namespace; `None` if the process has exited or access is
+/// denied.
 fn namespace(process: &str) -> Option<u64> {
     std::fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|link| link.ino())
 }
 
-/// When the machine was looked over, and the oldest process of each namespace: of a container, its first.
+/// Time of the last scan, and the oldest process of each namespace, which is the first one of a container.
 type Looked = (Instant, FxHashMap<u64, u32>);
 
-/// A recording of many containers asks for each of their modules: one look at all processes answers for a
-/// while.
+/// The last scan of all processes. Reused for a while, since a recording of many containers asks for each of
+/// their modules.
 static LOOKED: Mutex<Option<Looked>> = Mutex::new(None);
 const A_WHILE: Duration = Duration::from_secs(1);
 
@@ -101,7 +101,7 @@ mod tests {
         let me = std::process::id();
         assert_eq!(FileRoot::of(&module(Some(me), None), &options), FileRoot::Process(me));
         assert_eq!(FileRoot::of(&module(Some(me), Some(own)), &options), FileRoot::Process(me));
-        // A pid that nobody has: our own view is the same.
+        // For an unused pid in our namespace, our own root serves.
         assert_eq!(FileRoot::of(&module(Some(u32::MAX), Some(own)), &options), FileRoot::Own);
         // Namespaces are numbered from 0xf0000000 on.
         assert_eq!(FileRoot::of(&module(Some(me), Some(1)), &options), FileRoot::Gone);

@@ -1,11 +1,11 @@
-//! The text of source files, by the paths that compilers wrote down.
+//! The text of source files, by their paths in debug information.
 //!
-//! Receives a path out of debug information, which nobody vouches for; hands on its lines. Only regular files
-//! are opened, and both their size and the length of a line are bounded. Root shows only what the program's
-//! owner could show: a file that all users can read, or that belongs to the owner of the program; otherwise a
-//! program whose debug information names `/etc/shadow` as its source would have root print it. Links change
-//! nothing, since the file that was opened is judged. Decides where a file may lie: below
-//! `--prefix`, below `--symfs`, then as written, then wherever the caller has it from.
+//! Receives an untrusted path from debug information; returns the file's lines. Opens only regular files, and
+//! bounds their size and the length of a line. As root, pmc shows only files that the program's owner could
+//! show: files that all users can read, or that the program's owner owns. Otherwise a program could make root
+//! print `/etc/shadow` by naming it as a source file. Symlinks do not bypass this, because pmc checks the
+//! open file. Decides the order of places: below `--prefix`, below `--symfs`, the path as written, then the
+//! caller's copy.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,36 +17,36 @@ use std::time::SystemTime;
 
 use crate::sys::file_map::open_regular;
 
-/// More of a file is not read.
+/// Maximum number of bytes read from a file.
 const MOST_BYTES: u64 = 16 << 20;
-/// A longer line is cut.
+/// Maximum length of a line; longer lines are truncated.
 const MOST_LINE: usize = 1000;
 
-/// Where source files may lie besides where the compiler found them.
+/// Additional places for source files.
 #[derive(Debug, Clone, Default)]
 pub struct SourceFolders {
-    /// A folder that stands for `/` of the recorded machine.
+    /// A folder that replaces `/` of the recorded machine.
     pub symfs: Option<PathBuf>,
-    /// A folder that stands for the first folders of absolute paths …
+    /// A folder that replaces the first components of absolute paths.
     pub prefix: Option<PathBuf>,
-    /// … for so many of them.
+    /// Number of components that `prefix` replaces.
     pub strip: usize,
 }
 
-/// A source file that was found.
+/// The text of a source file.
 #[derive(Debug, Clone)]
 pub struct SourceText {
-    /// Its lines, without line ends.
+    /// The lines, without line ends.
     pub lines: Arc<[String]>,
-    /// When it was written last.
+    /// Time of the last modification.
     pub modified: Option<SystemTime>,
 }
 
-/// Reads a source file that a program of this `owner` names; `fetch` may know of a copy where none is at its
+/// Reads a source file of a program of this `owner`. `fetch` may provide a copy if the file is in no other
 /// place.
 ///
 /// # Errors
-/// What the kernel said of the last place, with that place.
+/// The last place that was tried, and the kernel's error.
 pub fn read(
     path: &str,
     folders: &SourceFolders,
@@ -66,20 +66,20 @@ pub fn read(
             Err(error) => said = Some((place, crate::error::kernel_words(&error))),
         }
     }
-    // It was asked for by the program's build: that it came lately says nothing.
+    // A downloaded file matches the build, so its modification time means nothing.
     let fetched =
         fetch().and_then(|copy| Some(SourceText { modified: None, ..read_one(&copy, |_| true).ok()? }));
     fetched.ok_or(said.unwrap_or_default())
 }
 
-/// Whether a file tells the owner of the program nothing that is not his to read. The kernel has judged for
-/// all users but root.
+/// Whether the file may be shown to the program's owner. For users other than root the kernel has checked
+/// that already.
 fn is_for_all(file: &File, owner: Option<u32>) -> bool {
     let Ok(meta) = file.metadata() else { return false };
     if !rustix::process::geteuid().is_root() || owner == Some(meta.uid()) {
         return true;
     }
-    // Where it really is, whatever links led there.
+    // The real path, after following symlinks.
     let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let is_open = |folder: &Path| folder.metadata().is_ok_and(|folder| folder.mode() & 0o001 != 0);
     meta.mode() & 0o004 != 0 && real.is_ok_and(|real| real.ancestors().skip(1).all(is_open))

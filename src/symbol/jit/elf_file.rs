@@ -1,13 +1,13 @@
-//! Code of a jitdump as a library of its own: for programs that read ELF files and no jitdumps.
+//! Converts code from a jitdump to a shared library, for programs that read ELF files but not jitdumps.
 //!
-//! Receives a piece of code; hands on the bytes of a shared object with that code, one function, and a
-//! build-id made of them. Where it goes is the caller's.
+//! Receives a piece of code; returns the bytes of a shared object with that code, one function, and a
+//! build-id derived from them. Leaves storing the file to the caller.
 //!
 //! ```text
 //! 0 | ELF header | segment | 0x80: code | build-id | .symtab | names | section headers |
 //! ```
-//! As in `perf inject -j` the code's address in the file is its offset there, so that a mapping of
-//! [`TEXT`] is read the same way by whoever looks at segments and by whoever looks at sections.
+//! As in `perf inject -j`, the code's address in the file equals its offset. So segments and sections give
+//! the same result for a mapping of [`TEXT`].
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,13 +18,13 @@ use super::jitdump::{JitCode, Jitdump};
 /// Offset and address of the code.
 pub const TEXT: u64 = 0x80;
 
-/// Bytes of the headers, and of the rows of tables, of 64-bit files.
+/// Sizes in bytes of the headers and table rows of 64-bit files.
 const FILE_HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 
-/// Numbers in the byte order of the code's machine.
+/// Writes numbers in the byte order of the code's machine.
 struct Bytes {
     out: Vec<u8>,
     is_big: bool,
@@ -38,7 +38,7 @@ impl Bytes {
         }
     }
 
-    /// Numbers, each with its bytes.
+    /// Writes numbers, each with its size in bytes.
     fn numbers(&mut self, numbers: &[(u64, usize)]) {
         numbers.iter().for_each(|&(number, bytes)| self.number(number, bytes));
     }
@@ -49,7 +49,7 @@ impl Bytes {
     }
 }
 
-/// The build-id of this code: the same for the same code under the same name.
+/// Computes the build-id of a piece of code. Equal code under the same name gets the same build-id.
 pub fn build_id(dump: &Jitdump, code: &JitCode) -> [u8; 16] {
     let half = |number: u64| {
         let mut hasher = DefaultHasher::new();
@@ -62,7 +62,7 @@ pub fn build_id(dump: &Jitdump, code: &JitCode) -> [u8; 16] {
     id
 }
 
-/// The file, with the code's build-id.
+/// Creates the file, with the code's build-id.
 pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
     let text = dump.bytes(code);
     let mut file = Bytes { out: vec![0; TEXT as usize], is_big: dump.is_big_endian };
@@ -78,7 +78,7 @@ pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
     file.numbers(&[(1, 4), (function, 1), (0, 1), (1, 2), (TEXT, 8), (text.len() as u64, 8)]);
     let symbols_size = file.out.len() - symbols_at;
     let names_at = file.out.len();
-    // One table for all names: the function's stands first.
+    // A single table contains all names, the function's first.
     file.out.push(0);
     let name: Vec<u8> = code.name.bytes().map(|byte| if byte == 0 { b'?' } else { byte }).collect();
     file.out.extend(&name);
@@ -115,7 +115,7 @@ pub fn of(dump: &Jitdump, code: &JitCode, id: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// The ELF header and the one segment.
+/// Writes the ELF header and the only segment.
 fn head(file: &mut Bytes, machine: u16, code: u64, sections_at: u64) {
     file.out.extend(elf::ELFMAG);
     let order = if file.is_big { elf::ELFDATA2MSB } else { elf::ELFDATA2LSB };

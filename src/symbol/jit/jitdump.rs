@@ -1,5 +1,4 @@
-//! jitdump files: code that a JIT compiler made, with its name, its bytes, its lines and the time it was
-//! there.
+//! jitdump files: code from a JIT compiler, with its names, bytes, lines and times.
 //!
 //! ```text
 //!   header  u32 magic "JiTD" | u32 version | u32 size | u32 ELF machine | u32 pad | u32 pid
@@ -12,12 +11,12 @@
 //!     3 close, 4 unwinding information
 //! ```
 //!
-//! Fact source: `tools/perf/Documentation/jitdump-specification.txt` in the kernel tree. Either endianness is
-//! read. A torn file gives what stands before the tear.
+//! Source: `tools/perf/Documentation/jitdump-specification.txt` in the kernel tree. Supports both byte
+//! orders. A truncated file yields the records before the cut.
 //!
-//! `linux_perf_data::jitdump` (0.13) reads the same records but believes them: on a record shorter than its
-//! header it subtracts with overflow, and it allocates as many lines as a record claims, which ends the
-//! process.
+//! `linux_perf_data::jitdump` (0.13) reads the same records, but trusts their sizes. Its subtraction
+//! overflows for a record shorter than its header. It also allocates as many lines as a record claims, which
+//! aborts the process.
 
 use std::io;
 use std::path::Path;
@@ -27,25 +26,25 @@ use rustc_hash::FxHashMap;
 use crate::address::IntervalMap;
 use crate::sys::file_map::{FileMap, open_regular};
 
-/// Address, line, and number of the file.
+/// Address, line, and index of the file.
 type JitLine = (u64, u32, u32);
 
 /// A piece of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JitCode {
-    /// Where it lies in the process.
+    /// Start address in the process.
     pub start: u64,
-    /// Bytes of code.
+    /// Size of the code in bytes.
     pub size: u64,
-    /// Its name, as the compiler wrote it.
+    /// The name, as written by the compiler.
     pub name: String,
-    /// Number of its load among all of the file's, from 0: a move keeps it.
+    /// Index of its load record among those of the file, from 0. A move keeps it.
     pub number: u32,
-    /// When it was put there, on the clock that the compiler used (perf's `-k mono` by custom).
+    /// Time of the load or move, on the compiler's clock (by convention perf's `-k mono`).
     pub time: u64,
-    /// Where its bytes lie in the file.
+    /// Range of its bytes in the file.
     bytes: std::ops::Range<usize>,
-    /// Address, line and file, by address.
+    /// Lines, sorted by address.
     lines: Vec<JitLine>,
 }
 
@@ -54,9 +53,9 @@ pub struct JitCode {
 pub struct Jitdump {
     map: FileMap,
     machine: u16,
-    /// Its numbers have the highest byte first.
+    /// Whether its numbers are big-endian.
     pub is_big_endian: bool,
-    /// Its times are a CPU's, not a clock's.
+    /// Whether its times are CPU timestamps rather than a clock's.
     pub has_cpu_times: bool,
     codes: Vec<JitCode>,
     files: Vec<String>,
@@ -66,17 +65,17 @@ pub struct Jitdump {
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JitdumpError {
-    /// Opening failed.
+    /// The file cannot be opened or read.
     #[error("{}", crate::error::kernel_words(.0))]
     Unreadable(#[from] io::Error),
-    /// It does not begin as a jitdump does.
+    /// The file does not start with a jitdump header.
     #[error("not a jitdump file")]
     NotJitdump,
 }
 
 const MAGIC: u32 = 0x4a69_5444;
 
-/// Reads numbers of either endianness; every step may find the end.
+/// Reads numbers of either byte order; each read fails at the end of the data.
 struct JitBytes<'a> {
     left: &'a [u8],
     big: bool,
@@ -111,7 +110,7 @@ impl Jitdump {
     /// Opens and parses a file.
     ///
     /// # Errors
-    /// When it cannot be read or is something else.
+    /// If the file cannot be read or is not a jitdump.
     pub fn read(path: &Path) -> Result<Self, JitdumpError> {
         Self::parse(FileMap::of(&open_regular(path, true)?)?)
     }
@@ -213,28 +212,28 @@ impl Jitdump {
         Some((start, lines))
     }
 
-    /// All pieces of code, in the order in which they were made.
+    /// All pieces of code, in the order of their creation.
     pub fn codes(&self) -> &[JitCode] {
         &self.codes
     }
 
-    /// The code that was at an address last.
+    /// Returns the latest code at an address.
     pub fn latest(&self, address: u64) -> Option<&JitCode> {
         let (_, number) = self.latest.find(address)?;
         self.codes.get(*number as usize)
     }
 
-    /// The machine code.
+    /// Returns the machine code.
     pub fn bytes(&self, code: &JitCode) -> &[u8] {
         self.map.get(code.bytes.clone()).unwrap_or_default()
     }
 
-    /// The machine of the code, as ELF numbers them.
+    /// The code's machine, as an ELF number.
     pub fn machine(&self) -> u16 {
         self.machine
     }
 
-    /// The lines of a piece of code: address from which one holds, file, line.
+    /// Iterates over the lines of a piece of code: start address, file, line.
     pub fn lines<'a>(&'a self, code: &'a JitCode) -> impl Iterator<Item = (u64, &'a str, u32)> {
         let named = |(address, line, file): &JitLine| {
             Some((*address, self.files.get(*file as usize)?.as_str(), *line))
@@ -247,7 +246,7 @@ fn load(record: &mut JitBytes<'_>, time: u64, end: usize) -> Option<(JitCode, u6
     let (_pid, _tid, _vma) = (record.u32()?, record.u32()?, record.u64()?);
     let (start, size, index) = (record.u64()?, record.u64()?, record.u64()?);
     let name = record.text()?;
-    // The code is the rest of the record; some writers leave it out.
+    // The code is the rest of the record; some writers omit it.
     let held = (record.left.len() as u64).min(size) as usize;
     let bytes = end - record.left.len()..end - record.left.len() + held;
     Some((JitCode { start, size, name, number: 0, time, bytes, lines: Vec::new() }, index))

@@ -1,7 +1,7 @@
-//! Code that a JIT compiler made: its names, as the compiler left them in a file.
+//! JIT code: its names, which the compiler writes to a file.
 //!
-//! Receives a process or a path; hands on names, and bytes and lines where the file has them. Two forms are
-//! known: a list of names ([`perf_map`]) and a record of all code with its times ([`jitdump`]).
+//! Receives a process or a path; returns names, and bytes and lines if the file has them. Supports two
+//! formats: a list of names ([`perf_map`]) and a log of all code with timestamps ([`jitdump`]).
 
 pub mod elf_file;
 pub mod jitdump;

@@ -1,12 +1,13 @@
-//! `/tmp/perf-PID.map`: the names that a JIT writes for profilers, one line a function.
+//! `/tmp/perf-PID.map`: the names that a JIT writes for profilers, one line per function.
 //!
 //! ```text
-//!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line about an address holds
+//!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line for an address applies
 //! ```
 //!
-//! Anybody may write into `/tmp`: a file is believed only if it is a regular one (no link) and belongs to
-//! root, to us, or to the user of the process; of a huge one the newest part is read; names are cut; lines
-//! that cannot be read are left out. Processes whose maps are one file (hard links) share one table.
+//! Every user can write to `/tmp`. So pmc accepts only a regular file (no symlink) that belongs to root, to
+//! the current user, or to the user of the process. It reads only the newest part of a huge file, truncates
+//! long names, and ignores malformed lines. Processes whose maps are the same file (hard links) share one
+//! table.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -21,12 +22,12 @@ use crate::symbol::files::locate::{is_absence, is_breakdown};
 use crate::symbol::tables::table::Table;
 use crate::sys::file_map::open_regular;
 
-/// Bytes of a map that are read: the last ones, since the newest line about an address holds.
+/// Maximum number of bytes read, from the end of the file, since the newest line for an address applies.
 const MOST_BYTES: u64 = 256 << 20;
-/// A longer name is cut.
+/// Maximum length of a name; longer names are truncated.
 const MOST_NAME: usize = 4 << 10;
 
-/// Parses a map; what cannot be read is left out.
+/// Parses a map and ignores malformed lines.
 pub fn parse(text: &[u8]) -> Table {
     let mut names = IntervalMap::default();
     for line in text.split(|byte| *byte == b'\n') {
@@ -52,11 +53,11 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty()).then_some((start, start.checked_add(size)?, name))
 }
 
-/// The maps that were read, each once however many processes name it.
+/// The maps read so far, one per file, even if several processes share it.
 #[derive(Debug, Default)]
 pub struct PerfMaps(Mutex<FxHashMap<FileVersion, Arc<Table>>>);
 
-/// A file as it was when it was read: device, inode, bytes, time of the last change (seconds, nanoseconds).
+/// Identifies a version of a file: device, inode, size, modification time (seconds, nanoseconds).
 type FileVersion = (u64, u64, u64, i64, i64);
 
 impl PerfMaps {
@@ -69,7 +70,8 @@ impl PerfMaps {
         for path in places(pid, live, symfs) {
             match self.read_one(&path, pid) {
                 Ok(table) => return Ok((path, table)),
-                // The usual path comes last and says most, unless memory or descriptors ran out before it.
+                // The last path is the usual one, so its error is the most useful, unless memory or file
+                // descriptors ran out earlier.
                 Err(error) => match &failure {
                     Some((_, before)) if is_breakdown(before) => {}
                     _ => failure = Some((path, error)),
@@ -96,7 +98,7 @@ impl PerfMaps {
             return Err(io::Error::other(why));
         }
         let version = (about.dev(), about.ino(), about.len(), about.mtime(), about.mtime_nsec());
-        // Held while reading, so that threads with the same file do not read it side by side.
+        // Locked while reading, so that threads do not read the same file in parallel.
         let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = maps.get(&version) {
             return Ok(table.clone());
@@ -112,12 +114,12 @@ impl PerfMaps {
     }
 }
 
-/// Bytes of the map of a process, if it has one: it grows as code is made.
+/// Returns the size of a process's map in bytes, if it has one. It grows as the JIT creates code.
 pub fn size(pid: u32, live: bool, symfs: Option<&Path>) -> Option<u64> {
     places(pid, live, symfs).iter().find_map(|path| Some(std::fs::metadata(path).ok()?.len()))
 }
 
-/// In a container the process knows itself by another number and has its own `/tmp`.
+/// Returns the possible paths of a map. A process in a container has another pid there, and its own `/tmp`.
 fn places(pid: u32, live: bool, symfs: Option<&Path>) -> Vec<PathBuf> {
     if let Some(symfs) = symfs {
         return vec![symfs.join(format!("tmp/perf-{pid}.map"))];
@@ -131,7 +133,7 @@ fn places(pid: u32, live: bool, symfs: Option<&Path>) -> Vec<PathBuf> {
     places
 }
 
-/// The process's number in its innermost pid namespace (`NSpid`, the last).
+/// Returns the process's pid in its innermost pid namespace (the last in `NSpid`).
 fn inner_pid(pid: u32) -> Option<u32> {
     let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);

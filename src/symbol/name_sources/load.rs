@@ -1,7 +1,7 @@
-//! Looking for a module's files and reading their tables, by the kind of the module.
+//! Finds a module's files and reads their tables, depending on the kind of module.
 //!
-//! Receives a module and the places to look; hands on its [`ModuleSources`], with what was missing on the
-//! way. Decides which sources are asked and in which order.
+//! Receives a module and the places to search; returns its [`ModuleSources`], including the reasons for
+//! missing data. Decides which sources to use, and in which order.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::symbol::tables::table::Table;
 use crate::symbol::{BuildId, Kind, Missing, Module};
 
 impl ModuleSources {
-    /// Looks for the module's files and reads its symbol tables.
+    /// Searches for the module's files and reads its symbol tables.
     pub(in crate::symbol) fn load(module: &Module, shared: &SharedSources) -> Self {
         let mut loaded = match &module.kind {
             Kind::File | Kind::Vdso => Self::file(module, shared),
@@ -38,7 +38,7 @@ impl ModuleSources {
                 loaded.numbering = Numbering::default();
             }
             loaded.opened = None;
-            // Nothing is missing that names need.
+            // Names need none of the missing data.
             loaded.quality.missing.clear();
             loaded.quality.symbols = recorded.len();
             loaded.recorded = Some(recorded.clone());
@@ -60,11 +60,11 @@ impl ModuleSources {
         loaded
     }
 
-    /// Looks into the files that were found, and notes what they lack.
+    /// Examines the files that were found, and records what they lack.
     fn read_files(&mut self, mut files: ModuleFiles, module: &Module, shared: &SharedSources) {
         self.quality.missing.append(&mut files.missing);
         if files.images().next().is_none() {
-            // As small as can be: a recording may name a million files that are not here.
+            // Minimizes memory: a recording may contain a million modules whose files are missing.
             self.quality.missing.shrink_to_fit();
             return;
         }
@@ -79,7 +79,7 @@ impl ModuleSources {
         let mini = sparse.mini(&files).iter().filter_map(|mini| mini.elf().ok());
         full += mini.map(|file| file.symbols().count()).sum::<usize>();
         self.quality.symbols = full + dynamic;
-        // People know a file by the name that its process used, not by the way through /proc.
+        // Users know a file by its path in the process, not by a path in /proc.
         let shown = |image: &Image| {
             let path = if image.path.starts_with("/proc") {
                 locate::strip_deleted(&module.path)
@@ -136,7 +136,7 @@ impl ModuleSources {
         loaded
     }
 
-    /// Adds the kernel's file, if one is there whose build-id is the recorded kernel's.
+    /// Adds the kernel's file, if there is one with the recorded kernel's build-id.
     fn vmlinux(
         &mut self,
         module: &Module,
@@ -184,7 +184,7 @@ impl ModuleSources {
         }
     }
 
-    /// How much higher the recorded kernel lay than its file says.
+    /// Returns by how many bytes the recorded kernel was higher in memory than its file states.
     fn kernel_slide(&self, file: &object::File<'_>, reference: Option<&(String, Avma)>) -> Option<u64> {
         use object::read::ObjectSymbol;
         let stated = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.address());
@@ -212,7 +212,7 @@ impl ModuleSources {
         }
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut file = module.clone();
-        // Another kernel's file by that name has other functions.
+        // Another kernel's file with this name has other functions.
         let may_be_here = shared.options.live || module.build_id.is_some();
         if !file.path.is_absolute()
             && may_be_here
@@ -266,7 +266,7 @@ impl ModuleSources {
             for symbol in listed.iter() {
                 names.replace(symbol.start..symbol.end, Cow::Borrowed(symbol.name));
             }
-            // The dump tells when code was there: it overrides the map.
+            // The dump tells when each piece of code was there, so it overrides the map.
             for (range, name) in dumped.iter() {
                 names.replace(range, Cow::Borrowed(name));
             }

@@ -1,7 +1,7 @@
-//! What a module's names come from, opened once.
+//! The sources of a module's names, each opened once.
 //!
-//! Receives what [`load`] found and read; answers for addresses of the module. Decides which source is asked
-//! first. Leaves the search to [`files`](super::files).
+//! Receives the files and tables that [`load`] found; returns names for addresses of the module. Decides
+//! which source has priority. Leaves the search to [`files`](super::files).
 
 mod load;
 mod placeholder;
@@ -27,7 +27,7 @@ use super::{BuildId, DataQuality, Missing, Options, SymbolQuery};
 use crate::address::{Avma, FileOffset, IntervalMap, Svma};
 pub(super) use placeholder::{Placeholder, Placeholders};
 
-/// What all modules share: the options, the kernel's symbols, what records announced.
+/// Data that all modules share: the options, the kernel's symbols, and ksymbol and jitdump records.
 #[derive(Debug)]
 pub(super) struct SharedSources {
     pub(super) options: Options,
@@ -36,7 +36,7 @@ pub(super) struct SharedSources {
     ksymbols: IntervalMap<Arc<Path>>,
     jitdumps: Vec<(u32, PathBuf)>,
     pub(super) perf_maps: PerfMaps,
-    /// Functions that the recording itself holds, by the file's path.
+    /// Functions from the recording itself, by the file's path.
     recorded: HashMap<PathBuf, Arc<Table>>,
 }
 
@@ -65,7 +65,7 @@ impl SharedSources {
         self.recorded.insert(path, Arc::new(functions));
     }
 
-    /// The kernel's functions: a given copy, or the running kernel's.
+    /// Returns the kernel's functions: those of a given copy, or of the running kernel.
     fn kallsyms(&self) -> Result<Arc<Kallsyms>, KallsymsError> {
         let read = || {
             let kallsyms = match self.options.kallsyms.as_deref() {
@@ -77,7 +77,7 @@ impl SharedSources {
         self.kallsyms.get_or_init(read).clone()
     }
 
-    /// Gives memory back that is only in use while names are looked for.
+    /// Releases memory that only lookups need.
     pub(super) fn release(&self) {
         if let Some(Ok(kallsyms)) = self.kallsyms.get() {
             kallsyms.release();
@@ -89,59 +89,59 @@ impl SharedSources {
     }
 }
 
-/// A module whose files were looked for.
+/// A module after the search for its files.
 #[derive(Debug, Default)]
 pub(super) struct ModuleSources {
     quality: DataQuality,
-    /// What would bring what is missing: that may have taken a question to the package manager.
+    /// Cached remedy, since computing it may query the package manager.
     remedy: OnceLock<Option<String>>,
-    /// Boxed: most modules of a recording with very many have no file.
+    /// Boxed, since most modules of a very large recording have no file.
     opened: Option<Box<OpenedFiles>>,
     numbering: Numbering,
-    /// Functions by the file's addresses, which are read when somebody wants all of them, or by memory
-    /// addresses where there is no file.
+    /// Functions by the file's addresses, read when a caller needs all of them. By memory addresses if there
+    /// is no file.
     table: OnceLock<Arc<Table>>,
-    /// What the recording holds, in the numbering of queries; it stands in where there is nothing else.
+    /// Functions from the recording, in the numbering of queries. A fallback if there is no other source.
     recorded: Option<Arc<Table>>,
-    /// The kernel's functions, and by how much it lies higher now than in the recording.
+    /// The kernel's functions, and by how much the kernel is higher in memory now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
-    /// Where the code may be read while it runs.
+    /// Memory from which the code can be read while it runs.
     memory: LiveMemory,
     /// Dumps of generated code.
     dumps: Vec<(PathBuf, Jitdump)>,
 }
 
-/// A module's files, at least one, and what was read of them.
+/// A module's files (at least one) and the data read from them.
 #[derive(Debug, Default)]
 struct OpenedFiles {
     files: ModuleFiles,
     /// Functions at single addresses.
     sparse: SparseTable,
-    /// Variables, read when first asked for.
+    /// Variables, read on first use.
     variables: OnceLock<Table>,
     cache: Option<Mutex<Cache>>,
-    /// What line lookup said when it failed as a whole.
+    /// The error if line lookup failed for the whole file.
     bad_lines: OnceLock<String>,
 }
 
-/// Where code may be read while it runs.
+/// Memory from which code can be read while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum LiveMemory {
-    /// Nowhere.
+    /// Not available.
     #[default]
     Gone,
-    /// In the kernel, this much above the recorded address.
+    /// The kernel's memory, by this many bytes above the recorded address.
     Kernel(u64),
-    /// In this process.
+    /// The memory of this process.
     Process(u32),
 }
 
-/// How a query becomes an address of the file.
+/// How to convert a query to an address of the file.
 #[derive(Debug)]
 enum Numbering {
-    /// It is a place in the file.
+    /// The query is a file offset.
     Offset(Segments),
-    /// It is an address in memory, this much above the file's.
+    /// The query is a memory address, which is by this many bytes above the file's.
     Slide(u64),
 }
 
@@ -152,7 +152,7 @@ impl Default for Numbering {
 }
 
 impl ModuleSources {
-    /// What was found and what is missing.
+    /// Returns the files that were found and the data that is missing.
     pub(super) fn quality(&self) -> DataQuality {
         let mut quality = self.quality.clone();
         let Some(opened) = &self.opened else { return quality };
@@ -167,7 +167,7 @@ impl ModuleSources {
         quality
     }
 
-    /// What would bring the worst of what is missing.
+    /// Returns a remedy for the most severe missing data.
     pub(super) fn remedy(&self) -> Option<String> {
         self.remedy.get_or_init(|| self.quality().missing.first()?.remedy()).clone()
     }
@@ -188,7 +188,7 @@ impl ModuleSources {
         &self.dumps
     }
 
-    /// The query that [`ModuleSources::address`] turns into this address.
+    /// Inverse of [`ModuleSources::address`].
     pub(super) fn query_at(&self, address: u64) -> Option<SymbolQuery> {
         match &self.numbering {
             Numbering::Offset(segments) => segments.offset(Svma(address)).map(SymbolQuery::from),
@@ -196,7 +196,7 @@ impl ModuleSources {
         }
     }
 
-    /// The address that a person reads: the file's, or that in memory.
+    /// Returns the address to show to users: the file's address, or the memory address.
     pub(super) fn address(&self, query: SymbolQuery) -> Option<u64> {
         match &self.numbering {
             Numbering::Offset(segments) => segments.address(FileOffset(query.0)).map(|svma| svma.0),
@@ -204,7 +204,7 @@ impl ModuleSources {
         }
     }
 
-    /// The address in the file, under which its debug information has it.
+    /// Returns the address that the file's debug information uses.
     pub(super) fn file_address(&self, query: SymbolQuery) -> Option<u64> {
         match &self.numbering {
             Numbering::Offset(_) => self.address(query),
@@ -212,8 +212,8 @@ impl ModuleSources {
         }
     }
 
-    /// The function at a query, in the numbering of [`ModuleSources::address`]. Whole tables are read for it:
-    /// whoever asks for one asks for more.
+    /// Returns the function at a query, in the numbering of [`ModuleSources::address`]. Reads whole tables,
+    /// since callers usually ask for more than one function.
     pub(super) fn find(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         if let Some(symbol) = self.find_known(query) {
             return Some(symbol);
@@ -222,7 +222,7 @@ impl ModuleSources {
         self.find_known(query)
     }
 
-    /// The same out of what needs no file to be read.
+    /// Like [`ModuleSources::find`], but reads no file.
     fn find_known(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         if let Some(recorded) = &self.recorded {
             let by = self.slide();
@@ -248,7 +248,7 @@ impl ModuleSources {
         Some(moved(kallsyms.find(query.0.wrapping_add(*by))?, by.wrapping_neg()))
     }
 
-    /// The variable at a query, in the file's numbering.
+    /// Returns the variable at a query, in the file's numbering.
     pub(super) fn find_variable(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         let Numbering::Offset(_) = self.numbering else { return None };
         let opened = self.opened.as_ref()?;
@@ -265,15 +265,16 @@ impl ModuleSources {
         opened.variables.get_or_init(read).find(self.file_address(query)?)
     }
 
-    /// Whether an answer costs no walk through a symbol table.
+    /// Whether a lookup needs no scan of a symbol table.
     pub(super) fn knows(&self, query: SymbolQuery) -> bool {
         let Some(opened) = &self.opened else { return true };
         self.file_address(query).is_none_or(|address| opened.sparse.knows(address))
             || self.find_known(query).is_some()
     }
 
-    /// The queries around this one that [`ModuleSources::find_all`] names as it does this one, first and
-    /// first behind, as far as that is known by now. `placeholders`: those tell functions apart too.
+    /// Returns the range of queries (end exclusive) around this one for which [`ModuleSources::find_all`]
+    /// gives the same name, as far as known by now. `placeholders` tells whether placeholder names
+    /// distinguish functions too.
     pub(super) fn around(&self, query: SymbolQuery, placeholders: bool) -> Option<(u64, u64)> {
         if let Some(symbol) = self.in_kernel(query) {
             return Some((symbol.start, symbol.end));
@@ -290,16 +291,16 @@ impl ModuleSources {
         let by = address.wrapping_sub(query.0);
         let Numbering::Offset(segments) = &self.numbering else { return None };
         let (first, behind) = segments.around(FileOffset(query.0))?;
-        // A stretch of addresses may begin before the segment's, and end behind them.
+        // The known range may extend beyond the segment at either end.
         let from = if known.start < first.wrapping_add(by) { first } else { known.start.wrapping_sub(by) };
         let to = if known.end > behind.wrapping_add(by) { behind } else { known.end.wrapping_sub(by) };
         (from..to).contains(&query.0).then_some((from, to))
     }
 
-    /// The functions at these queries: start and end in the numbering of [`ModuleSources::address`], and the
-    /// name.
+    /// Returns the functions at these queries, with start and end in the numbering of
+    /// [`ModuleSources::address`].
     pub(super) fn find_all(&self, queries: &[SymbolQuery]) -> Vec<Option<OwnedSymbol>> {
-        // Neighbours often lie in one function, whose name is then kept once.
+        // Neighbours are often in the same function and then share its name.
         let mut last: Option<OwnedSymbol> = None;
         let mut owned = |symbol: Symbol<'_>| match &last {
             Some(same) if (same.start, same.end, &*same.name) == (symbol.start, symbol.end, symbol.name) => {
@@ -328,28 +329,30 @@ impl ModuleSources {
         all
     }
 
-    /// Names for what has no symbol; `None` where the module has no file. `module`: how they call it.
+    /// Returns names for code without a symbol; `None` if the module has no file. `module` is the module's
+    /// part of those names.
     pub(super) fn placeholders<'a>(&'a self, module: &'a str) -> Option<Placeholders<'a>> {
         let Numbering::Offset(_) = self.numbering else { return None };
         let image = self.opened.as_ref()?.files.images().next()?;
         Some(Placeholders::new(module, &image.elf().ok()?))
     }
 
-    /// Remembers a function that a placeholder names, for [`ModuleSources::around`].
+    /// Remembers a function with a placeholder name, for [`ModuleSources::around`].
     pub(super) fn remember(&self, placeholder: &Placeholder) {
         if let (Some(opened), Some(function)) = (&self.opened, placeholder.function) {
             opened.sparse.add_nameless(function);
         }
     }
 
-    /// All functions by start, in the numbering of the table.
+    /// Iterates over all functions by start address, in the numbering of the table.
     pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
         let kernel = self.kallsyms.as_ref().map(|(kallsyms, _)| kallsyms.iter());
         let own = kernel.is_none().then(|| self.table().iter());
         kernel.into_iter().flatten().chain(own.into_iter().flatten())
     }
 
-    /// Lines and inlined functions at addresses of the file; `None` when the module has none.
+    /// Returns lines and inlined functions at addresses of the file; `None` if the module has no line
+    /// information.
     pub(super) fn lines(
         &self,
         addresses: &[Option<u64>],
@@ -389,7 +392,7 @@ impl ModuleSources {
     }
 }
 
-/// A symbol that lies so much higher.
+/// Shifts a symbol up by a number of bytes.
 fn moved(symbol: Symbol<'_>, by: u64) -> Symbol<'_> {
     Symbol { start: symbol.start.wrapping_add(by), end: symbol.end.wrapping_add(by), ..symbol }
 }

@@ -1,8 +1,8 @@
-//! Names for code that no symbol names: `git+0x4a2d0`, `[git .plt]`.
+//! Placeholder names for code without a symbol: `git+0x4a2d0`, `[git .plt]`.
 //!
-//! Receives a module's own file and addresses in it. Unwind tables survive stripping, and have an entry for
-//! each function: its module and start name it, so that all of it is one row. Code without an entry has the
-//! name of its section. Leaves code without a file to those who show it.
+//! Receives a module's own file and addresses in it. Unwind tables survive stripping and have an entry for
+//! each function. Module and start address form the function's name, so that all of it is one row. Code
+//! without an entry gets the name of its section. Leaves code without a file to the views.
 
 use gimli::{EhFrame, EhFrameHdr, EndianSlice, RunTimeEndian, UnwindSection};
 use object::read::{File, Object, ObjectSection};
@@ -12,26 +12,25 @@ use crate::symbol::tables::plt;
 
 type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// What stands for the name of some code.
+/// A name for code without a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::symbol) struct Placeholder {
-    /// The name.
     pub(in crate::symbol) name: String,
-    /// Start and end (exclusive) of the function in the file's addresses; `None` for a section's name, which
-    /// stands for whatever functions are in it.
+    /// Start and end (exclusive) of the function in the file's addresses. `None` if the name is a section's,
+    /// which may contain several functions.
     pub(in crate::symbol) function: Option<(u64, u64)>,
 }
 
-/// A file's code, as far as it can be told apart without symbols.
+/// The parts of a file's code that can be distinguished without symbols.
 pub(in crate::symbol) struct Placeholders<'a> {
     module: &'a str,
-    /// Start, end, name.
+    /// Start, end and name of each section.
     sections: Vec<(u64, u64, &'a str)>,
     stubs: Vec<(u64, u64)>,
     functions: Option<Functions<'a>>,
 }
 
-/// The unwind tables, with the index that linkers make of them.
+/// The unwind tables, with the linker's index of them.
 struct Functions<'a> {
     frames: EhFrame<Bytes<'a>>,
     index: gimli::ParsedEhFrameHdr<Bytes<'a>>,
@@ -39,7 +38,7 @@ struct Functions<'a> {
 }
 
 impl<'a> Placeholders<'a> {
-    /// Of a parsed file. `module`: how the names call it.
+    /// Creates placeholders for a parsed file. `module` is its part of the names.
     pub(in crate::symbol) fn new(module: &'a str, file: &File<'a>) -> Self {
         let section = |section: object::read::Section<'a, '_>| {
             let end = section.address().saturating_add(section.size());
@@ -54,10 +53,10 @@ impl<'a> Placeholders<'a> {
         }
     }
 
-    /// What stands at an address of the file.
+    /// Returns the placeholder for an address of the file.
     pub(in crate::symbol) fn find(&self, address: u64) -> Option<Placeholder> {
         let module = self.module;
-        // All stubs share one entry, and are no function.
+        // All stubs share one entry, so it does not stand for a function.
         let is_stub = self.stubs.iter().any(|(start, end)| (*start..*end).contains(&address));
         if let Some((start, end)) = self.functions.as_ref().filter(|_| !is_stub).and_then(|f| f.find(address))
         {
@@ -135,7 +134,7 @@ mod tests {
         assert_eq!(placeholders.find(u64::MAX), None);
     }
 
-    /// Asks a small whole file, one byte of which is changed.
+    /// Looks up an address in a small file with one byte changed.
     fn ask_changed(at: usize, byte: u8, address: u64) {
         let vdso = locate::locate(&Module::vdso(), &Options::from_environment()).binary;
         let mut bytes = vdso.map(|image| image.to_vec()).unwrap_or_default();
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_index_of_functions_is_survived() {
-        // Where a vDSO has its index: entries that point before the table, counts without end.
+        // The bytes of the vDSO's index: entries that point before the table, huge counts.
         for at in 1500..1700 {
             for byte in [0, 1, 0x7f, 0xff] {
                 ask_changed(at, byte, 0);

@@ -1,7 +1,7 @@
-//! The functions and variables in an ELF file's symbol tables.
+//! Functions and variables from an ELF file's symbol tables.
 //!
-//! Receives a parsed file; adds what it names to a [`Builder`]. Decides which of a table's entries are
-//! functions. Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
+//! Receives a parsed file; adds its symbols to a [`Builder`]. Decides which entries of a table are functions.
+//! Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
 //! [`table`](super::table).
 
 use std::borrow::Cow;
@@ -12,14 +12,14 @@ use object::{ObjectKind, SymbolFlags, elf};
 use super::table::{Builder, Rank};
 use crate::symbol::files::elf::{is_code, layout};
 
-/// Adds the functions of both symbol tables; `step` is called again and again meanwhile, when what was read
-/// so far is not needed any more.
+/// Adds the functions of both symbol tables. Calls `step` at intervals, when the data read so far may be
+/// released.
 pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) {
-    /// Some megabyte of a table.
+    /// About a megabyte of a table.
     const STEP: usize = 1 << 15;
     let places = layout(file);
     let relocatable = file.kind() == ObjectKind::Relocatable;
-    // Start and end of each section of code.
+    // Start and end of each code section.
     let mut code: Vec<Option<(u64, u64)>> = Vec::new();
     for section in file.sections().filter(|section| is_code(section.flags())) {
         let start = if relocatable { places.get(&section.index()).copied() } else { Some(section.address()) };
@@ -73,12 +73,13 @@ pub(in crate::symbol) fn add_variables(file: &File<'_>, into: &mut Builder) {
     }
 }
 
-/// As [`String::from_utf8_lossy`], which takes several times as long for what is a text.
+/// Like [`String::from_utf8_lossy`], but several times faster for valid UTF-8.
 fn text(name: &[u8]) -> Cow<'_, str> {
     str::from_utf8(name).map_or_else(|_| String::from_utf8_lossy(name), Cow::Borrowed)
 }
 
-/// Marks of the assembler for code and data (`$x`, `$d.12`, and so on), which are no functions.
+/// Whether a name is an assembler's marker for code and data (`$x`, `$d.12` and the like) rather than a
+/// function.
 fn is_mapping_symbol(name: &[u8]) -> bool {
     matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
         || name.starts_with(b".L")

@@ -1,7 +1,8 @@
-//! Which name stands at an address: tables made of symbols in any order, and looked up many times.
+//! Symbol tables: decide which name belongs to an address. Built once from symbols in any order, and queried
+//! many times.
 //!
-//! Receives symbols out of [`files`](super::files), the kernel and JIT compilers; hands on the one name of
-//! each address. Decides among several. Leaves the finding of files to others.
+//! Receives symbols from [`files`](super::files), the kernel and JIT compilers; returns one name per address.
+//! Decides among several names. Leaves finding the files to others.
 
 pub(super) mod elf_symbols;
 pub mod name_list;

@@ -1,10 +1,8 @@
-//! A bare list of names and addresses, as kallsyms is one: kept small, since it has a hundred thousand of
-//! them.
+//! A compact list of names and addresses, for kallsyms with its hundred thousand names.
 //!
-//! Receives names without sizes in any order; decides as perf does: a name reaches to the next address, at
-//! most a given distance, and of several names of a place the last is shown. A finished list is one piece of
-//! memory, the same whether it was just made or lies in a file: what nobody asks about then takes no memory
-//! at all.
+//! Receives names without sizes in any order. Follows perf's rules: a name extends to the next address, at
+//! most by a given distance, and the last name of an address wins. A finished list is one block of memory
+//! with the same layout in memory and in a file. Unused parts of a mapped file take no memory.
 //!
 //! ```text
 //!   | reach, starts, ends | ends, rising | by start, rising: start, where its name ends | all names |
@@ -19,7 +17,7 @@ use crate::symbol::files::image::Image;
 #[derive(Debug)]
 pub struct NameList {
     image: Image,
-    /// Where in the image the list begins.
+    /// Offset of the list in the image.
     at: usize,
     reach: u64,
     len: usize,
@@ -31,16 +29,16 @@ pub struct NameList {
 pub struct NameListBuilder {
     names: Vec<(u64, u32, u32)>,
     text: String,
-    /// Addresses at which a name ends that began before, whatever follows.
+    /// Addresses at which earlier names end, whether or not a name follows.
     ends: Vec<u64>,
     reach: u64,
 }
 
-/// All names together; what a list claims beyond that is left out.
+/// Maximum size of all names together; pmc ignores names beyond it.
 const MOST_NAME_BYTES: usize = 256 << 20;
-/// Reach, places, ends.
+/// Size of the header: reach, number of starts, number of ends.
 const HEAD: usize = 24;
-/// Start, where the name ends.
+/// Size of an entry: start address, end of the name.
 const PLACE: usize = 12;
 
 impl Default for NameList {
@@ -50,7 +48,7 @@ impl Default for NameList {
 }
 
 impl NameListBuilder {
-    /// Nothing yet; the names will reach at most so far.
+    /// Creates an empty builder. `reach` is the maximum length of a name's range.
     pub fn new(reach: u64) -> Self {
         Self { reach, ..Self::default() }
     }
@@ -65,14 +63,14 @@ impl NameListBuilder {
         self.names.push((start, at, self.text.len() as u32));
     }
 
-    /// A name that began before this address ends there at the latest.
+    /// Ends the range of any earlier name at this address.
     pub fn end_at(&mut self, address: u64) {
         self.ends.push(address);
     }
 
-    /// The bytes of the list.
+    /// Serializes the list.
     pub fn encode(mut self) -> Vec<u8> {
-        // Stable, and of one place the last that was added is kept.
+        // The sort is stable, and the last name of each address survives.
         self.names.sort_by_key(|(start, ..)| *start);
         self.names.reverse();
         self.names.dedup_by_key(|(start, ..)| *start);
@@ -96,7 +94,7 @@ impl NameListBuilder {
         out
     }
 
-    /// Puts the list in order.
+    /// Builds the list.
     pub fn finish(self) -> NameList {
         let (reach, ends) = (self.reach, self.ends.len());
         let image = Image::held("[names]", self.encode());
@@ -109,7 +107,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
 }
 
-/// The first number below `len` that is not before what is looked for.
+/// Returns the first number below `len` for which `is_before` is false, or `len`.
 fn partition_point(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut from, mut to) = (0, len);
     while from < to {
@@ -120,7 +118,7 @@ fn partition_point(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
 }
 
 impl NameList {
-    /// The list that begins at a place of an image and ends with it; `None` if it is none.
+    /// Opens a list that starts at an offset of an image and extends to its end; `None` if it is invalid.
     pub fn open(image: Image, at: usize) -> Option<Self> {
         let number = |place: usize| usize::try_from(word(&image, at.checked_add(place)?)?).ok();
         let (len, ends) = (number(8)?, number(16)?);
@@ -143,7 +141,7 @@ impl NameList {
         word(&self.image, self.place(number)).unwrap_or(u64::MAX)
     }
 
-    /// Where a name ends among all names.
+    /// End of a name in the block of all names.
     fn name_end(&self, number: usize) -> Option<usize> {
         let end = self.image.get(self.place(number) + 8..)?.first_chunk()?;
         Some(u32::from_le_bytes(*end) as usize)
@@ -155,7 +153,7 @@ impl NameList {
         std::str::from_utf8(names.get(from..self.name_end(number)?)?).ok()
     }
 
-    /// The name that holds an address.
+    /// Returns the name whose range contains an address.
     pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
         let at = partition_point(self.len, |number| self.start(number) <= address).checked_sub(1)?;
         self.symbol(at).filter(|symbol| address < symbol.end)
@@ -170,22 +168,22 @@ impl NameList {
         Some(Symbol { start, end, name: self.name(at)? })
     }
 
-    /// Gives the memory of what was read back to the kernel, where the list lies in a file.
+    /// Releases the memory of pages that were read, if the list is in a file.
     pub fn release(&self) {
         self.image.release();
     }
 
-    /// All names, by start.
+    /// Iterates over all names, by start address.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         (0..self.len).filter_map(|at| self.symbol(at))
     }
 
-    /// Number of places with a name.
+    /// Number of addresses with a name.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -207,7 +205,7 @@ mod tests {
         list.end_at(60);
         let mut bytes = b"other".to_vec();
         bytes.append(&mut list.encode());
-        // A list that ends too early, or has more than it says, is none.
+        // A list that is too short or too long is invalid.
         for wrong in [&bytes[..bytes.len() - 1], &bytes[..5], &bytes[..20], &[&bytes[..], b"x"].concat()] {
             assert!(NameList::open(Image::held("x", wrong.to_vec()), 5).is_none());
         }

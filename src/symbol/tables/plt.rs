@@ -1,7 +1,7 @@
 //! Names for the stubs through which a program calls libraries: `printf@plt`.
 //!
-//! A stub jumps to the address in a slot; the relocation of that slot names the function. So each stub is
-//! read as code, and no layout of the section needs to be known (plain, IBT's second table, non-lazy, BTI).
+//! A stub jumps to the address in a slot; that slot's relocation names the function. pmc decodes each stub,
+//! so it works with any section layout (plain, IBT's second table, non-lazy, BTI).
 //!
 //! ```text
 //!   x86-64   [endbr64] [bnd] jmp *disp32(%rip)      slot = end of the instruction + disp32
@@ -14,13 +14,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{Builder, Rank};
 
-/// No file has more stubs than this by any honest way.
+/// Maximum number of stubs; no legitimate file has more.
 const MOST_STUBS: usize = 1 << 20;
 
-/// Where stubs lie.
+/// Sections with stubs.
 const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
 
-/// From where and to where there are stubs in a file, by its addresses.
+/// Returns the address ranges of stubs in a file.
 pub fn places(file: &File<'_>) -> Vec<(u64, u64)> {
     let place = |section: object::read::Section<'_, '_>| {
         (section.address(), section.address().saturating_add(section.size()))
@@ -35,12 +35,12 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
         Architecture::Aarch64 => aarch64,
         _ => return,
     };
-    // Start, length and slot of each stub that has a say.
+    // Start, length and slot of each relevant stub.
     let mut stubs: Vec<(u64, usize, u64)> = Vec::new();
     for name in SECTIONS {
         let Some(section) = file.section_by_name(name) else { continue };
         let Ok(code) = section.data() else { continue };
-        // Stubs are 8 or 16 bytes; the section says which, save for tables whose entries differ.
+        // Stubs have 8 or 16 bytes, depending on the section; table headers may differ.
         let step = if name == ".plt.got" && file.architecture() == Architecture::X86_64 { 8 } else { 16 };
         for (at, stub) in code.chunks(step).enumerate().take(MOST_STUBS) {
             let address = section.address().wrapping_add((at * step) as u64);
@@ -60,7 +60,7 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
     }
 }
 
-/// Slot address to the name of the function that it leads to, for some slots.
+/// Maps slots to the names of their functions, for the wanted slots.
 fn slots(file: &File<'_>, wanted: &FxHashSet<u64>) -> FxHashMap<u64, String> {
     if wanted.is_empty() {
         return FxHashMap::default();
@@ -74,16 +74,16 @@ fn slots(file: &File<'_>, wanted: &FxHashSet<u64>) -> FxHashMap<u64, String> {
     slot_targets(file, &|slot| wanted.contains(&slot)).filter_map(name).collect()
 }
 
-/// What the dynamic linker writes into a slot: the address of this function.
+/// The function whose address the dynamic linker writes into a slot.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::symbol) enum SlotTarget<'a> {
-    /// The symbol of this name, in whichever file has it.
+    /// The symbol of this name, from any file.
     Symbol(&'a [u8]),
-    /// What lies at this address of the file itself.
+    /// The code at this address of the same file.
     Address(u64),
 }
 
-/// The slots of a file that are wanted, each with what it leads to.
+/// Iterates over the wanted slots of a file and their targets.
 pub(in crate::symbol) fn slot_targets<'f, 'a: 'f>(
     file: &'f File<'a>,
     wanted: &'f dyn Fn(u64) -> bool,
@@ -116,7 +116,7 @@ fn aarch64(stub: &[u8], address: u64) -> Option<u64> {
         adrp_x16 && ldr_x17_x16
     })?;
     let (adrp, ldr) = (words[at], words[at + 1]);
-    // 21 bits of pages, the lowest two apart; sign-extended by the shifts.
+    // The page number has 21 bits, the lowest two of which are stored separately. The shifts sign-extend it.
     let pages = (i64::from(((adrp >> 5 & 0x7_ffff) << 2 | adrp >> 29 & 3) << 11) << 32 >> 43) << 12;
     let here = address.wrapping_add(4 * at as u64) & !0xfff;
     Some(here.wrapping_add_signed(pages).wrapping_add(u64::from(ldr >> 10 & 0xfff) * 8))

@@ -1,9 +1,8 @@
-//! Names of some addresses out of large symbol tables, of which nothing else is looked at or kept.
+//! Looks up a few addresses in large symbol tables without keeping the rest in memory.
 //!
-//! Receives the files of a module and addresses; hands on the function at each, and remembers it for as far
-//! as it holds. A table is walked through when an address comes that is new, once for all new ones; its pages
-//! are given back afterwards. Names nothing differently than the whole [`Table`] does, which is made here for
-//! those who want it.
+//! Receives a module's files and addresses; returns the function at each, and remembers it for its whole
+//! range. Scans the tables once per batch of new addresses, and releases their pages afterwards. Gives the
+//! same names as a complete [`Table`], which it can also build.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,21 +14,21 @@ use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
 use crate::symbol::files::locate::ModuleFiles;
 
-/// Ranges of addresses with one answer each.
+/// Address ranges, each with one result.
 type Known = IntervalMap<Option<OwnedSymbol>>;
 
-/// What has been looked up.
+/// The results so far.
 #[derive(Debug, Default)]
 pub(in crate::symbol) struct SparseTable {
     known: Mutex<Known>,
-    /// Functions that no symbol names, as far as somebody found out where they begin and end.
+    /// Functions without a symbol whose bounds are known.
     nameless: Mutex<IntervalMap<()>>,
-    /// The packed symbol tables of the files, unpacked.
+    /// The decompressed `.gnu_debugdata` symbol tables.
     mini: OnceLock<Vec<Image>>,
 }
 
 impl SparseTable {
-    /// The functions at these addresses of the file.
+    /// Returns the functions at these addresses of the file.
     pub(in crate::symbol) fn find(
         &self,
         addresses: &[Option<u64>],
@@ -44,24 +43,23 @@ impl SparseTable {
         addresses.iter().map(|address| known.find((*address)?)?.1.clone()).collect()
     }
 
-    /// Whether the answer for an address is there already.
+    /// Whether the result for an address is known.
     pub(in crate::symbol) fn knows(&self, address: u64) -> bool {
         self.around(address).is_some()
     }
 
-    /// From where and to where the answer is that for this address, if it is there already, and whether it is
-    /// a function.
+    /// Returns the range with the same result as this address, if known, and whether it is a function.
     pub(in crate::symbol) fn around(&self, address: u64) -> Option<(Range<u64>, bool)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.find(address).map(|(range, found)| (range, found.is_some()))
     }
 
-    /// Remembers a function that no symbol names: start and end.
+    /// Remembers the start and end of a function without a symbol.
     pub(in crate::symbol) fn add_nameless(&self, (start, end): (u64, u64)) {
         self.nameless.lock().unwrap_or_else(PoisonError::into_inner).replace(start..end, ());
     }
 
-    /// The one at an address.
+    /// Returns the function without a symbol at an address.
     pub(in crate::symbol) fn nameless(&self, address: u64) -> Option<Range<u64>> {
         let nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
         nameless.find(address).map(|(range, ())| range)
@@ -80,7 +78,7 @@ impl SparseTable {
         }
     }
 
-    /// All functions of the files.
+    /// Builds the table of all functions of the files.
     pub(in crate::symbol) fn whole(&self, files: &ModuleFiles) -> Table {
         let mut builder = Builder::default();
         files.images().for_each(|image| builder.leave_names_in(image));
@@ -102,7 +100,7 @@ impl SparseTable {
         }
     }
 
-    /// The packed symbol tables of the files, unpacked.
+    /// Returns the decompressed `.gnu_debugdata` symbol tables of the files.
     pub(in crate::symbol) fn mini(&self, files: &ModuleFiles) -> &[Image] {
         self.mini.get_or_init(|| {
             let packed = |image: &Image| elf::mini_debug(&image.elf().ok()?);

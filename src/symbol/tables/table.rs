@@ -1,7 +1,7 @@
-//! A sorted table of functions: which one holds an address.
+//! A sorted table of functions that tells which one contains an address.
 //!
-//! Receives named ranges in any order, overlapping and doubled as they come out of symbol tables, and decides
-//! once which name stands where; a lookup is then one binary search. Leaves reading of symbol tables to
+//! Receives named ranges in any order, with the overlaps and duplicates of real symbol tables. Decides once
+//! which name applies to each range, so that a lookup is one binary search. Leaves reading symbol tables to
 //! others.
 //!
 //! ```text
@@ -17,39 +17,39 @@ use std::sync::Arc;
 
 use crate::symbol::files::image::Image;
 
-/// How good a name is where several start at the same address; the larger is shown.
+/// Priority of a name among several with the same start; the largest is shown.
 ///
-/// As perf chooses: sized before unsized, not weak before weak, global before local, fewer leading
-/// underscores, longer. Where a worse one reaches farther, it stands behind the better one's end.
+/// Follows perf: sized before unsized, not weak before weak, global before local, fewer leading underscores,
+/// longer. If a lower-ranked symbol extends further, its name applies after the end of the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Rank {
-    /// It is a function, or at least no bare label.
+    /// Whether it is a function, or at least not a bare label.
     pub function: bool,
-    /// Its binding is not weak.
+    /// Whether its binding is not weak.
     pub strong: bool,
-    /// Its binding is not local.
+    /// Whether its binding is not local.
     pub global: bool,
 }
 
-/// A function in a table. `end` is exclusive.
+/// A function in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbol<'a> {
     /// First address.
     pub start: u64,
-    /// The end, exclusive.
+    /// End address, exclusive.
     pub end: u64,
-    /// The name as the table has it.
+    /// The name in the table.
     pub name: &'a str,
 }
 
-/// A [`Symbol`] apart from its table.
+/// A [`Symbol`] independent of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedSymbol {
     /// First address.
     pub start: u64,
-    /// The end, exclusive.
+    /// End address, exclusive.
     pub end: u64,
-    /// The name as the table has it.
+    /// The name in the table.
     pub name: Arc<str>,
 }
 
@@ -63,15 +63,15 @@ impl From<Symbol<'_>> for OwnedSymbol {
 struct SymbolEntry {
     start: u64,
     end: u64,
-    /// The table gave no size: `end` is only the farthest it can be.
+    /// The table gave no size; `end` is an upper bound.
     open: bool,
     rank: Rank,
-    /// Underscores that the name begins with.
+    /// Number of leading underscores of the name.
     underscores: u32,
     name: NameAt,
 }
 
-/// A name: which of the [`Names`]' files has it, or [`OWN`], and where.
+/// Location of a name: the number of a file of [`Names`], or [`OWN`], and the position in it.
 #[derive(Debug, Clone, Copy)]
 struct NameAt {
     file: u8,
@@ -79,20 +79,20 @@ struct NameAt {
     len: u32,
 }
 
-/// Stands for names that no file has.
+/// Marks names that are in no file.
 const OWN: u8 = u8::MAX;
 
-/// The names of symbols. Those that stand in a file are left there: a compiler's come to tens of megabytes.
+/// The names of symbols. Names in a file are not copied: a compiler's take tens of megabytes.
 #[derive(Debug, Default)]
 struct Names {
     files: Vec<Image>,
     own: String,
-    /// Of all names.
+    /// Total size of all names.
     bytes: usize,
 }
 
 impl Names {
-    /// Takes a name; `None` where there are too many.
+    /// Adds a name; `None` if the limit is reached.
     fn add(&mut self, name: &str) -> Option<NameAt> {
         let len = u32::try_from(name.len()).ok()?;
         self.bytes = self.bytes.checked_add(name.len()).filter(|bytes| *bytes <= MOST_NAME_BYTES)?;
@@ -111,7 +111,7 @@ impl Names {
     fn get(&self, NameAt { file, at, len }: NameAt) -> &str {
         let place = at as usize..at as usize + len as usize;
         match self.files.get(usize::from(file)) {
-            // Whoever writes into a file that is mapped changes what was read from it.
+            // Another process may change a mapped file after pmc has read it.
             Some(image) => image.get(place).and_then(|name| str::from_utf8(name).ok()).unwrap_or_default(),
             None => &self.own[place],
         }
@@ -123,7 +123,7 @@ impl Names {
 pub struct Builder {
     entries: Vec<SymbolEntry>,
     names: Names,
-    /// Only what decides about these addresses is kept.
+    /// If set, keeps only symbols that affect these addresses.
     only: Option<WantedAddresses>,
 }
 
@@ -132,33 +132,33 @@ pub struct Builder {
 pub struct Table {
     entries: Vec<SymbolEntry>,
     names: Names,
-    /// Where the answer changes: from this address on it is that entry, or none.
+    /// Addresses at which the result changes, each with the index of the entry from there on, or [`NONE`].
     cuts: Vec<(u64, u32)>,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Addresses for which alone names are wanted, and how far around each the answer is the same.
+/// The only addresses to look up, and the range around each that has the same result.
 ///
 /// ```text
 ///   symbols        [aaaaaaaaaaaaaa]   [bbbb        boundaries are starts and ends
 ///   wanted             ^                           what covers it is kept
 ///   same answer    |---------------|               from the last boundary before it to the first behind
 /// ```
-/// A label without a size holds as far as to the next boundary, and nearer ones may come later: what turns
-/// out to be too far is dropped in the end.
+/// A label without a size ends at the next boundary, and later symbols may add a closer one. So labels whose
+/// range turns out not to contain the address are dropped at the end.
 #[derive(Debug, Default, Clone)]
 pub struct WantedAddresses {
     wanted: Vec<u64>,
-    /// The last boundary at or before each, and the first behind it.
+    /// For each address, the last boundary at or before it, and the first one after it.
     around: Vec<(u64, u64)>,
-    /// How many lie before each step of `1 << shift` bytes from the first one on.
+    /// For each step of `1 << shift` bytes from the first address on, the number of addresses before it.
     steps: Vec<u32>,
     shift: u32,
 }
 
 impl WantedAddresses {
-    /// These addresses, in any order.
+    /// Creates a set of these addresses, in any order.
     pub fn new(wanted: impl IntoIterator<Item = u64>) -> Self {
         let mut wanted: Vec<u64> = wanted.into_iter().collect();
         wanted.sort_unstable();
@@ -176,7 +176,8 @@ impl WantedAddresses {
         Self { wanted, around, steps, shift }
     }
 
-    /// The first that is not before an address. Each symbol of a large table asks twice.
+    /// Returns the index of the first wanted address at or after `address`. Called twice for each symbol of a
+    /// large table.
     fn first_from(&self, address: u64) -> usize {
         let Some(into) = self.wanted.first().and_then(|low| address.checked_sub(*low)) else { return 0 };
         let step = (into >> self.shift) as usize;
@@ -186,12 +187,12 @@ impl WantedAddresses {
         from + self.wanted[from..to].partition_point(|wanted| *wanted < address)
     }
 
-    /// Whether there are none.
+    /// Whether there are no addresses.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
 
-    /// The addresses, rising, each with from where and to where the answer is the same.
+    /// Iterates over the addresses in ascending order, each with the range that has the same result.
     pub fn bounds(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
         self.wanted.iter().copied().zip(self.around.iter().copied())
     }
@@ -199,15 +200,15 @@ impl WantedAddresses {
     fn wants(&mut self, start: u64, end: u64, is_open: bool) -> bool {
         let first = self.first_from(start);
         self.boundary(first, start);
-        // Nearly all symbols cover none: that is known without a second search.
+        // Nearly all symbols contain no wanted address; this detects them without a second search.
         let is_clear = self.wanted.get(first).is_none_or(|wanted| *wanted >= end);
         let behind = if is_clear { first } else { self.first_from(end) };
         self.boundary(behind, end);
         behind > first && (!is_open || self.around[first].0 == start)
     }
 
-    /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer
-    /// one.
+    /// Propagates boundaries. Each was recorded only at the adjacent addresses, but also bounds those further
+    /// away if no closer one exists.
     fn settle(&mut self) {
         for at in 1..self.around.len() {
             self.around[at].0 = self.around[at].0.max(self.around[at - 1].0);
@@ -217,7 +218,7 @@ impl WantedAddresses {
         }
     }
 
-    /// Whether no boundary lies between a label and its wanted address; it ends at the next one.
+    /// Whether no boundary is between a label and its wanted address. Limits `end` to the next boundary.
     fn keeps_label(&self, start: u64, end: &mut u64) -> bool {
         self.around.get(self.first_from(start)).is_some_and(|(from, to)| {
             *end = (*end).min(*to);
@@ -225,7 +226,7 @@ impl WantedAddresses {
         })
     }
 
-    /// `behind`: the first wanted address that is not before the boundary.
+    /// Records a boundary. `behind` is the index of the first wanted address at or after it.
     fn boundary(&mut self, behind: usize, boundary: u64) {
         if let Some((from, _)) = self.around.get_mut(behind) {
             *from = (*from).max(boundary);
@@ -236,21 +237,21 @@ impl WantedAddresses {
     }
 }
 
-/// All names of one module together; what a file claims beyond that is left out.
+/// Maximum size of a module's names together; pmc ignores names beyond it.
 const MOST_NAME_BYTES: usize = 1 << 30;
 
 impl Builder {
-    /// A builder for a table that need answer for few addresses only: it costs no memory for the others.
+    /// Creates a builder for a table of a few addresses, which needs no memory for the others.
     pub fn for_few(few: WantedAddresses) -> Self {
         Self { only: Some(few), ..Self::default() }
     }
 
-    /// Names that stand in this file are left there.
+    /// Makes the table refer to names inside this file instead of copying them.
     pub fn leave_names_in(&mut self, image: &Image) {
         self.names.files.push(image.clone());
     }
 
-    /// Whether a symbol has a say: nobody need look for the names of others.
+    /// Whether a symbol affects the result. Callers need not read the names of others.
     pub fn wants(&mut self, start: u64, size: u64, limit: u64) -> bool {
         let end = if size == 0 { limit } else { start.saturating_add(size) };
         match &mut self.only {
@@ -260,8 +261,8 @@ impl Builder {
         }
     }
 
-    /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at
-    /// most.
+    /// Adds a symbol. If `size` is 0, it extends to the next symbol, at most to `limit` (the end of its
+    /// section).
     pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: Rank, name: &str) {
         let full = self.entries.len() >= NONE as usize / 2;
         let end = if size == 0 { limit } else { start.saturating_add(size) };
@@ -274,12 +275,13 @@ impl Builder {
         }
     }
 
-    /// Sorts, chooses among names of the same place, ends the open ones.
+    /// Builds the table: sorts the symbols, chooses among names with the same start, and ends the unsized
+    /// ones.
     pub fn finish(self) -> Table {
         self.finish_few().0
     }
 
-    /// As [`Builder::finish`], with what is known of the few.
+    /// Like [`Builder::finish`]; also returns the ranges around the wanted addresses.
     pub fn finish_few(self) -> (Table, WantedAddresses) {
         let Self { mut entries, names, only } = self;
         let mut only = only;
@@ -290,8 +292,8 @@ impl Builder {
         let few = only.unwrap_or_default();
         let worth = |e: &SymbolEntry| (!e.open, e.rank, Reverse(e.underscores), e.name.len, Reverse(e.end));
         entries.sort_unstable_by_key(|e| (Reverse(e.start), Reverse(worth(e))));
-        // Equal ones need an order too, or the choice would hang on that of the file. It is found without
-        // sorting, which must not rest on bytes that others may write.
+        // Ties need an order too, or the choice would depend on the order in the file. No sort compares
+        // names: other processes may change mapped bytes during the sort.
         entries.dedup_by(|next, kept| {
             let is_same = next.start == kept.start;
             if is_same && worth(next) == worth(kept) && names.get(next.name) < names.get(kept.name) {
@@ -299,7 +301,7 @@ impl Builder {
             }
             is_same && (next.open || next.end <= kept.end)
         });
-        // Of one start the better is the inner one.
+        // Of symbols with the same start, the better one is the inner one.
         entries.reverse();
         end_the_open(&mut entries);
         entries.shrink_to_fit();
@@ -308,7 +310,7 @@ impl Builder {
     }
 }
 
-/// Ends each open symbol at the next start; drops labels that stand inside of a function of known size.
+/// Ends each unsized symbol at the next start. Drops labels inside a function of known size.
 fn end_the_open(entries: &mut Vec<SymbolEntry>) {
     let mut covered_to = 0;
     entries.retain(|e| {
@@ -326,10 +328,11 @@ fn end_the_open(entries: &mut Vec<SymbolEntry>) {
     }
 }
 
-/// Sweeps over the starts with a stack of what is open, so that overlaps are decided once.
+/// Sweeps over the starts with a stack of open symbols, to resolve overlaps once.
 fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
     fn close_until(to: u64, stack: &mut Vec<u32>, entries: &[SymbolEntry], cuts: &mut Vec<(u64, u32)>) {
-        // The top has the latest start; when it ends, what is below it and still runs stands again.
+        // The top has the latest start. When it ends, the next symbol on the stack that has not ended applies
+        // again.
         while let Some(&top) = stack.last() {
             let end = entries[top as usize].end;
             if end > to {
@@ -356,7 +359,7 @@ fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
 }
 
 impl Table {
-    /// Functions that do not overlap.
+    /// Builds a table of functions that do not overlap.
     pub fn of<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
         let mut builder = Builder::default();
         let rank = Rank { function: true, strong: true, global: true };
@@ -366,14 +369,14 @@ impl Table {
         builder.finish()
     }
 
-    /// The symbol that holds an address: of several the one that starts last.
+    /// Returns the symbol that contains an address; if several do, the one with the latest start.
     pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
         let at = self.cuts.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let entry = self.entries.get(self.cuts[at].1 as usize)?;
         Some(self.symbol(entry))
     }
 
-    /// All symbols, by start.
+    /// Iterates over all symbols, by start address.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.entries.iter().map(|entry| self.symbol(entry))
     }
@@ -383,7 +386,7 @@ impl Table {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -445,7 +448,7 @@ mod tests {
         builder.add(16, 8, 99, rank(true, true, true), "_memcpy");
         builder.add(16, 8, 99, rank(true, true, false), "local");
         assert_eq!(name(&builder.finish(), 17), "_memcpy");
-        // Wherever it reaches.
+        // Lower-ranked symbols apply after the end of better ones.
         let table = table(&[(10, 5, "longer name"), (10, 20, "name"), (10, 3, "a"), (10, 0, "label")]);
         let at: Vec<&str> = [10, 14, 15, 29, 30].map(|a| name(&table, a)).into();
         assert_eq!(at, ["longer name", "longer name", "name", "name", "-"]);
@@ -465,10 +468,10 @@ mod tests {
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
             prop_assert_eq!(table.find(address), scanned);
-            // Independently of the table: whatever a sized symbol covers has a name.
+            // Independent of the table: every address that a sized symbol covers has a name.
             let is_covered = symbols.iter().any(|(start, size)| (*start..start + size).contains(&address));
             prop_assert!(scanned.is_some() || !is_covered);
-            // A table for few addresses says the same, and for all between the bounds that it names.
+            // A table for a few addresses gives the same results, also within the bounds that it returns.
             let wanted = others.iter().copied().chain([address]);
             let mut few = Builder::for_few(WantedAddresses::new(wanted));
             for (at, (start, size)) in symbols.iter().enumerate() {
