@@ -241,6 +241,13 @@ fn what_cannot_be_compared_is_explained() {
     // Both clocks are CPU time, if they sample the same modes.
     let compared = diff(&[&clock, &task], &["-s", "dso"]).expect(0);
     compared.prints(&["task-clock is compared with cpu-clock; both are CPU time", "prog"]);
+    // In a pipe only rows come without `#`, as from perf.
+    let rows: Vec<&str> = compared.stdout.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(
+        rows.len() >= 2 && rows.iter().all(|row| row.contains("noise") || row.contains("ore")),
+        "{rows:?}"
+    );
+    assert!(compared.stdout.starts_with("# Event 'cpu-clock"), "{}", compared.stdout);
     let user = lab.record("user.data", &["-e", "task-clock:u"], &program);
     diff(&[&clock, &user], &[]).expect(1).says(&["no event in common"]);
     diff(&[&clock, &both], &[]).expect(0).prints(&["task-clock has no counterpart"]);

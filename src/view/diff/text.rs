@@ -8,6 +8,7 @@
 //!      Base    Delta             Shared Object  Symbol
 //!     46.3%    -15.1 ±5.2  less  shares         [.] fifty
 //! ```
+//! In a pipe all lines but rows start with `#`, as in perf.
 
 use std::io::{self, Write};
 
@@ -31,10 +32,15 @@ const DEEPEST: u32 = 60;
 const CHAIN: usize = 8;
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
-    let mut out = Remarks::new(out, layout.width, false);
+    let is_commented = layout.width.is_none();
+    let mut out = Remarks::new(out, layout.width, is_commented);
     for (number, event) in comparison.events.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
+        }
+        match is_commented {
+            true => writeln!(out, "Event '{}'\n", clean(&event.name))?,
+            false => writeln!(out, "{}", clean(&event.name))?,
         }
         head(&mut out, comparison, event)?;
         match comparison.by_stream {
@@ -56,7 +62,6 @@ fn amount(event: &Event, value: &Value) -> String {
 }
 
 fn head(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event) -> io::Result<()> {
-    writeln!(out, "{}", clean(&event.name))?;
     let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
     for (number, (file, total)) in comparison.files.iter().zip(&event.totals).enumerate() {
         let label = if number == 0 { "base".to_owned() } else { format!("[{number}]") };
@@ -99,7 +104,7 @@ fn table(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: 
         table = rows(true);
         fitted = table.fitted(layout.width, true);
     }
-    table.write(out.out, comparison, layout, &fitted.widths)?;
+    table.write(out, comparison, layout, &fitted.widths)?;
     if shown.len() < all.len() {
         let left = thousands((all.len() - shown.len()) as u64);
         writeln!(out, "  … and {left} more rows (--max-rows 0 shows all)")?;
@@ -170,7 +175,7 @@ impl Table<'_> {
 
     fn write(
         &self,
-        out: &mut dyn Write,
+        out: &mut Remarks<'_>,
         comparison: &Comparison,
         layout: &Layout,
         widths: &[usize],
@@ -180,8 +185,13 @@ impl Table<'_> {
                 writeln!(out, "  {heading} of all rows: {}", row.words[at].trim_start())?;
             }
         }
-        for line in self.lines(comparison, layout, widths) {
-            writeln!(out, "{line}")?;
+        let lines = self.lines(comparison, layout, widths);
+        if let [heading, rows @ ..] = &lines[..] {
+            match heading.strip_prefix("  ").filter(|_| layout.width.is_none()) {
+                Some(heading) => writeln!(out, "{heading}\n")?,
+                None => writeln!(out.out, "{heading}")?,
+            }
+            rows.iter().try_for_each(|row| writeln!(out.out, "{row}"))?;
         }
         Ok(())
     }
@@ -283,10 +293,10 @@ fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout
         ("Hot streams in new perf data only", "hot chain"),
     ];
     for (number, (title, what)) in sections.into_iter().enumerate() {
-        writeln!(out, "{}[ {title} ]", if number == 0 { "" } else { "\n" })?;
+        writeln!(out.out, "{}[ {title} ]", if number == 0 { "" } else { "\n" })?;
         for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
         {
-            writeln!(out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
+            writeln!(out.out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
             frames(out.out, comparison, line, layout)?;
         }
     }
