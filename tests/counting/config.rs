@@ -59,7 +59,7 @@ fn settings_reach_every_command_that_they_are_for() {
         let line = text.lines().find(|line| line.contains("duration_time")).unwrap();
         assert!(!line.split("duration_time").next().unwrap().contains(','), "{line}");
     }
-    // A value that the environment cannot express falls back to the settings folder.
+    // An empty or relative PERF_BUILDID_DIR is ignored, so the settings' folder applies.
     if !kit::need_root() {
         return;
     }

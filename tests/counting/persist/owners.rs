@@ -218,7 +218,8 @@ fn of_two_that_adopt_one_succeeds() {
     assert_eq!(run.count(&held[0]), 1);
 }
 
-/// A command continues after its recording hands its events over, and a later `attach` can still record it.
+/// A command continues after its recording hands its events over, and a recording attached later knows the
+/// command's name and mappings.
 #[test]
 fn a_command_goes_on_without_its_recording() {
     if !ready() {
