@@ -1,11 +1,12 @@
-//! Checks that pmc requests the same from the kernel as perf: the `perf_event_attr` of both, seen by strace, row
-//! by row.
+//! Checks that pmc requests the same from the kernel as perf: the `perf_event_attr` of both, seen by strace,
+//! row by row.
 //!
 //! ```text
 //! parity/*.rows ──> strace perf ROW ──> requests put to use, requests refused ─┐
 //!               └─> strace pmc ROW  ──> requests put to use, requests refused ─┴─> each field that differs
 //! ```
-//! Every call is read from strace's output, so a row is compared even if this machine's kernel refuses the event.
+//! Every call is read from strace's output, so a row is compared even if this machine's kernel refuses the
+//! event.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::{BTreeMap, BTreeSet};

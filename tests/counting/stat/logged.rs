@@ -69,9 +69,9 @@ fn counts_at_the_ends_of_two_hundred_processes_add_up() {
         let threads: BTreeSet<u64> = counts.keys().map(|(_, tid)| *tid).collect();
         (dir, printed, ends, counts, threads)
     };
-    // Swapped contexts would leave a process out and give its count to another. Also, the kernel sometimes
-    // stops publishing a ring when threads end at the same time on two CPUs. pmc reads the written records
-    // anyway. Once in a hundred runs one thread's last records overwrite another's.
+    // If contexts were swapped, the log would omit a process and give its count to another. Also, the kernel
+    // sometimes stops publishing a ring when threads end at the same time on two CPUs. pmc reads the written
+    // records anyway. Once in a hundred runs one thread's last records overwrite another's.
     let mut runs: Vec<_> = (0..10).map(|_| run()).collect();
     let lengths: Vec<usize> = runs.iter().map(|(.., threads)| threads.len()).collect();
     runs.retain(|(.., threads)| threads.len() == PROCESSES);
