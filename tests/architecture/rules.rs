@@ -2,8 +2,8 @@
 //! it.
 //!
 //! Receives a [`Tree`] and the [`Tables`] of allowed imports. Returns [`Offence`]s, which print as
-//! `file:line: what is wrong`. Test code must respect the floors, but may break the rules about cycles,
-//! printing and pages.
+//! `file:line: what is wrong`. Test code must respect the floors, but is exempt from the rules about cycles,
+//! printing and page sizes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Event text against recorded machines (`tests/data/sysfs`): the requests that it stands for, and the errors
-//! for invalid text.
+//! Event text against recorded machines (`tests/data/sysfs`): the resulting requests, and the errors for
+//! invalid text.
 //!
 //! The tables of `tests/data/events` list, for each text, the requests that Linux perf 6.1 made on the same
 //! tree (with `SYSFS_PATH`, watched with strace). Rows marked `table` are those that perf 6.1 refuses or

@@ -111,7 +111,7 @@ const DIFFER: [(&str, &[&str], &[&str]); 11] = [
     ),
 ];
 
-/// Same as the table above, but here the two models differ from perf in different metrics.
+/// Further differences: each of these two models differs from perf in another metric.
 const DIFFER_TOO: [(&str, &str); 2] = [
     ("lunarlake_lioncove", "tma_bottleneck_memory_synchronization"),
     ("arrowlake_lioncove", "tma_bottleneck_data_cache_memory_bandwidth"),

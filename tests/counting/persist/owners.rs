@@ -299,7 +299,7 @@ fn a_new_owner_does_not_wait_for_the_dead() {
     ended(owner).expect(0).says(&["5 samples, none lost"]);
 }
 
-/// The new owner decides about the records. The opening of the events decided what is recorded.
+/// The new owner decides how the records are stored. What they contain was fixed when the events were opened.
 #[test]
 fn a_new_owner_has_the_options_of_record() {
     if !ready() || !kit::need_program("perf") {
