@@ -1,5 +1,5 @@
-//! What other profilers on this machine do to the tests. A program of its own: cargo runs it alone, and while its holder is there
-//! no other test could ask perf.
+//! Tests how other profilers on this machine disturb the tests. This is a separate test program because cargo
+//! runs each one alone: while the holder in this test runs, no other test could run perf.
 
 mod kit;
 
@@ -7,7 +7,8 @@ use std::process::Stdio;
 
 use kit::oracle;
 
-/// A holder of events with build-ids makes perf 6.1 abort. The tests must name it, and must not take their own recordings for one.
+/// A holder of events with build IDs makes perf 6.1 abort. The tests must name that process, and must not
+/// blame their own recordings.
 #[test]
 fn a_holder_of_events_with_build_ids_is_named() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {

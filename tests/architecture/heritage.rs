@@ -1,9 +1,10 @@
-//! `docs/heritage.md` keeps its word: each test that a row names exists, and each command parses.
+//! Checks `docs/heritage.md`: each test that a row names exists, and each command parses.
 //!
-//! A row is `| there | with pmc | proof |`. What stands in backticks in the second column and begins with the name of a
-//! program is parsed as that program would; event texts are read on the saved machines of `tests/data/sysfs`. The third
-//! column names tests as cargo prints them, behind the name of their binary (`unit` for those beside the code). A row
-//! that begins with **No:** says why Linux cannot have it, and needs no test.
+//! A row is `| there | with pmc | proof |`. Quoted text in the second column that begins with the name of one
+//! of our programs must parse as that program's command line. Event text must parse on one of the recorded
+//! machines in `tests/data/sysfs`. The third column names tests as cargo prints them, after the name of their
+//! binary (`unit` for tests in `src`). A row that begins with **No:** explains why Linux cannot support the
+//! feature, and needs no test.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -32,16 +33,16 @@ fn root() -> PathBuf {
     std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
 }
 
-/// A row of a table.
+/// Row of a table.
 #[derive(Debug, PartialEq)]
 struct Row<'a> {
-    /// Counted from 1.
+    /// Line number, from 1.
     line: usize,
-    /// Its columns, trimmed.
+    /// Trimmed columns.
     columns: Vec<&'a str>,
 }
 
-/// The rows below a heading; heads of tables and the rules below them are none.
+/// Returns the rows below a heading, without table headers and separator lines.
 fn rows<'a>(page: &'a str, heading: &str) -> Vec<Row<'a>> {
     let lines = page.lines().enumerate().skip_while(|(_, line)| *line != heading).skip(1);
     let lines =
@@ -52,7 +53,7 @@ fn rows<'a>(page: &'a str, heading: &str) -> Vec<Row<'a>> {
         .collect()
 }
 
-/// What stands between the bars of a row; `\|` is none.
+/// Returns the columns between a row's bars; `\|` does not separate columns.
 fn columns(line: &str) -> Vec<&str> {
     let line = line.trim().trim_start_matches('|');
     let ends = line.char_indices().filter(|(at, c)| *c == '|' && !line[..*at].ends_with('\\'));
@@ -60,12 +61,12 @@ fn columns(line: &str) -> Vec<&str> {
     ends.map(|(end, _)| std::mem::replace(&mut from, end + 1)..end).map(|range| line[range].trim()).collect()
 }
 
-/// What stands in backticks.
+/// Returns the quoted parts (in backticks) of a column.
 fn quoted(column: &str) -> impl Iterator<Item = String> + '_ {
     column.split('`').skip(1).step_by(2).map(|quoted| quoted.replace("\\|", "|"))
 }
 
-/// The tests of the package, as cargo prints them behind the name of their binary.
+/// Returns the package's tests as cargo prints them, after the name of their binary.
 fn tests(root: &Path) -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
     for (folder, binary) in [("tests", None), ("src", Some("unit"))] {
@@ -84,7 +85,7 @@ fn tests(root: &Path) -> BTreeSet<String> {
     tests
 }
 
-/// The tests of one file: also those that a macro of proptest holds, which no parser of Rust sees.
+/// Returns the tests of one file, including those inside proptest macros, which a Rust parser does not see.
 fn tests_of(module: &str, text: &str) -> Vec<String> {
     let (mut inner, mut is_test, mut tests) = (String::new(), false, Vec::new());
     for line in text.lines() {
@@ -103,7 +104,7 @@ fn tests_of(module: &str, text: &str) -> Vec<String> {
     tests
 }
 
-/// The words of a command, as a shell would split them.
+/// Splits a command into words as a shell would.
 fn words(command: &str) -> Vec<OsString> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in command.chars() {
@@ -125,7 +126,7 @@ fn words(command: &str) -> Vec<OsString> {
     words.into_iter().map(OsString::from).collect()
 }
 
-/// What is wrong with a command, if it begins with one of our names.
+/// Returns the fault in a command, if the command begins with one of our program names and has a fault.
 fn fault(command: &str, hosts: &[Host]) -> Option<String> {
     let words = words(command);
     let (program, rest) = words.split_first()?;
@@ -159,7 +160,7 @@ fn fault(command: &str, hosts: &[Host]) -> Option<String> {
     }
 }
 
-/// What is wrong with event text that none of these machines understands.
+/// Returns the fault in event text that does not parse on any of these machines.
 fn unread(text: &str, hosts: &[Host]) -> Option<String> {
     let mut faults = hosts.iter().map(|host| event::parse(text, host));
     if faults.any(|read| read.is_ok()) {
@@ -169,7 +170,7 @@ fn unread(text: &str, hosts: &[Host]) -> Option<String> {
     Some(format!("no saved machine reads the event {text}: {}", fault.message))
 }
 
-/// What is wrong with these rows, a line each.
+/// Returns the faults of these rows, one line each.
 fn faults(rows: &[Row<'_>], tests: &BTreeSet<String>, hosts: &[Host]) -> Vec<String> {
     let mut faults = Vec::new();
     for Row { line, columns } in rows {

@@ -1,9 +1,10 @@
-//! The rules of the house, read from the sources: wings and floors, no circles, one address for `unsafe`, one mouth.
+//! The architecture rules, checked against the sources: wings and floors, no import cycles, one place for
+//! `unsafe`, one place for output.
 //!
-//! `sources` reads the code with `syn`, `resolve` finds what each path stands for, `rules` judges; here stand the tables
-//! of who may name whom. They hold exactly what is in use: whoever needs an edge draws it here, whoever takes the last use
-//! of one away strikes it out. `planted` shows each rule being broken, and each way around them that we thought of.
-//! An offence is printed as `file:line: what is wrong`.
+//! `sources` reads the code with `syn`, `resolve` finds the target of each path, and `rules` checks the
+//! rules. This file holds the tables of allowed imports. The tables match the imports in use exactly: add an
+//! edge here when you need it, and remove an edge with its last use. `planted` breaks each rule in every way
+//! we thought of and checks that the break is found. An offence is printed as `file:line: what is wrong`.
 
 mod heritage;
 mod planted;
@@ -16,7 +17,7 @@ use std::path::Path;
 use rules::Tables;
 use sources::Tree;
 
-/// Who may name whom, drawn as the house stands: a floor may name what its row lists, and itself.
+/// Allowed imports between floors: a floor may import the floors in its row, and itself.
 ///
 /// ```text
 ///                     main
@@ -81,7 +82,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "sort",
         ],
     ),
-    // What keeps events open for others to read: a server around the first engine's rings.
+    // Keeps events open for other processes to read: a server around the first engine's rings.
     ("holder", &["recording", "persistent", "counter", "host", "sys", "abi", "error", "units"]),
     // The engines.
     (
@@ -111,7 +112,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("profile", &["symbol", "session", "record", "abi", "error", "units", "text", "sort"]),
-    // The measuring wing. `persistent` is what a holder and who asks it have in common.
+    // The measuring wing. `persistent` is shared by the holder and its clients.
     ("persistent", &["host", "sys", "error", "sort"]),
     ("counter", &["event", "host", "sys", "abi", "error", "units", "text", "sort"]),
     ("event", &["host", "abi", "error", "text", "sort"]),
@@ -120,9 +121,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("symbol", &["session", "sys", "abi", "error", "text", "address", "sort"]),
     ("unwind", &["abi", "record", "address"]),
     ("session", &["perfdata", "record", "abi", "address"]),
-    // Files are opened where others may have put something: `sys` knows how.
+    // Uses `sys` to open files safely in places where other users can create files.
     ("perfdata", &["sys", "record", "abi", "error", "units", "sort"]),
-    // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
+    // The ground: the kernel's interfaces and bytes, words and numbers. `error` asks `sys` for errno names.
     ("sys", &["abi"]),
     // For tests only.
     ("need", &[]),
@@ -137,9 +138,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("sort", &[]),
 ];
 
-/// Who may name which crate outside, and which part of the standard library that touches the world.
+/// Floors that may use each external crate, and each part of the standard library with effects outside the
+/// process.
 const OUTSIDE: &[(&str, &[&str])] = &[
-    // The kernel, and what stands in its way to us.
+    // The kernel and its interfaces.
     ("libc", &["sys"]),
     ("perf_event_open_sys", &["sys", "abi"]),
     (
@@ -200,7 +202,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         ],
     ),
     ("std::net", &["command", "record"]),
-    // What people type and see.
+    // User input and output.
     ("clap", &["command", "cli"]),
     ("std::io::stdin", &["tui", "perfdata", "terminal"]),
     ("std::io::stdout", &["command", "tui", "perfdata", "terminal"]),
@@ -211,7 +213,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("unicode_width", &["text"]),
     ("strsim", &["text"]),
     ("regex_lite", &["tui", "analysis", "event"]),
-    // Formats.
+    // File formats.
     ("serde", &["view", "profile", "persistent", "text"]),
     ("serde_json", &["command", "holder", "view", "recording", "persistent", "event", "text"]),
     ("zstd", &["event", "perfdata"]),
@@ -253,9 +255,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("rayon", &["symbol", "unwind", "session"]),
     ("thiserror", &["counter", "host", "symbol", "perfdata"]),
 ];
-/// Numbers that `sys` hands out by libc's names: of errors, and of signals.
+/// Numbers that `sys` re-exports under libc's names: errors and signals.
 const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
-/// What several commands have in common, below `command`.
+/// Modules below `command` that several commands share.
 const SHARED_BY_COMMANDS: &[&str] = &[
     "columns",
     "destination",
@@ -268,7 +270,7 @@ const SHARED_BY_COMMANDS: &[&str] = &[
     "screen",
     "usage",
 ];
-/// Commands that are still handed what was typed, and make no plan of it.
+/// Commands that still receive the typed options and do not build a plan from them.
 const WITHOUT_PLAN: &[&str] = &[
     "command/info.rs",
     "command/list.rs",
@@ -287,7 +289,7 @@ const TABLES: Tables = Tables {
     without_plan: WITHOUT_PLAN,
 };
 
-/// The package's own sources.
+/// Returns the package's own sources.
 fn package() -> Tree {
     let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     Tree::of_package(Path::new(&root))
@@ -308,7 +310,7 @@ fn the_sources_keep_the_rules() {
     );
 }
 
-/// Tests wait for what they need, with the kit: no other file of theirs sleeps.
+/// Tests wait with the functions of the kit: no other test file may sleep.
 #[test]
 fn only_the_kit_sleeps() {
     const SLEEP: &str = concat!("thread::", "sleep");

@@ -1,10 +1,10 @@
-//! The rules can fail: each is broken in a small tree of sources, by the front door and by every way around that we thought
-//! of; and a clean tree passes.
+//! Checks that the rules can fail. Each rule is broken in a small tree of sources, directly and in every
+//! indirect way we thought of. A clean tree passes.
 
 use crate::rules::{self, Tables};
 use crate::sources::Tree;
 
-/// A small house: two wings (`count`, `read`) on a ground (`sys`, `words`), joined by `command`.
+/// A small architecture: two wings (`count`, `read`) on a ground (`sys`, `words`), joined by `command`.
 const SMALL: Tables = Tables {
     floors: &[
         ("command", &["cli", "count", "read", "words"]),
@@ -21,7 +21,7 @@ const SMALL: Tables = Tables {
     without_plan: &[],
 };
 
-/// Sources that use every edge of the small house and break nothing.
+/// Sources that use every edge of the small architecture and break no rule.
 const CLEAN: &[(&str, &str)] = &[
     (
         "lib.rs",
@@ -53,7 +53,7 @@ const CLEAN: &[(&str, &str)] = &[
     ("words.rs", "//! W\npub struct Word;"),
 ];
 
-/// The offences of the clean tree with these files in it, or in place of its own.
+/// Returns the offences of the clean tree after adding or replacing these files.
 fn offences(changed: &[(&str, &str)]) -> Vec<String> {
     let mut sources: Vec<(std::path::PathBuf, String)> = CLEAN
         .iter()
@@ -66,7 +66,7 @@ fn offences(changed: &[(&str, &str)]) -> Vec<String> {
     rules::offences(&tree, &SMALL).iter().map(ToString::to_string).collect()
 }
 
-/// The file with more lines than the clean tree has in it is caught, and nothing else is.
+/// Adds lines to a file of the clean tree and checks that the rules report this file and nothing else.
 fn caught(path: &str, more: &str, line: &str) {
     let own = CLEAN.iter().find(|(other, _)| *other == path).map_or("//! N", |(_, text)| text);
     let text = format!("{own}\n{more}\n");
@@ -120,13 +120,13 @@ fn the_other_wing_is_not_named() {
 #[test]
 fn tests_too_keep_to_their_wing() {
     caught("read/file.rs", "#[cfg(test)]\nmod tests { use crate::count::open; }", "must not name `count`");
-    // What lies further down is theirs.
+    // Tests may use every floor that their own floor can reach.
     assert_eq!(offences(&[("read/test_data.rs", "//! T\n")]), Vec::<String>::new());
 }
 
 #[test]
 fn a_door_in_between_does_not_help() {
-    // `words` hands `sys` on; `read` may name `words`, but not what stands behind the door.
+    // `words` re-exports `sys`. `read` may name `words`, but not the re-exported `sys`.
     for door in [
         "pub use crate::sys::errno;",
         "pub use crate::sys as errno;",
@@ -176,7 +176,7 @@ fn crates_outside_have_their_floors() {
     caught("read/file.rs", "#[derive(serde::Serialize)]\nstruct S;", "`serde` has no row");
     caught("read/file.rs", "fn f(p: &std::path::Path) { p.exists(); }", "asks the file system");
     caught("read/file.rs", "use std::process::exit as leave;", "must not name `std::process`");
-    // By a door of our own.
+    // Through a re-export in one of our own modules.
     let found = offences(&[
         ("words.rs", "//! W\npub struct Word;\npub use std::fs;"),
         ("read/line.rs", "//! L\npub struct Line;\nuse crate::words::fs::File;"),
@@ -195,7 +195,7 @@ fn circles_are_found() {
         assert_eq!(found.len(), 2, "both lines of the circle: {found:#?}");
         assert!(found[1].starts_with("src/read/line.rs:3:") && found[1].contains(circle), "{found:#?}");
     }
-    // Through the module above, which hands it on.
+    // Through the parent module, which re-exports it.
     let found = offences(&[
         (
             "read/mod.rs",
@@ -205,7 +205,7 @@ fn circles_are_found() {
         ("read/line.rs", "//! L\npub struct Line;\nuse super::Other;"),
     ]);
     assert!(found.iter().any(|found| found.contains(circle)), "{found:#?}");
-    // Of three, one of which is a folder.
+    // A cycle of three entries, one of which is a folder.
     let found = offences(&[
         ("read/file.rs", "//! F\nuse super::line::Line;"),
         ("read/line.rs", "//! L\npub struct Line;\nuse super::deep::thing::Thing;"),

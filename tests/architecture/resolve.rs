@@ -1,29 +1,29 @@
-//! What a path in the code stands for, through imports, renames, re-exports, globs, `super`, `self` and `crate`.
+//! Resolves paths in the code through imports, renames, re-exports, globs, `super`, `self` and `crate`.
 //!
-//! Receives a [`Tree`] and a path as it is written in a module; hands on the modules it leads through (where it is named,
-//! where it is re-exported, where it is defined), or the path in the crate outside that it ends at.
+//! Receives a [`Tree`] and a path as written in a module. Returns the modules on the way (those that name,
+//! re-export or define the target), or the path in the external crate where it ends.
 
 use std::collections::BTreeSet;
 
 use crate::sources::{BINARY, Tree};
 
-/// Where a path leads.
+/// Target of a path.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Modules that define or re-export what is named, in the order of the way.
+    /// Modules that define or re-export the target, in the order visited.
     pub(crate) through: Vec<usize>,
-    /// The path from the crate's name on, for what is not ours.
+    /// Full path, starting with the crate's name, for a target outside this package.
     pub(crate) outside: Option<Vec<String>>,
 }
 
-/// What is being looked up, so that names that stand for each other end.
+/// Paths being looked up, so that names that refer to each other do not recurse forever.
 type Seen = BTreeSet<(usize, Vec<String>)>;
 
 impl Tree {
-    /// What a path stands for in this module; `None` for locals, generics and what the prelude has.
+    /// Returns the target of a path in this module, or `None` for locals, generics and prelude names.
     pub(crate) fn resolve(&self, module: usize, path: &[String]) -> Option<Found> {
         let found = self.from(module, path, &mut Seen::new())?;
-        // A word alone is a crate only where it was imported: else it is a variable of that name.
+        // A single word is a crate only if it was imported. Otherwise it is a variable of that name.
         let is_word_alone = path.len() == 1 && found.through.is_empty();
         (!is_word_alone).then_some(found)
     }
@@ -87,12 +87,12 @@ impl Tree {
         let Some((name, rest)) = path.split_first() else {
             return Some(Found { through: vec![module], outside: None });
         };
-        // What a macro makes is not seen: it is taken to be there.
+        // Macro-generated names are not visible here, so assume that they exist.
         let made = Found { through: vec![module], outside: None };
         Some(self.named(module, name, rest, seen).unwrap_or(made))
     }
 
-    /// A name in a module, and what follows it.
+    /// Resolves a name in a module, and the rest of the path.
     fn named(&self, module: usize, name: &str, rest: &[String], seen: &mut Seen) -> Option<Found> {
         if let Some(child) = self.child(module, name) {
             return self.walk(child, rest, seen);
@@ -107,7 +107,7 @@ impl Tree {
         };
         if let Some(alias) = own.aliases.get(name) {
             let path: Vec<String> = alias.iter().chain(rest).cloned().collect();
-            // `use libc;` and `use super::x as x`: the name is not its own door.
+            // In `use libc;` and `use super::x as x` the alias must not resolve to itself.
             let found = if alias.as_slice() == [name.to_owned()] {
                 self.outside(&path)
             } else {

@@ -1,7 +1,9 @@
-//! The rules of the house. Each is a function from the sources and the tables to the lines that break it.
+//! The architecture rules. Each rule is a function from the sources and the tables to the lines that break
+//! it.
 //!
-//! Receives a [`Tree`] and the [`Tables`] of who may name whom; hands on [`Offence`]s, which print as
-//! `file:line: what is wrong`. What code for tests names is held to the floors, but not to circles, printing and pages.
+//! Receives a [`Tree`] and the [`Tables`] of allowed imports. Returns [`Offence`]s, which print as
+//! `file:line: what is wrong`. Test code must respect the floors, but is exempt from the rules about cycles,
+//! printing and page sizes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -9,17 +11,18 @@ use std::path::{Path, PathBuf};
 
 use crate::sources::{BINARY, Construct, Tree, entry};
 
-/// Who may name whom. Exactly what is in use stands in them: an edge that nobody needs is an offence, too.
+/// Allowed imports. The tables must match the imports in use exactly: an unused edge is an offence, too.
 pub(crate) struct Tables {
-    /// A floor, and the floors that it names.
+    /// A floor, and the floors that it imports.
     pub(crate) floors: &'static [(&'static str, &'static [&'static str])],
-    /// A crate outside, or a part of the standard library that touches the world, and the floors that name it.
+    /// An external crate, or a part of the standard library with effects outside the process, and the floors
+    /// that use it.
     pub(crate) outside: &'static [(&'static str, &'static [&'static str])],
-    /// What a floor hands out of a crate outside by its own name: a floor, and the crate.
+    /// A floor, and the external crate that it re-exports under its own name.
     pub(crate) handed_out: &'static [(&'static str, &'static str)],
     /// Files below `command` that several commands share.
     pub(crate) shared_by_commands: &'static [&'static str],
-    /// Files below `command` that name `cli` without being plans: a debt.
+    /// Files below `command` that name `cli` but are not plans. Remaining work.
     pub(crate) without_plan: &'static [&'static str],
 }
 
@@ -40,10 +43,10 @@ impl fmt::Display for Offence {
 /// The floor that tests of every floor may name.
 const NEED: &str = "need";
 
-/// What breaks a rule, found in the tree with the tables and the edges in use.
+/// A rule: returns its offences, given the tree, the tables and the edges in use.
 type Rule = fn(&Tree, &Tables, &[Edge]) -> Vec<Offence>;
 
-/// Each rule by its function.
+/// All rules.
 const RULES: &[Rule] = &[
     floors,
     outside,
@@ -56,7 +59,8 @@ const RULES: &[Rule] = &[
     comments_fit,
 ];
 
-/// Every line that breaks a rule, sorted; of what a file does several times, the first line.
+/// Returns every line that breaks a rule, sorted. For an offence that a file repeats, returns only the first
+/// line.
 pub(crate) fn offences(tree: &Tree, tables: &Tables) -> Vec<Offence> {
     let edges = edges(tree, tables);
     let mut found: Vec<Offence> = RULES.iter().flat_map(|rule| rule(tree, tables, &edges)).collect();
@@ -66,7 +70,7 @@ pub(crate) fn offences(tree: &Tree, tables: &Tables) -> Vec<Offence> {
     found
 }
 
-/// One thing that a file names.
+/// One import or use from a file.
 pub(crate) struct Edge {
     from: usize,
     line: usize,
@@ -75,7 +79,7 @@ pub(crate) struct Edge {
 }
 
 enum Target {
-    /// A file of ours.
+    /// A file of this package.
     File(usize),
     /// A path that begins with a crate's name.
     Outside(String),
@@ -106,12 +110,12 @@ fn offence(tree: &Tree, file: usize, line: usize, what: impl Into<String>) -> Of
     Offence { file: Path::new("src").join(&tree.files[file].path), line, what: what.into() }
 }
 
-/// An offence of the tables themselves.
+/// Returns an offence of the tables themselves.
 fn in_tables(what: String) -> Offence {
     Offence { file: "tests/architecture/main.rs".into(), line: 1, what }
 }
 
-/// The floors that a floor may name, and all that those may.
+/// Returns the floors that a floor can reach, directly or indirectly.
 fn reach<'t>(tables: &'t Tables, floor: &'t str) -> BTreeSet<&'t str> {
     let mut reached = BTreeSet::from([floor]);
     let mut open = vec![floor];
@@ -122,7 +126,7 @@ fn reach<'t>(tables: &'t Tables, floor: &'t str) -> BTreeSet<&'t str> {
     reached
 }
 
-/// Wings and floors as drawn, exactly as they are in use.
+/// Every import between floors is in the table, and every table entry is in use.
 fn floors(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
     let mut offences = Vec::new();
     let mut used = BTreeSet::new();
@@ -158,14 +162,14 @@ fn floors(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
     offences
 }
 
-/// The row of the table that a path outside belongs to: the longest that it begins with.
+/// Returns the table row of an external path: the longest row that is a prefix of the path.
 fn row_of<'t>(tables: &'t Tables, path: &str) -> Option<&'t (&'static str, &'static [&'static str])> {
     let begins =
         |name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
     tables.outside.iter().filter(|(name, _)| begins(name)).max_by_key(|(name, _)| name.len())
 }
 
-/// Crates outside, and what of the standard library touches the world.
+/// Every use of an external crate or of an effectful part of the standard library is in the table.
 fn outside(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
     let mut offences = Vec::new();
     let mut used = BTreeSet::new();
@@ -196,7 +200,7 @@ fn outside(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
                 .push(in_tables(format!("`{floor}` may name `{row}` and does not: strike it from OUTSIDE")));
         }
     }
-    // Files can be touched without `std::fs`: a path has methods for it.
+    // `Path` has methods that touch files without naming `std::fs`.
     const TOUCHES_FILES: [&str; 9] = [
         "canonicalize",
         "exists",
@@ -221,8 +225,8 @@ fn outside(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
     offences
 }
 
-/// The folder below which two files part, and the entries of it that they belong to. `None` when one is the other's
-/// ancestor: a module and its own children may name each other.
+/// Returns the deepest folder that contains both files, and the entry of that folder that each file is in.
+/// Returns `None` if one is the other's ancestor: a module and its own children may name each other.
 fn parting(tree: &Tree, from: usize, to: usize) -> Option<(PathBuf, &str, &str)> {
     let (from, to) = (&tree.files[from].path, &tree.files[to].path);
     let mut folder = PathBuf::new();
@@ -239,7 +243,7 @@ fn parting(tree: &Tree, from: usize, to: usize) -> Option<(PathBuf, &str, &str)>
     None
 }
 
-/// No circle of imports between the entries (files and folders) of any folder.
+/// No import cycle between the entries (files and folders) of any folder.
 fn circles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
     type Graph<'t> = BTreeMap<&'t str, BTreeMap<&'t str, (usize, usize)>>;
     let mut graphs: BTreeMap<PathBuf, Graph<'_>> = BTreeMap::new();
@@ -269,7 +273,7 @@ fn circles(tree: &Tree, _: &Tables, edges: &[Edge]) -> Vec<Offence> {
     offences
 }
 
-/// The shortest way in a graph.
+/// Returns the shortest path in a graph.
 fn way_back<'t, T>(
     graph: &BTreeMap<&'t str, BTreeMap<&'t str, T>>,
     from: &'t str,
@@ -289,7 +293,7 @@ fn way_back<'t, T>(
     None
 }
 
-/// A command names no other command; what was typed is known to `command/mod.rs` and the plans alone.
+/// A command names no other command. Only `command/mod.rs` and the plans may name the typed options.
 fn commands(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
     let mut offences = Vec::new();
     let mut used = BTreeSet::new();
@@ -333,7 +337,7 @@ fn commands(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
     offences
 }
 
-/// What hides names, and what has one place only.
+/// Constructs that hide names, and constructs that are allowed in one place only.
 fn constructs(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     let mut offences = Vec::new();
     for finding in &tree.findings {
@@ -360,26 +364,27 @@ fn constructs(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     offences
 }
 
-/// Every module says first what it decides, receives, hands on, and leaves to others.
+/// Every module begins with a comment that says what it decides, receives, returns, and leaves to other
+/// modules.
 fn opens_with_doc(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     let silent = |number: &usize| !tree.files[*number].text.starts_with("//! ");
     let what = "does not open with a `//!` comment that says what the module is for";
     (0..tree.files.len()).filter(silent).map(|number| offence(tree, number, 1, what)).collect()
 }
 
-/// No module is called after what it is not about.
+/// No module has a vague name.
 fn named_for_its_idea(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     const VAGUE: [&str; 6] = ["utils", "util", "common", "helpers", "helper", "misc"];
     let vague = tree.modules.iter().filter_map(|module| {
         let name = module.path.iter().find(|name| VAGUE.contains(&name.as_str()))?;
-        // The kernel calls a field of its records so, and the constants for it go by its name.
+        // This name is the kernel's: its record headers have a field `misc`.
         (module.path != ["abi", "record_header", "misc"])
             .then(|| offence(tree, module.file, 1, format!("`{name}` names no idea")))
     });
     vague.collect()
 }
 
-/// A file of more lines holds two ideas.
+/// Maximum number of lines of a file. A longer one probably holds two ideas.
 const LONGEST: usize = 700;
 
 fn one_idea(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
@@ -393,7 +398,7 @@ fn one_idea(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
         .collect()
 }
 
-/// Columns of a line of comment: as many as rustfmt gives to code.
+/// Maximum width of a comment line: the width that rustfmt gives to code.
 const COLUMNS: usize = 110;
 
 fn comments_fit(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
@@ -410,7 +415,7 @@ fn comments_fit(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
     offences
 }
 
-/// The tables as the sources have them now, as Rust: what to write where they are out of date.
+/// Returns the tables that match the current sources, as Rust code to paste when they are out of date.
 pub(crate) fn tables_in_use(tree: &Tree, tables: &Tables) -> String {
     let mut floors: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut crates: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();

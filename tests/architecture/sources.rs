@@ -1,8 +1,8 @@
-//! The sources as a tree of modules: what each declares, imports and names.
+//! The sources as a tree of modules with their declarations, imports and references.
 //!
-//! Receives paths below `src` and texts; hands on a [`Tree`]: modules with their children, items and imports, and a
-//! [`Reference`] for each path in the code, with its line and whether only tests see it. Resolves nothing: that is
-//! for `resolve`; judges nothing: that is for `rules`.
+//! Receives paths below `src` and their texts. Returns a [`Tree`] of modules with their children, items and
+//! imports, and a [`Reference`] for each path in the code, with its line and whether it is test code.
+//! `resolve` resolves the references, and `rules` judges them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use syn::visit::{self, Visit};
 
 /// One source file.
 pub(crate) struct SourceFile {
-    /// Below `src`.
+    /// Path below `src`.
     pub(crate) path: PathBuf,
     pub(crate) text: String,
     /// Whether it is compiled for tests only.
@@ -22,40 +22,41 @@ pub(crate) struct SourceFile {
 }
 
 impl SourceFile {
-    /// `counter` for `counter/open.rs` and `counter.rs`.
+    /// Returns the file's floor: `counter` for `counter/open.rs` and `counter.rs`.
     pub(crate) fn floor(&self) -> &str {
         entry(&self.path, 0)
     }
 }
 
-/// The part of a path with this index, without `.rs`: what its folder knows it by. Empty for the folder's own `mod.rs`.
+/// Returns the path component with this index, without `.rs`: the name of the entry in its folder. Empty for
+/// the folder's own `mod.rs`.
 pub(crate) fn entry(path: &Path, index: usize) -> &str {
     let part = path.iter().nth(index).and_then(|part| part.to_str()).unwrap_or_default();
     let part = part.strip_suffix(".rs").unwrap_or(part);
     if part == "mod" { "" } else { part }
 }
 
-/// A module: a file's, or one written inside a file.
+/// A module: a file, or an inline module.
 #[derive(Default)]
 pub(crate) struct Module {
-    /// From the root of the crate: `["record", "layout"]`.
+    /// Path from the crate root: `["record", "layout"]`.
     pub(crate) path: Vec<String>,
     /// Index of its file.
     pub(crate) file: usize,
     pub(crate) items: BTreeSet<String>,
-    /// Names that stand for other paths: imports, renames, re-exports, aliases of types.
+    /// Names for other paths: imports, renames, re-exports, type aliases.
     pub(crate) aliases: BTreeMap<String, Vec<String>>,
-    /// Modules whose names are all imported.
+    /// Modules with a glob import (`use path::*`).
     pub(crate) globs: Vec<Vec<String>>,
 }
 
 /// A path that the code names.
 pub(crate) struct Reference {
-    /// The module it stands in.
+    /// The module that contains the reference.
     pub(crate) module: usize,
     pub(crate) line: usize,
     pub(crate) in_test: bool,
-    /// Its first word is empty for a path that begins with `::`.
+    /// Words of the path. The first is empty for a path that begins with `::`.
     pub(crate) path: Vec<String>,
 }
 
@@ -67,20 +68,20 @@ pub(crate) struct Finding {
     pub(crate) what: Construct,
 }
 
-/// Constructs that hide what they name, or that have one place only.
+/// Constructs that hide names, or that are allowed in one place only.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Construct {
     PathAttribute,
     Include,
     ExternCrate,
     Unsafe,
-    /// `println!` and its like.
+    /// `println!` or a similar macro.
     Print(String),
     /// A number of this value.
     Number(u128),
-    /// A method of this name is called.
+    /// A call of a method with this name.
     Method(String),
-    /// The file is no Rust.
+    /// The file is not valid Rust.
     Unreadable(String),
 }
 
@@ -96,11 +97,11 @@ pub(crate) struct Tree {
     pub(crate) crates: BTreeSet<String>,
 }
 
-/// The pretended module of the binary, which is a crate of its own.
+/// Stand-in module for the binary, which is a separate crate.
 pub(crate) const BINARY: &str = "{main}";
 
 impl Tree {
-    /// Reads the package at this folder.
+    /// Reads the package in this folder.
     pub(crate) fn of_package(root: &Path) -> Self {
         let src = root.join("src");
         let mut folders = vec![src.clone()];
@@ -121,7 +122,7 @@ impl Tree {
         Self::new(sources, dependencies(&manifest))
     }
 
-    /// A tree of these files: paths below `src`, and texts.
+    /// Builds a tree from files: paths below `src`, and their texts.
     pub(crate) fn new(sources: Vec<(PathBuf, String)>, crates: impl IntoIterator<Item = String>) -> Self {
         let mut tree = Self { crates: crates.into_iter().collect(), ..Self::default() };
         tree.crates.extend(["std", "core", "alloc"].map(str::to_owned));
@@ -172,7 +173,7 @@ impl Tree {
         self.modules.len() - 1
     }
 
-    /// `unsafe` in any form, in macros and attributes too.
+    /// Finds `unsafe` in any form, also in macros and attributes.
     fn find_unsafe(&mut self, file: usize, tokens: TokenStream) {
         for token in tokens {
             match token {
@@ -187,7 +188,7 @@ impl Tree {
     }
 }
 
-/// Where a file stands in the tree of modules.
+/// Returns the module path of a file.
 fn module_path(path: &Path) -> Vec<String> {
     let mut parts: Vec<String> = path.with_extension("").iter().map(|p| p.to_string_lossy().into()).collect();
     match parts.last().map(String::as_str) {
@@ -199,7 +200,7 @@ fn module_path(path: &Path) -> Vec<String> {
     parts
 }
 
-/// The names of the crates that a manifest's dependencies link.
+/// Returns the names of the crates that a manifest's dependencies link.
 fn dependencies(manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut inside = false;
@@ -216,7 +217,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
     names
 }
 
-/// Whether one of these attributes leaves the item to tests.
+/// Whether one of these attributes restricts the item to tests.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let text = match &attribute.meta {
@@ -240,11 +241,11 @@ fn attributes_of(item: &syn::Item) -> &[syn::Attribute] {
 struct Collector<'t> {
     tree: &'t mut Tree,
     file: usize,
-    /// Where we are.
+    /// Path of the current module.
     module: Vec<String>,
-    /// How many of the items around us are for tests.
+    /// Number of enclosing test-only items.
     tests: usize,
-    /// Modules in files of their own that are for tests.
+    /// Test-only modules that have their own files.
     only_tests: Vec<Vec<String>>,
 }
 
@@ -296,7 +297,7 @@ impl Collector<'_> {
         self.reference(path, span);
     }
 
-    /// Paths among tokens that the compiler has not made sense of yet: `a::b`, `a::{b, c::d}`.
+    /// Finds paths among unparsed macro tokens: `a::b`, `a::{b, c::d}`.
     fn scan(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let is = |at: usize, sign: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == sign);
@@ -349,7 +350,7 @@ impl Collector<'_> {
         }
     }
 
-    /// What stands in the braces of `path::{…}`.
+    /// Adds the paths in the braces of `path::{…}`.
     fn scan_list(&mut self, path: &[String], list: TokenStream, span: Span) {
         let Ok(tree) = syn::parse2::<syn::UseTree>(quote_group(list)) else { return };
         let mut paths = Vec::new();
@@ -360,7 +361,7 @@ impl Collector<'_> {
     }
 
     fn number(&mut self, number: &syn::LitInt, span: Span) {
-        // Written in hexadecimal it is an address or a bit.
+        // A hexadecimal number is an address or a bit.
         if !number.to_string().starts_with("0x")
             && let Ok(value) = number.base10_parse()
         {
@@ -462,7 +463,7 @@ impl<'ast> Visit<'ast> for Collector<'_> {
     }
 
     fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
-        // An alias is a door: whoever names it names what stands behind it.
+        // A type alias re-exports its target: code that names the alias names the target.
         if let syn::Type::Path(path) = &*item.ty
             && path.qself.is_none()
         {
@@ -482,7 +483,7 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         visit::visit_path(self, path);
     }
 
-    /// `pub(in crate::record)` names nobody else.
+    /// `pub(in crate::record)` is not a reference to another module.
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
@@ -511,7 +512,7 @@ impl<'ast> Visit<'ast> for Collector<'_> {
                 self.find(Construct::PathAttribute, attribute.span());
             }
             self.scan(list.tokens.clone());
-            // `#[derive(Serialize)]` names what was imported.
+            // `#[derive(Serialize)]` refers to an import.
             if attribute.path().is_ident("derive") {
                 for token in list.tokens.clone() {
                     if let TokenTree::Ident(word) = token {

@@ -1,4 +1,4 @@
-//! perf's settings: `pmc config`, and what they do to other commands.
+//! perf's settings: `pmc config`, and their effect on other commands.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::kit::{self, Ran};
 
-/// With this home, and no other settings.
+/// Runs pmc with this home folder, and no other settings.
 fn pmc(home: &Path, words: &[&str]) -> Ran {
     let mut command = kit::pmc();
     command.env_remove("PERF_CONFIG").env("HOME", home).current_dir(home).args(words);
@@ -49,7 +49,7 @@ fn settings_reach_every_command_that_they_are_for() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let set = |key: &str| drop(pmc(home, &["config", key]).expect(0));
-    // Counts, in whatever way they came.
+    // Counts, however they were obtained.
     set("stat.big-num=false");
     let file = home.join("counts.data");
     let file = file.to_str().unwrap();
@@ -59,7 +59,7 @@ fn settings_reach_every_command_that_they_are_for() {
         let line = text.lines().find(|line| line.contains("duration_time")).unwrap();
         assert!(!line.split("duration_time").next().unwrap().contains(','), "{line}");
     }
-    // What the environment cannot mean leaves the settings' folder.
+    // An empty or relative PERF_BUILDID_DIR is ignored, so the settings' folder applies.
     if !kit::need_root() {
         return;
     }
@@ -100,7 +100,7 @@ fn what_is_set_stands_for_what_is_typed() {
     set("call-graph.order=callee");
     set("call-graph.print-type=flat");
     assert_eq!(report(&[]), typed);
-    // What is typed goes before it.
+    // A command-line option overrides the setting.
     assert_ne!(report(&["--children"]), typed);
     assert_ne!(report(&["-s", "sym"]), typed);
     let refused = pmc(home, &["config", "call-graph.print-type=round"]).expect(0);

@@ -1,9 +1,10 @@
-//! Event text against saved machines (`tests/data/sysfs`): what it stands for, and what is said about text that stands for nothing.
+//! Event text against recorded machines (`tests/data/sysfs`): the resulting requests, and the errors for
+//! invalid text.
 //!
-//! The tables of `tests/data/events` hold, for each text, the requests that Linux perf 6.1 made for it on the same tree (it was
-//! pointed there by `SYSFS_PATH` and watched with strace). Rows marked `table` are those perf 6.1 itself refuses or
-//! gives up on half-way; their requests follow from the format files. `not yet`: perf takes the text, and pmc refuses it, since
-//! it would heed nothing of a word in it.
+//! The tables of `tests/data/events` list, for each text, the requests that Linux perf 6.1 made on the same
+//! tree (with `SYSFS_PATH`, watched with strace). Rows marked `table` are those that perf 6.1 refuses or
+//! abandons half-way; their requests follow from the format files. Rows marked `not yet` are those that perf
+//! accepts and pmc refuses, because pmc would ignore part of the text.
 
 use crate::kit;
 
@@ -32,7 +33,8 @@ fn one(machine: &str, text: &str) -> EventSpec {
     groups.remove(0).events.remove(0)
 }
 
-/// A request as the tables write it: `4:0x1cd config1=0x1e -G p=2`, where `-u -k -h -I -H -G` are levels left out.
+/// Formats a request as the tables do: `4:0x1cd config1=0x1e -G p=2`, where `-u -k -h -I -H -G` are excluded
+/// levels.
 fn encoded(event: &EventSpec) -> String {
     let attr = match &event.source {
         Source::Tool(tool) => return format!("{tool:?}"),
@@ -69,7 +71,7 @@ fn encoded(event: &EventSpec) -> String {
     out
 }
 
-/// All events of the groups, in order.
+/// Returns all events of the groups, in order.
 fn flat(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
     groups.iter().flat_map(|group| &group.events)
 }
@@ -80,7 +82,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
     lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// Checks every row of a table; shows all that differ.
+/// Checks every row of a table and shows all that differ.
 fn agree(table: &str, at_least: usize) {
     let rows = rows(table);
     assert!(rows.len() >= at_least, "{table} has lost rows: {}", rows.len());
@@ -166,7 +168,7 @@ fn only_what_a_word_needs_is_read() {
     {
         return;
     }
-    // Paths below the folders of PMUs and tracepoints that the program opened or looked at.
+    // Paths in the folders of PMUs and tracepoints that the program opened or looked up.
     let read = |text: &str| -> Vec<String> {
         let log = tempfile::NamedTempFile::new().expect("a temporary file");
         let status = std::process::Command::new("strace")
@@ -179,7 +181,7 @@ fn only_what_a_word_needs_is_read() {
         assert!(status.success(), "{text}");
         let trace = std::fs::read_to_string(log.path()).expect("strace's output");
         let paths = trace.lines().filter_map(|line| line.split('"').nth(1));
-        // pmc's own tracefs has no path but that of its descriptor.
+        // pmc's own tracefs appears only as a descriptor, not as a path.
         let wanted = |path: &&str| {
             ["event_source/devices", "tracing", "/events/"].iter().any(|part| path.contains(part))
         };
@@ -248,7 +250,7 @@ fn qualifiers_about_opening_are_kept() {
         (told.inherit, told.overwrite, told.time, told.max_stack, told.branch_type),
         (Some(false), Some(true), Some(false), Some(7), Some(1 << 4))
     );
-    // A process whole: its threads, without its children.
+    // A whole process: its threads, without its children.
     let whole = one("virtual", "cycles,descendants=0");
     assert!(whole.attr().unwrap().get(Flag::InheritThread), "{whole:?}");
     assert_eq!((whole.qualifiers.inherit, whole.qualifiers.descendants), (Some(true), false));
@@ -258,7 +260,7 @@ fn qualifiers_about_opening_are_kept() {
     assert_eq!(logs("cycles,usr,log-cswitch,log-exit=0"), (false, true));
 }
 
-/// FreeBSD's words for bits of counters, where they are the same for all events; numbers always.
+/// FreeBSD's words for counter bits that are the same for all events; numbers are always accepted.
 #[test]
 fn masks_of_freebsd_are_fields() {
     let code = |text: &str| encoded(&one("intel-server", text));
@@ -292,7 +294,7 @@ fn masks_of_freebsd_are_fields() {
     assert!(qualifiers("cycles,descendants").descendants);
 }
 
-/// What would be read and then ignored is refused, with a reason and what does the job today.
+/// Words that pmc would parse and then ignore are refused, with a reason and today's replacement.
 #[test]
 fn words_that_nothing_heeds_are_refused() {
     for (text, word, why, instead) in [
@@ -399,11 +401,11 @@ fn arm_spe_counts_tasks_although_it_has_a_cpumask() {
 
 #[test]
 fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
-    // A kernel that lists the PMU is asked as it wants it.
+    // If the kernel lists the PMU, pmc sends the kernel's own encoding.
     let kernels = one("persistent", "persistent/mce_record/");
     let attr = kernels.attr().unwrap();
     assert_eq!((attr.kind(), attr.config(), attr.word(5).unwrap() >> 23 & 1), (6, 106, 1));
-    // What a holder publishes never gets there.
+    // A holder's published events never reach the kernel.
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run/pmc/persistent");
     for (name, text) in [
@@ -424,7 +426,7 @@ fn persistent_events_are_the_holders_unless_the_kernel_has_them() {
     assert!(refusal.explain(&Facts::default()).cause.contains("a holder keeps it open"));
     let missing = read("persistent/fault/").unwrap_err();
     assert_eq!(missing.suggestions, ["faults"]);
-    // Where there are both, each has its own.
+    // If both exist, each has its own events.
     let sysfs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs/persistent/sys");
     std::os::unix::fs::symlink(sysfs, folder.path().join("sys")).unwrap();
     let kernels = read("persistent/mce_record/").unwrap().remove(0).events.remove(0);
@@ -442,7 +444,7 @@ fn attr_terms_name_words_of_the_request() {
     assert_eq!((attr.word(16), attr.word(17)), (Some(7), Some(9)));
 }
 
-/// What would be overwritten on the way to the kernel is refused; what is taken gets there.
+/// Terms that pmc would overwrite are refused, and accepted terms reach the kernel.
 #[test]
 fn words_that_pmc_decides_are_not_taken() {
     for (term, instead) in [
@@ -493,7 +495,7 @@ fn freebsds_names_are_known_last() {
     assert_eq!(one("virtual", "PAGE_FAULT.WRITE").filter.as_deref(), Some("error_code & 2"));
     assert_eq!(encoded(&one("virtual", "LLC-MISSES")), "0:0x3 -G");
     assert_eq!(encoded(&one("virtual", "LLC-misses")), "3:0x10002 -G");
-    // perf's meaning wins where both know the name.
+    // perf's meaning has priority if both know the name.
     assert_eq!(encoded(&one("virtual", "cycles")), "0:0x0 -G");
     assert!(matches!(one("virtual", "duration_time").source, Source::Tool(Tool::DurationTime)));
 }
@@ -506,7 +508,7 @@ fn a_name_of_freebsds_fails_as_what_it_stands_for_does() {
     words.iter().for_each(|word| assert!(error.contains(word), "{error}"));
 }
 
-/// The kernel counts system calls and probes in programs with `:u`, and no other tracepoint.
+/// The kernel counts system calls and uprobes with `:u`, and no other tracepoint.
 #[test]
 fn tracepoints_say_where_they_happen() {
     let hook = |name: &str| one("virtual", name).hook();
@@ -527,7 +529,8 @@ fn tracepoints_say_where_they_happen() {
     assert_eq!(probe(), Some(Hook::User));
 }
 
-/// A program with two functions: `alpha` at address 0x401010 and `beta` twice, in one segment that is loaded from offset 0x200.
+/// Returns a program with two functions, `alpha` at address 0x401010 and `beta` twice, in one segment loaded
+/// from offset 0x200.
 fn tiny_elf() -> Vec<u8> {
     let mut elf = vec![0u8; 0x500];
     let mut put = |at: usize, bytes: &[u8]| elf[at..at + bytes.len()].copy_from_slice(bytes);
@@ -548,7 +551,7 @@ fn tiny_elf() -> Vec<u8> {
     {
         put(at, &value.to_le_bytes());
     }
-    // Symbols at 0x310: none, alpha, beta, beta. Names at 0x380.
+    // Symbols at 0x310: null, alpha, beta, beta. Names at 0x380.
     put(0x380, b"\0alpha\0beta\0");
     for (index, (name, address)) in
         [(1u32, 0x40_1010u64), (7, 0x40_1020), (7, 0x40_1030)].into_iter().enumerate()
@@ -559,7 +562,7 @@ fn tiny_elf() -> Vec<u8> {
         put(at + 6, &1u16.to_le_bytes());
         put(at + 8, &address.to_le_bytes());
     }
-    // Sections at 0x400: none, .symtab, its strings.
+    // Sections at 0x400: null, .symtab, its strings.
     for (at, kind, offset, size, link, entry) in
         [(0x440, 2u32, 0x310u64, 96u64, 2u32, 24u64), (0x480, 3, 0x380, 12, 0, 0)]
     {
@@ -611,7 +614,7 @@ fn kprobes_are_functions_of_the_kernel() {
     std::fs::write(pmu.join("format/retprobe"), "config:0\n").unwrap();
     let host = Host::rooted(folder.path());
     let read = |text: &str| event::parse(text, &host).map(|groups| groups[0].events[0].clone());
-    // A kernel that shows no names is asked itself.
+    // If the kernel hides its symbols, pmc accepts any name and leaves it to the kernel.
     read("kprobe:anything").unwrap();
     let names = "ffffffff81000000 T _stext\nffffffff81000100 T vfs_read\nffffffff81000200 t show\n\
                  ffffffff81000300 t show\nffffffff82000000 D jiffies\nffffffffc0000000 t show\t[ext4]\n\
@@ -637,7 +640,7 @@ fn kprobes_are_functions_of_the_kernel() {
     ];
     returns.iter().for_each(|text| assert_eq!(place(text), read_at(0, 1)));
     assert_eq!(place("kprobe:ext4:show"), ("ext4:show".to_owned(), 0, 0));
-    // Modifiers' letters alone are a name where modifiers follow.
+    // A name that consists only of modifier letters is still a name if modifiers follow it.
     assert_eq!(place("kprobe:ext4:SW:k").0, "ext4:SW");
 
     assert_eq!(read("kprobe:vfs_raed").unwrap_err().suggestions, ["vfs_read"]);
@@ -650,7 +653,7 @@ fn kprobes_are_functions_of_the_kernel() {
     assert_eq!(read("kretprobe:vfs_read+4").unwrap_err().expected.unwrap(), "kretprobe:vfs_read");
     assert!(read("uprobe:/bin/sh:0x1").unwrap_err().message.contains("no uprobe PMU"));
 
-    // Breakpoints in the kernel: at data and functions, each watched in its way.
+    // Kernel breakpoints on data and on functions, each with its own access type.
     let watched = |text: &str| {
         let spec = read(text).unwrap_or_else(|error| panic!("{error}"));
         let attr = spec.attr().unwrap();
@@ -661,7 +664,7 @@ fn kprobes_are_functions_of_the_kernel() {
     assert_eq!(watched("mem:&vfs_read:k"), (0xffff_ffff_8100_0100, 8, 4));
     assert!(read("mem:&show:k").unwrap_err().expected.unwrap().contains("mem:0xffffffff81000200"));
     assert_eq!(read("mem:&jifies:k").unwrap_err().suggestions, ["jiffies"]);
-    // Without levels it is a program's, and none is known.
+    // Without levels the symbol belongs to a program, and there is no program.
     assert!(read("mem:&jiffies").unwrap_err().message.contains("no program to look"));
     std::fs::write(folder.path().join("proc/kallsyms"), "0000000000000000 D jiffies\n").unwrap();
     assert!(read("mem:&jiffies:k").unwrap_err().message.contains("hides its addresses"));
@@ -677,7 +680,7 @@ fn everything_listed_can_be_asked_for() {
             for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
                 let groups =
                     event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
-                // The clocks have a unit too, but the list says it in words.
+                // The clocks have a unit too, but the list shows it in words.
                 if listed.kind == Kind::Pmu {
                     let event = &groups[0].events[0];
                     assert_eq!((event.scale, &event.unit), (listed.scale, &listed.unit), "{name}");
@@ -693,7 +696,7 @@ fn everything_listed_can_be_asked_for() {
     );
 }
 
-/// Pieces out of which hostile and reasonable event text is made.
+/// Parts for generating hostile and reasonable event text.
 const PIECES: &[&str] = &[
     "cycles",
     "instructions",
@@ -852,7 +855,7 @@ fn hostile_lengths_are_answered_soon() {
     assert!(event::parse(&many, &host).unwrap_err().message.contains("more than"));
 }
 
-/// A configuration of PCP's agent on a saved machine, as text.
+/// Reads a configuration of PCP's agent on a recorded machine, and formats it as text.
 fn configured(text: &str, host: &Host) -> String {
     let conf = perfevent_conf::read(text, host, &mut Parser::new(host)).expect("it is understood");
     let mut out = String::new();

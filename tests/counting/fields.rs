@@ -1,13 +1,15 @@
-//! What reads perf's CSV and JSON reads pmc's: the same fields, in the same order, of the same kind.
+//! A program that reads perf's CSV or JSON can read pmc's: the same fields, in the same order, of the same
+//! type.
 //!
-//! Both tools run the same command lines; a parser written for perf's output (perf-stat(1), CSV FORMAT) takes both.
+//! Both tools run the same command lines. A parser written for perf's output (perf-stat(1), CSV FORMAT)
+//! accepts both.
 
 use crate::kit;
 
 use kit::{need_perf_events, need_program, need_root};
 use serde_json::Value;
 
-/// What is run: busy all the time, so that no interval is without a count, for some hundred milliseconds.
+/// A command that stays busy for some hundred milliseconds, so that every interval has a count.
 const COMMAND: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"];
 
 /// Options whose output is compared.
@@ -46,7 +48,7 @@ const JSON: &[&str] = &[
     "-j -I 50 -a -A -e cpu-clock",
 ];
 
-/// The lines to compare: how many intervals there are is a matter of chance, what is in them is not.
+/// Returns the lines to compare. The number of intervals varies between runs; their content does not.
 fn distinct<T: PartialEq>(lines: Vec<T>, options: &str) -> Vec<T> {
     if !options.contains("-I") {
         return lines;
@@ -60,7 +62,7 @@ fn distinct<T: PartialEq>(lines: Vec<T>, options: &str) -> Vec<T> {
     distinct
 }
 
-/// What a tool prints for these options.
+/// Returns a tool's output for these options.
 #[track_caller]
 fn output(tool: &str, options: &str) -> String {
     let all: Vec<&str> =
@@ -77,8 +79,8 @@ fn ready() -> bool {
     need_program("perf") && need_root() && need_perf_events() && kit::need_tracefs("syscalls")
 }
 
-/// One CSV line, as perf-stat(1) describes it: time stamp, place and number of places where the options ask for them,
-/// value, unit, event, cgroup, variance, run time, share of it, metric value, metric unit.
+/// One CSV line, as perf-stat(1) describes it: time stamp, place and number of places (if the options ask for
+/// them), value, unit, event, cgroup, variance, run time, share of it, metric value, metric unit.
 #[derive(Debug, PartialEq)]
 struct Line {
     time: Option<Stamp>,
@@ -95,18 +97,18 @@ struct Line {
     metric_unit: String,
 }
 
-/// When an interval ended.
+/// End of an interval.
 #[derive(Debug, PartialEq)]
 enum Stamp {
     Seconds,
     Summary,
 }
 
-/// What stands in a field; numbers differ from run to run.
+/// Kind of field; numbers differ between runs.
 #[derive(Debug, PartialEq)]
 enum Kind {
     Whole,
-    /// With so many digits after the point.
+    /// With this many digits after the decimal point.
     Fraction(usize),
     Percent(usize),
     Nothing,
@@ -125,7 +127,7 @@ fn kind(field: &str) -> Kind {
     }
 }
 
-/// `K/sec` and `M/sec` differ by how much happened only.
+/// Normalizes a metric unit: `K/sec` and `M/sec` differ only by magnitude.
 fn metric_unit(unit: &str) -> String {
     if unit.ends_with("/sec") { "/sec".to_owned() } else { unit.trim_end_matches("(null)").to_owned() }
 }
@@ -158,8 +160,9 @@ fn parse(line: &str, options: &str) -> Line {
     parsed
 }
 
-/// Both print lines with the same fields. Whether a cgroup's event counts in so short a time, where nothing but kernel threads
-/// is in it, is the kernel's affair, and an interval may pass in which the command had no CPU: so they may try again.
+/// Checks that both tools print lines with the same fields. In so short a run the kernel may not count a
+/// cgroup that contains only kernel threads, and an interval may pass without CPU time for the command. Such
+/// options are therefore tried again.
 #[track_caller]
 fn agree<T: PartialEq + std::fmt::Debug>(options: &str, lines: impl Fn(&str) -> Vec<T>) {
     let tries =
@@ -188,7 +191,7 @@ fn csv_has_perfs_fields() {
     }
 }
 
-/// The keys and what they hold, in order: `serde_json` would sort them.
+/// Returns the keys and their values in order: `serde_json` would sort them.
 #[track_caller]
 fn members(line: &str) -> Vec<(String, String)> {
     let object: serde_json::Map<String, Value> = serde_json::from_str(line).expect("one JSON object a line");

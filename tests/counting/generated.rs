@@ -1,8 +1,10 @@
-//! Shell completions and man pages are generated from the parser and committed; these tests compare and try them.
+//! Compares the committed shell completions and man pages with those generated from the parser, and tries
+//! them.
 //!
-//! `PMC_BLESS=1 cargo test --test counting generated` rewrites them. What the parser cannot know (the events of this machine,
-//! the terms of its PMUs, what runs now) is written by hand in `tests/counting/generated/values.*`, one file a shell, and
-//! joined to clap's script here: `@EVENT@`, `@PID@` and `@TID@` become the options of the parser that take such values.
+//! `PMC_BLESS=1 cargo test --test counting generated` rewrites them. The parser does not know this machine's
+//! events, the terms of its PMUs or the running processes. The parts that do are written by hand in
+//! `tests/counting/generated/values.*`, one file per shell. They are joined to clap's script here: `@EVENT@`,
+//! `@PID@` and `@TID@` become the parser's options that take such values.
 
 mod options;
 mod table;
@@ -18,7 +20,8 @@ use clap::{Command as Parser, CommandFactory};
 use clap_complete::Shell;
 use pmc::cli::Cli;
 
-/// The parser. Building it takes a second in a debug build, which checks every option against every other.
+/// Returns the parser. Building it takes a second in a debug build, which checks every option against every
+/// other.
 fn parser() -> &'static Parser {
     static PARSER: LazyLock<Parser> = LazyLock::new(|| {
         let mut parser = Cli::command();
@@ -28,16 +31,16 @@ fn parser() -> &'static Parser {
     &PARSER
 }
 
-/// The committed folder of completions.
+/// Returns the committed folder of completions.
 fn completions() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("completions")
 }
 
-/// What stands for an option's values in clap's zsh script, and what completes them in ours.
+/// Names of options' values in clap's zsh script, and our functions that complete them.
 const VALUES: [(&str, &str); 4] =
     [("event", "_pmc_events"), ("metrics", "_pmc_metrics"), ("pid", "_pmc_pids"), ("tid", "_pmc_tids")];
 
-/// Every `subcommand:option` whose values are of this kind (its long name).
+/// Returns every `subcommand:option` with a value of this kind (the option's long name).
 fn options_taking(long: &str) -> Vec<String> {
     let mut options = Vec::new();
     for command in parser().get_subcommands() {
@@ -49,7 +52,7 @@ fn options_taking(long: &str) -> Vec<String> {
     options
 }
 
-/// A hand-written part with its options filled in, joined by `between` and quoted by `quote`.
+/// Returns a hand-written part with its options filled in, joined by `between` and quoted by `quote`.
 fn values(text: &str, between: &str, quote: &str, around: (&str, &str)) -> String {
     VALUES.iter().fold(text.to_owned(), |text, (long, _)| {
         let options: Vec<String> =
@@ -59,14 +62,14 @@ fn values(text: &str, between: &str, quote: &str, around: (&str, &str)) -> Strin
     })
 }
 
-/// The whole script for a shell.
+/// Returns the complete script for a shell.
 fn script(shell: Shell) -> String {
     let mut by_clap = Vec::new();
     clap_complete::generate(shell, &mut parser().clone(), "pmc", &mut by_clap);
     let by_clap = String::from_utf8(by_clap).expect("completions are UTF-8");
     match shell {
         Shell::Bash => {
-            // Our function stands before clap's: leave the registration to it.
+            // Our function runs before clap's and takes over its registration.
             let end =
                 by_clap.find("\nif [[ \"${BASH_VERSINFO").expect("clap's bash script registers its function");
             by_clap[..end].to_owned() + &values(include_str!("generated/values.bash"), " | ", "", ("", ""))
@@ -75,7 +78,7 @@ fn script(shell: Shell) -> String {
             let end =
                 by_clap.rfind("if [ \"$funcstack[1]\"").expect("clap's zsh script registers its function");
             let lines = by_clap[..end].lines().map(|line| format!("{}\n", zsh_line(line)));
-            // Behind a command its options are meant, not pmc's own of the same letter.
+            // After a command, complete the command's options, not pmc's own options with the same letter.
             let lines = lines.collect::<String>().replacen("_arguments ", "_arguments -A '-*' ", 1);
             lines + include_str!("generated/values.zsh") + &by_clap[end..]
         }
@@ -91,7 +94,8 @@ fn script(shell: Shell) -> String {
     }
 }
 
-/// A line of clap's zsh script, with our function in the place of the default one for options that we know better.
+/// Returns a line of clap's zsh script, with our function in place of the default one where we can complete
+/// better.
 fn zsh_line(line: &str) -> String {
     for (long, function) in VALUES {
         let short = parser()
@@ -109,7 +113,7 @@ fn zsh_line(line: &str) -> String {
     line.to_owned()
 }
 
-/// fish adds up what several lines say of an option.
+/// Returns extra lines for fish, which merges all lines about an option.
 fn fish_options() -> String {
     let source = [
         "(__pmc_events)",
@@ -133,7 +137,7 @@ fn fish_options() -> String {
     lines
 }
 
-/// Every generated file: where it is committed, and what it must hold.
+/// Returns every generated file: its committed path and its expected content.
 fn generated() -> &'static [(PathBuf, String)] {
     static FILES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(generate);
     &FILES
@@ -162,7 +166,7 @@ fn generate() -> Vec<(PathBuf, String)> {
 
 fn man(parser: &Parser) -> String {
     let mut page = Vec::new();
-    // The date of a page would make it differ from day to day.
+    // A date would make the page differ every day.
     clap_mangen::Man::new(parser.clone()).date("").render(&mut page).expect("a page in memory");
     String::from_utf8(page).expect("a page in UTF-8")
 }
@@ -194,14 +198,14 @@ fn no_man_page_outlives_its_command() {
     }
 }
 
-/// A PATH on which `pmc` is the binary under test.
+/// Returns a PATH on which `pmc` is the binary under test.
 fn path() -> std::ffi::OsString {
     let ours = Path::new(kit::binary()).parent().expect("a folder").to_owned();
     let theirs = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths(std::iter::once(ours).chain(std::env::split_paths(&theirs))).expect("a PATH")
 }
 
-/// What a shell prints when it runs this script with our binary first on the PATH.
+/// Returns the output of a shell that runs this script with our binary first on the PATH.
 #[track_caller]
 fn shell(program: &str, arguments: &[&str]) -> Vec<String> {
     let ran = Command::new(program).args(arguments).env("PATH", path()).output().expect("the shell starts");
@@ -209,7 +213,7 @@ fn shell(program: &str, arguments: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&ran.stdout).lines().map(str::to_owned).collect()
 }
 
-/// What bash would offer for this line, the cursor at its end.
+/// Returns bash's completions for this line, with the cursor at its end.
 #[track_caller]
 fn bash(line: &str) -> Vec<String> {
     let script = "source \"$1\"; COMP_LINE=$2; COMP_POINT=${#COMP_LINE}; read -ra COMP_WORDS <<<\"$2\"
@@ -217,7 +221,8 @@ fn bash(line: &str) -> Vec<String> {
         _pmc_with_values pmc \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let file = completions().join("pmc.bash");
     let offers = shell("bash", &["--norc", "-c", script, "bash", file.to_str().expect("UTF-8"), line]);
-    // For bash a word ends at a colon and an equals sign: an offer replaces only what follows the last one.
+    // In bash a word ends at a colon and an equals sign, and a completion replaces only the text after the
+    // last one.
     let word = line.rsplit(' ').next().unwrap_or_default();
     let kept = &word[..word.rfind([':', '=']).map_or(0, |at| at + 1)];
     offers.iter().map(|offer| format!("{kept}{offer}")).collect()
@@ -231,7 +236,7 @@ fn fish(line: &str) -> Vec<String> {
     offers.into_iter().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// The checks that each shell must pass, given what it offers for a line.
+/// Checks that every shell must pass, given its completions for a line.
 #[track_caller]
 fn offers_what_it_should(offers: impl Fn(&str) -> Vec<String>) {
     let has = |line: &str, want: &str| {
@@ -285,10 +290,10 @@ fn fish_offers_events_terms_and_pids() {
     offers_what_it_should(fish);
 }
 
-/// A terminal with a shell in it, on a tmux server of its own.
+/// A terminal with a shell in it, on its own tmux server.
 struct Terminal {
     socket: String,
-    /// The key that leaves a menu of offers.
+    /// The key that closes a menu of completions.
     leave: &'static str,
 }
 
@@ -307,13 +312,14 @@ impl Terminal {
         String::from_utf8_lossy(&command.output().expect("tmux starts").stdout).into_owned()
     }
 
-    /// Waits until the screen shows this.
+    /// Waits until the screen shows this text.
     #[track_caller]
     fn shows(&self, want: &str) {
         kit::wait_for_screen(want, || self.tmux(&["capture-pane", "-p"]), |screen| screen.contains(want));
     }
 
-    /// Types a line's beginning and the tab key on an empty line; the screen must then show this.
+    /// Types the start of a line and the tab key on an empty line, then waits until the screen shows this
+    /// text.
     #[track_caller]
     fn completes(&self, line: &str, want: &str) {
         self.tmux(&["send-keys", "C-u"]);
@@ -333,7 +339,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The same, seen on a screen.
+/// Runs the same checks on a screen.
 #[track_caller]
 fn completes_what_it_should(terminal: &Terminal, equals: &str) {
     terminal.completes("pmc stat -e task-cl", "task-clock");

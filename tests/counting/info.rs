@@ -1,4 +1,4 @@
-//! `pmc info` on the machine that runs the tests: text, JSON, what others hold, and an unprivileged user.
+//! `pmc info` on the test machine: text, JSON, events held by other processes, and an unprivileged user.
 
 use crate::kit;
 
@@ -11,12 +11,12 @@ fn json(ran: Ran) -> Value {
     serde_json::from_str(&ran.expect(0).stdout).expect("one JSON document")
 }
 
-/// Runs `pmc` as a user without any privilege.
+/// Runs `pmc` as an unprivileged user.
 fn as_nobody(args: &[&str]) -> Option<Ran> {
     if !need_root() || !kit::need_program("setpriv") {
         return None;
     }
-    // The build folder may be closed to other users: a copy in an open one is not.
+    // Other users may not be able to read the build folder, so copy the binary to an open one.
     let folder = tempfile::Builder::new().prefix("pmc-nobody").tempdir().expect("a folder");
     let copy = folder.path().join("pmc");
     kit::copy_program(kit::binary(), &copy);

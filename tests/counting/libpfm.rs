@@ -1,4 +1,4 @@
-//! libpfm4's names of events, against the library's own encoder.
+//! libpfm4's event names, checked against the library's own encoder.
 
 use crate::kit;
 
@@ -10,7 +10,7 @@ use kit::{need_libpfm, need_program, pmc};
 use pmc::event;
 use pmc::host::Host;
 
-/// Reads names, writes what the library makes of each: `TYPE CONFIG CONFIG1`, or `no`.
+/// Reads names and prints the library's encoding of each: `TYPE CONFIG CONFIG1`, or `no`.
 const ENCODER: &str = r#"
 #include <dlfcn.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ int main(void) {
 }
 "#;
 
-/// What the library says of each name, whatever CPU this is.
+/// Returns the library's encoding of each name, independent of this machine's CPU.
 fn encoded(folder: &Path, names: &[String]) -> Vec<String> {
     let source = folder.join("encoder.c");
     std::fs::write(&source, ENCODER).expect("a file");
@@ -56,7 +56,7 @@ fn encoded(folder: &Path, names: &[String]) -> Vec<String> {
     answers
 }
 
-/// A saved CPU with another number: model and stepping.
+/// Copies a recorded CPU under another model and stepping.
 fn another(folder: &Path, cpu: &str, model: u32, stepping: u32) -> PathBuf {
     let saved = kit::data("cpus").join(cpu);
     let root = folder.join(format!("{model}-{stepping}"));
@@ -69,13 +69,14 @@ fn another(folder: &Path, cpu: &str, model: u32, stepping: u32) -> PathBuf {
     root
 }
 
-/// What libpfm4 4.13 has otherwise than Intel's newer files: codes of fixed counters where the kernel has
-/// general events, masks that were corrected, counter masks and registers that it leaves to be written.
+/// Names for which libpfm4 4.13 differs from Intel's newer files. It has codes of fixed counters instead of
+/// the kernel's general events, masks that were corrected later, and counter masks and registers that the
+/// user must write.
 const OTHERWISE: [&str; 17] = [
     "ARITH:IDIV_ACTIVE",
     "ARITH:INT_DIVIDER_ACTIVE",
     "CPU_CLK_UNHALTED:THREAD",
-    // A counter mask that is given is added to that of the event, bit by bit.
+    // A given counter mask is combined bit by bit with the event's own.
     "DTLB_LOAD_MISSES:WALK_ACTIVE",
     "DTLB_STORE_MISSES:WALK_ACTIVE",
     "EXE:AMX_BUSY",
@@ -139,7 +140,7 @@ fn names_of_the_kernels_events_count() {
     if !need_libpfm() || !kit::need_perf_events() {
         return;
     }
-    // The library knows the kernel's software events by its own names.
+    // The library has its own names for the kernel's software events.
     let count = |arguments: &[&str]| -> kit::Ran {
         let mut command = pmc();
         command.args(["stat", "-x,"]).args(arguments).args(["--", "true"]);

@@ -1,4 +1,4 @@
-//! `pmc list` on the machine that runs the tests: filters, suggestions, JSON, tracepoints, and readers that leave.
+//! `pmc list` on the test machine: filters, suggestions, JSON, tracepoints, and readers that close early.
 
 use crate::kit;
 
@@ -54,7 +54,7 @@ fn saved_cpus_are_played() {
             assert_eq!(info["cpu"]["model"], model);
         }
         assert_eq!(info["cpu"]["cpus"], cpuinfo.lines().filter(|line| line.starts_with("processor")).count());
-        // The PMU's own events are those of the saved machine.
+        // The PMU's own events are the recorded machine's.
         let core =
             ["cpu", "cpu_core", "armv8_pmuv3_0"].into_iter().find(|name| seen.contains(name)).expect("cores");
         let names = ran(&["list", core, "--names"]).expect(0).stdout;
@@ -63,7 +63,7 @@ fn saved_cpus_are_played() {
     }
 }
 
-/// The rows of the tables that a CPU has, by the names of their files.
+/// Returns the table rows of a CPU, by file names.
 fn rows(files: &[&str]) -> Vec<Vec<String>> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/event/vendor/tables");
     let read = |file: &&str| std::fs::read_to_string(folder.join(file)).expect("a table");
@@ -72,7 +72,7 @@ fn rows(files: &[&str]) -> Vec<Vec<String>> {
     lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// The files of each saved CPU.
+/// Table files of each recorded CPU.
 const TABLES: [(&str, &[&str], &[&str]); 7] = [
     ("skylake-x", &["intel/skylakex.core.tsv", "intel/skylakex.uncore.tsv"], &["intel/skylakex.metrics.tsv"]),
     (
@@ -108,7 +108,7 @@ fn every_row_of_a_cpus_tables_is_listed() {
     for (cpu, events, metrics) in TABLES {
         let ran = |words: &[&str]| -> Ran {
             let mut command = kit::pmc_on(cpu);
-            // The id alone is enough: /proc says what this machine is.
+            // The CPU ID is enough; /proc describes the test machine.
             let id = std::fs::read_to_string(kit::data("cpus").join(cpu).join("cpuid")).expect("its id");
             command.env("PERF_CPUID", id.trim()).env_remove("PROCFS_PATH");
             command.arg("list").args(words).output().expect("the binary starts").into()
@@ -183,7 +183,7 @@ fn manuals_are_searched_and_narrowed() {
     );
     assert!(!ran(&["vendor", "--names"]).expect(0).stdout.contains("unc_c_llc_lookup.any"));
     assert!(ran(&["vendor", "--names", "--deprecated"]).expect(0).stdout.contains("unc_c_llc_lookup.any"));
-    // perf's word for what PMUs count by name has both.
+    // perf's word `pmu`, for PMU events by name, lists both.
     let pmu = ran(&["pmu", "--names"]).expect(0).stdout;
     assert!(pmu.contains("cpu/mem-loads/") && pmu.contains("\nmem_load_retired.l3_miss\n"), "{pmu}");
     let groups = ran(&["metricgroup"]).expect(0).stdout;
@@ -191,7 +191,7 @@ fn manuals_are_searched_and_narrowed() {
     ran(&["metric", "tma_dram_bound", "-v"])
         .expect(0)
         .prints(&["CYCLE_ACTIVITY.STALLS_L3_MISS", "TopdownL3"]);
-    // What completes -M: metrics and groups.
+    // Completions for -M: metrics and groups.
     let names = ran(&["metric", "--names"]).expect(0).stdout;
     for name in ["ipc", "tma_dram_bound", "TopdownL1", "Summary"] {
         assert!(names.lines().any(|line| line == name), "{name}: {names}");
@@ -252,7 +252,7 @@ fn a_machine_without_the_pmu_says_what_it_lacks() {
     ran.expect(0).prints(&["cpu: table amdzen4, ", "shows no PMU that"]);
 }
 
-/// A small copy of Intel's tree, of one model.
+/// Creates a small copy of Intel's tree with one model.
 fn perfmon() -> tempfile::TempDir {
     let tree = tempfile::tempdir().expect("a folder");
     let file = |path: &str, text: &str| {
@@ -295,7 +295,7 @@ fn imported_tables_win_and_say_so() {
     assert!(list.contains("Loads that missed [31m the L3") && list.contains("brand_new.event"), "{list}");
     assert!(!list.contains("cycle_activity"), "the embedded table is not looked at: {list}");
     assert!(ran(&["list", "only here"]).expect(0).stdout.contains("brand_new.event"), "texts are searched");
-    // What was not imported is still there.
+    // Events that were not imported are still listed.
     ran(&["list", "unc_upi", "--names"]).expect(0).prints(&["unc_upi_clockticks"]);
     ran(&["list", "metric", "--names"]).expect(0).prints(&["tma_dram_bound"]);
     ran(&["info"]).expect(0).prints(&["cpu: table skylakex, 2 events and ", "(the events imported)"]);
@@ -395,7 +395,7 @@ fn one_tracepoint_stands_for_all() {
         return;
     }
     assert!(opens.len() > 10 && opens[1..].iter().all(|&opens| opens == "as-another"), "{opens:?}");
-    // Each closing takes some 35 ms, so only a few are tried.
+    // Each close takes about 35 ms, so pmc tries only a few.
     if need_program("strace") {
         let strace = ["-f", "-e", "trace=perf_event_open", kit::binary(), "list", "tracepoint", "sched:*"];
         let traced: Ran = Command::new("strace").args(strace).output().unwrap().into();
@@ -446,7 +446,7 @@ fn a_full_disk_is_said() {
     }
 }
 
-/// What completions of shells take: plain names on one line, of what opens here.
+/// Input for shell completions: the plain names of events that open here, on one line.
 #[test]
 fn a_raw_dump_is_names_with_spaces() {
     if !need_perf_events() {
@@ -474,7 +474,7 @@ fn metrics_are_listed_with_their_formulas() {
     let document = json(&["list", "-j", "metricgroup"]);
     assert_eq!(document["events"][0]["kind"], "metricgroup");
     assert!(document["events"][0]["text"].as_str().expect("its metrics").contains("ipc"));
-    // A word finds metrics among the events.
+    // A word matches metrics as well as events.
     assert!(run(&["list", "page_fault_rate"]).expect(0).stdout.contains("page faults per second"));
 }
 
@@ -487,7 +487,7 @@ fn lists_go_to_files_and_may_do_without_texts() {
     let text = std::fs::read_to_string(&file).expect("the list");
     assert!(text.contains("page-faults, faults") && !text.contains("number of"), "{text}");
     assert!(run(&["list", "sw", "-o", "-"]).expect(0).stdout.contains("page-faults"));
-    // What is not found leaves what is there.
+    // A failed search leaves the existing file unchanged.
     run(&["list", "no_such_event", "-o", path]).expect(1);
     assert_eq!(std::fs::read_to_string(&file).expect("the list"), text);
     run(&["list", "--unit", "nosuchpmu"]).expect(1).says(&["there is no PMU nosuchpmu", "one of: "]);

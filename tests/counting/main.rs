@@ -1,4 +1,4 @@
-//! Counting: from an event's text to a table of counts, and what the machine says about its counters.
+//! Counting: from event text to a table of counts, and what the machine reports about its counters.
 
 #[path = "../kit/mod.rs"]
 mod kit;

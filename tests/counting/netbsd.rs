@@ -1,5 +1,5 @@
-//! NetBSD's pmc(1) and tprof(8), and what pmc(9) told of counters: parts of counts, detached counters, old command
-//! lines.
+//! NetBSD's pmc(1) and tprof(8), and the counter features of pmc(9): parts of counts, detached counters, old
+//! command lines.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::kit::{self, Ran};
 
 const FAULTS: &str = "page-faults:u";
-/// Two children; the second is no exec, which a shell could do without fork.
+/// Two children. The final `exit` keeps the shell from running the second one without a fork.
 const PARENT: &str = "/bin/true; /bin/true; exit 3";
 
-/// The rows of CSV: part, then value.
+/// Returns the rows of the CSV: part and value.
 fn parts(text: &str) -> Vec<(String, u64)> {
     let row = |line: &str| {
         let mut fields = line.split(',');
@@ -41,7 +41,7 @@ fn own_and_childrens_counts_stand_apart() {
     assert_eq!(rows.len(), 3);
     assert!(own > 0 && children > 0, "{rows:?}");
     assert_eq!(own + children, sum);
-    // In one line, in parts of a document, and in groups.
+    // In text, in the parts of a document, and in groups.
     let text = kit::run(&["stat", "--children", "-e", FAULTS, "--", "sh", "-c", PARENT]).expect(3).stderr;
     let head = text.lines().find(|line| line.contains("children")).unwrap();
     assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["self", "children", "sum"]);
@@ -101,7 +101,8 @@ fn children_of_what_runs_already_are_told_apart() {
     pmc.args(["stat", "--children", "-x,", "-e", FAULTS, "-p", &parent.id().to_string()]);
     let pmc = pmc.stderr(Stdio::piped()).spawn().unwrap();
     kit::wait_for_counters(pmc.id(), 2);
-    // It goes on only once both are there; where they are not on yet, the children come later all the same.
+    // The parent continues only once both counters exist. Even if they are not enabled yet, its children
+    // start later.
     kit::wait_until_idle(pmc.id());
     parent.stdin.take().unwrap().write_all(b"\n\n").unwrap();
     let ran: Ran = pmc.wait_with_output().unwrap().into();
@@ -127,7 +128,7 @@ fn user_mode_and_the_kernel_stand_in_one_line() {
     assert_eq!(faults[0].split_whitespace().count(), 3);
 }
 
-/// An ordinary user has user mode's half, and is told why the kernel's is missing.
+/// An ordinary user gets only the user-mode part, and a message that says why the kernel part is missing.
 #[test]
 fn without_privilege_the_kernels_half_is_missing_and_said() {
     const MISSING: &str = "kernel.perf_event_paranoid is";
@@ -144,7 +145,7 @@ fn without_privilege_the_kernels_half_is_missing_and_said() {
     let document: Value = serde_json::from_str(&document).unwrap();
     let [user, kernel] = [0, 1].map(|row| &document["total"]["rows"][row]["values"][0]);
     assert!(user["status"] == "counted" && kernel["reason"]["errno"] == "EACCES", "{document}");
-    // The machine's want comes before the user's.
+    // A limit of the machine is reported before the user's privileges.
     let ran = stat(&["-e", "cycles", "--", "true"]).unwrap();
     let has = |pmu: &str| std::path::Path::new("/sys/bus/event_source/devices").join(pmu).exists();
     if !["cpu", "cpu_core", "cpu_atom"].into_iter().any(has) && cfg!(target_arch = "x86_64") {
@@ -160,7 +161,7 @@ fn without_privilege_the_kernels_half_is_missing_and_said() {
     assert!(count.parse::<u64>().unwrap() > 0);
 }
 
-/// Counters on CPUs are for those who may see what others do; then nothing is left half started.
+/// CPU-wide counters require permission to observe other processes. Without it, nothing is left half started.
 #[test]
 fn without_privilege_no_cpu_is_counted() {
     for line in [&["start", "page-faults:uk"][..], &["start", "page-faults:u"], &["start", "--profile"]] {
@@ -210,7 +211,7 @@ fn counters_are_listed() {
     assert!(document["holders"].is_object());
 }
 
-/// NetBSD 2 to 7: `pmc -c EVENT COMMAND`, `pmc -C`, `pmc -h`, with its statuses.
+/// NetBSD 2 to 7: `pmc -c EVENT COMMAND`, `pmc -C`, `pmc -h`, with their statuses.
 #[test]
 fn the_old_command_line_runs_as_written() {
     kit::run(&["-C"]).expect(0).says(&["nothing to cancel"]);
@@ -219,7 +220,7 @@ fn the_old_command_line_runs_as_written() {
     kit::run(&["-c"]).expect(1).says(&["requires an argument"]);
     kit::run(&["-c", "page-faults"]).expect(1).says(&["no command"]);
     kit::run(&["-c", "no-such-event", "true"]).expect(1);
-    // A clock would count all of the time twice, and a system call as both.
+    // A clock would count all its time twice, and a system call would count as both.
     for event in ["cpu-clock", "task-clock", "page-faults:u"] {
         let ran = kit::run(&["-c", event, "true"]).expect(1).says(&["-c: ", "has no such parts"]);
         assert_eq!(ran.stdout, "");
@@ -245,7 +246,7 @@ fn events_have_netbsds_names() {
     }
 }
 
-/// Called `tprof`, or with a run directory of its own.
+/// A place to call pmc as `tprof`, with a private run directory.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -332,7 +333,7 @@ fn counters_of_one_start_begin_together() {
         trace.to_str().unwrap(),
     ];
     let start = [kit::binary(), "start", "page-faults:u", "context-switches", "page-faults:k"];
-    // It traces the holder, too, which goes on until all are stopped.
+    // This also traces the holder, which runs until all counters are stopped.
     let command = [&strace[..], &start].concat();
     let command: Vec<String> = command.iter().map(|word| format!("'{word}'")).collect();
     let line = format!(
@@ -358,7 +359,7 @@ fn counters_of_one_start_begin_together() {
     assert!(own.iter().max() < enabled.iter().min(), "{trace}");
 }
 
-/// tprof(8): `list`, `monitor`, `count`, `analyze`, and what is wrong.
+/// tprof(8): `list`, `monitor`, `count`, `analyze`, and their errors.
 #[test]
 fn tprof_takes_its_options() {
     let place = Place::new();
@@ -393,8 +394,8 @@ fn tprof_takes_its_options() {
     place.tprof(&["count", "-e", "page-faults:u", "-i", "0.05", "sleep", "0.2"]).expect(0).says(&["CPU0"]);
 }
 
-/// What is said of samples is of this run's, whatever older recording lies there; and what was sampled in place
-/// of what was asked for is said.
+/// Messages about samples describe this run's samples, even if there is an older recording. They also name
+/// the event that replaced the requested one.
 #[test]
 fn tprof_tells_of_its_own_samples_alone() {
     let place = Place::new();
@@ -416,7 +417,7 @@ fn tprof_tells_of_its_own_samples_alone() {
     assert_eq!(ran.stderr.contains("sampling cpu-clock"), shown.contains("cpu-clock"), "{}", ran.stderr);
 }
 
-/// `tprof top`: what it is translated to, a table an interval, until it is told to end.
+/// `tprof top`: its translation, and one table per interval until it is told to end.
 #[test]
 fn tprof_has_a_top() {
     if !kit::need_perf_events() || !kit::need_root() {
@@ -432,7 +433,7 @@ fn tprof_has_a_top() {
     top.wait().unwrap();
 }
 
-/// A level behind a list would reach its last event only.
+/// A level after a list would apply to its last event only.
 #[test]
 fn the_old_pmc_counts_one_event() {
     let ran = kit::run(&["-c", "page-faults,minor-faults", "true"]).expect(1);

@@ -1,10 +1,12 @@
-//! What pmc asks of the kernel is what perf asks: the `perf_event_attr` of both, seen by strace, row by row.
+//! Checks that pmc requests the same from the kernel as perf: the `perf_event_attr` of both, seen by strace,
+//! row by row.
 //!
 //! ```text
 //! parity/*.rows ──> strace perf ROW ──> requests put to use, requests refused ─┐
 //!               └─> strace pmc ROW  ──> requests put to use, requests refused ─┴─> each field that differs
 //! ```
-//! Every call is read from strace's output, so a row is compared even where this machine's kernel refuses the event.
+//! Every call is read from strace's output, so a row is compared even if this machine's kernel refuses the
+//! event.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +18,7 @@ use regex_lite::Regex;
 
 use crate::kit::{self, oracle};
 
-/// Fields whose value decides what is measured; choices of layout alone are left out.
+/// Fields that decide what is measured. Fields that only affect layout are left out.
 const FIELDS: &[&str] = &[
     "type",
     "config",
@@ -59,7 +61,7 @@ const FIELDS: &[&str] = &[
     "wakeup_watermark",
 ];
 
-/// Parts of a sample that cost or tell something; the rest is each tool's own way to lay it out.
+/// Sample fields that cost something or carry information. The rest is each tool's own layout.
 const SAMPLE_BITS: &[&str] = &[
     "CALLCHAIN",
     "ADDR",
@@ -79,25 +81,26 @@ const SAMPLE_BITS: &[&str] = &[
     "TRANSACTION",
 ];
 
-/// A request: its fields, and on whom it was opened.
+/// A request: its fields, and the processes and CPUs on which it was opened.
 type Request = BTreeMap<&'static str, String>;
 
-/// The distinct requests of a run, in the order of their first use.
+/// The distinct requests of a run, in the order of first use.
 #[derive(Debug, Default)]
 struct Requests {
-    /// Of events that were put to use.
+    /// Events that were used.
     used: Vec<Request>,
-    /// That the kernel refused.
+    /// Events that the kernel refused.
     refused: Vec<Request>,
 }
 
 impl Requests {
-    /// The first refused one that asks for samples: perf also tries what the kernel can, with requests that do not.
+    /// Returns the first refused request that asks for samples. perf also sends requests without samples, to
+    /// test the kernel's features.
     fn first_refused_sampling(&self) -> Option<&Request> {
         self.refused.iter().find(|request| request["sample_freq"] != "0" || request["sample_period"] != "0")
     }
 
-    /// Reads one process's calls.
+    /// Reads the calls of one process.
     fn collect(&mut self, trace: &str) {
         static OPEN: LazyLock<Regex> = LazyLock::new(|| {
             let call =
@@ -125,7 +128,7 @@ impl Requests {
             } else if let Some(call) = USE.captures(line) {
                 let descriptor = call.get(2).or(call.get(3)).unwrap().as_str().parse().unwrap();
                 if call.get(1).is_some_and(|name| name.as_str() == "close") {
-                    // Opened and closed unused: a trial.
+                    // Opened and closed without use: a test.
                     open.remove(&descriptor);
                 } else if let Some(request) = open.get(&descriptor) {
                     add(&mut self.used, request);
@@ -135,7 +138,7 @@ impl Requests {
     }
 }
 
-/// The words of strace's text of a structure, at its commas.
+/// Splits strace's text of a structure at its commas.
 fn members(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {
@@ -144,7 +147,7 @@ fn members(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `None` for side-band (a dummy counter).
+/// Parses a request; `None` for side-band events (a dummy counter).
 fn request(attr: &str, pid: i64, cpu: i64, group: i64) -> Option<Request> {
     static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"/\*.*?\*/").unwrap());
     let attr = COMMENT.replace_all(attr, "");
@@ -166,13 +169,14 @@ fn request(attr: &str, pid: i64, cpu: i64, group: i64) -> Option<Request> {
     Some(request)
 }
 
-/// What a tool asks of the kernel when it is given this row.
+/// Returns a tool's requests to the kernel for this row.
 #[track_caller]
 fn requests(tool: &str, row: &str) -> Requests {
     let mut folder = tempfile::tempdir().unwrap();
     let strace = |folder: &Path| {
         let mut strace = Command::new("timeout");
-        // One file a process, so that no call is split by another's. A recorder maps its rings; a counter is read.
+        // One file per process, so that no process's call splits another's. A recorder maps its rings; a
+        // counter is read.
         let reads = if row.starts_with("stat ") { "read,readv,mmap" } else { "mmap" };
         let calls = format!("trace=perf_event_open,close,ioctl,{reads}");
         strace.args(["60", "strace", "-v", "-ff", "--seccomp-bpf", "-e", &calls, "-o"]);
@@ -200,14 +204,15 @@ fn requests(tool: &str, row: &str) -> Requests {
     requests
 }
 
-/// How the two differ on a row; nothing where they agree.
+/// Returns the differences between the two tools on a row; empty if they agree.
 fn differences(row: &str) -> Vec<String> {
     let (perfs, ours) = (requests("perf", row), requests(kit::binary(), row));
     if row.starts_with("stat ") {
         return compared(perfs.used.iter().chain(&perfs.refused), ours.used.iter().chain(&ours.refused));
     }
     if perfs.used.is_empty() {
-        // A recording fails with its first event; what follows are each tool's own attempts to explain it.
+        // A recording fails with its first event. Later requests are each tool's own attempts to explain the
+        // failure.
         let ours = ours.used.iter().chain(ours.first_refused_sampling());
         return compared(perfs.first_refused_sampling(), ours);
     }

@@ -1,4 +1,5 @@
-//! Persistent events: what is held goes on with nobody there, any number of readers get it, and nobody harms the holder.
+//! Persistent events: held events keep counting while no client is connected, any number of readers can read
+//! them, and no client can harm the holder.
 
 mod owners;
 mod readers;
@@ -24,7 +25,7 @@ fn ready() -> bool {
     kit::need_root() && kit::need_perf_events() && kit::need_tracefs("sched")
 }
 
-/// A run directory of its own, with a holder in the foreground, or none yet.
+/// A private run directory, with a foreground holder once [`hold`](Self::hold) was called.
 struct Run {
     folder: tempfile::TempDir,
     holder: Option<Child>,
@@ -33,7 +34,7 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // Other users shall get as far as the socket.
+        // Other users must be able to reach the socket.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
         Self { folder, holder: None }
     }
@@ -73,7 +74,7 @@ impl Run {
         kit::wait_for("the holder", || said().contains("listening"));
     }
 
-    /// Ends the holder by a signal, and hands on what it said.
+    /// Ends the holder with a signal, and returns its output.
     #[track_caller]
     fn end(&mut self, signal: Signal) -> String {
         let mut holder = self.holder.take().expect("there is one");
@@ -83,7 +84,7 @@ impl Run {
         fs::read_to_string(self.path("said")).expect("it said something")
     }
 
-    /// What an entry has counted, all CPUs together.
+    /// Returns an entry's count, summed over all CPUs.
     #[track_caller]
     fn count(&self, name: &str) -> u64 {
         let ran = self.pmc(&["persist", "read", "--json", name]).expect(0);
@@ -92,7 +93,7 @@ impl Run {
         rows.map(|row| row["value"].as_u64().expect("a number")).sum()
     }
 
-    /// A snapshot's lines that name this.
+    /// Returns the lines of a snapshot that contain this text.
     #[track_caller]
     fn snapshot(&self, name: &str, what: &str) -> Vec<String> {
         let file = self.path(&format!("{name}-{}.data", std::process::id()));
@@ -110,14 +111,15 @@ impl Drop for Run {
             let _ = holder.wait();
             return;
         }
-        // One that was started for an entry ends with the last.
+        // A holder that was started for an entry ends with its last entry.
         for entry in self.directory().entries() {
             let _ = self.command(&["persist", "rm", &entry.id.to_string()]).output();
         }
     }
 }
 
-/// A shell that runs a program once for each line that it is sent: the only events of an entry that is opened on it.
+/// A shell that runs a program once for each line sent to it. These programs cause the only events of an
+/// entry opened on it.
 struct Worker {
     child: Child,
     done: PathBuf,
@@ -127,13 +129,13 @@ struct Worker {
 impl Worker {
     fn start(run: &Run) -> Self {
         let worker = Self::by(run, Command::new("env"));
-        // `env` executes the shell in its own place: that is none of its work.
+        // `env` replaces itself with the shell, which must not count as work.
         let comm = format!("/proc/{}/comm", worker.child.id());
         kit::wait_for("its shell", || fs::read_to_string(&comm).is_ok_and(|comm| comm == "sh\n"));
         worker
     }
 
-    /// The same, started by this command.
+    /// Starts the shell with this command.
     fn by(run: &Run, mut command: Command) -> Self {
         let done = run.path("done");
         let script = format!("while read line; do /bin/true; echo >> {}; done", done.display());
@@ -145,7 +147,7 @@ impl Worker {
         self.child.id().to_string()
     }
 
-    /// Has it execute so many programs, and waits for their ends.
+    /// Runs a program this many times, and waits until all have ended.
     #[track_caller]
     fn work(&mut self, times: usize) {
         let to = self.child.stdin.as_mut().expect("a pipe");
@@ -170,7 +172,7 @@ fn events_are_held_with_nobody_there() {
     let run = Run::new();
     let mut worker = Worker::start(&run);
     let pid = worker.pid();
-    // The first starts a holder.
+    // The first entry starts a holder.
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &pid]).expect(0).says(&["execs is held", "id 1"]);
     for (name, event) in [("clock", "cpu-clock"), ("faults", "page-faults")] {
         run.pmc(&["persist", "add", name, "-e", event, "-p", &pid, "--call-graph", "fp"]).expect(0);
@@ -180,7 +182,7 @@ fn events_are_held_with_nobody_there() {
     assert_eq!(run.snapshot("execs", "filename=/bin/true").len(), 7);
     assert!(run.count("faults") > 100 && run.count("clock") > 0);
     assert!(!run.snapshot("faults", "page-faults").is_empty());
-    // Laid out as the kernel's folder would be.
+    // The published folder has the same layout as the kernel's folder for a PMU.
     let file = |name: &str| fs::read_to_string(run.path("run").join(name)).expect("it is published");
     assert_eq!(file("type").trim().parse::<u32>().ok(), None, "no number of the kernel's");
     assert_eq!(file("format/persistent"), "attr5:23\n");
@@ -192,7 +194,7 @@ fn events_are_held_with_nobody_there() {
     assert!(!run.path("run/events/execs").exists());
     worker.work(1);
     assert_eq!(run.count("programs"), 8);
-    // Names are taken once, and are words.
+    // A name can be used once, and must be a word.
     run.pmc(&["persist", "add", "clock", "-e", "cpu-clock"])
         .expect(2)
         .says(&["already exists", "pmc persist rm clock"]);
@@ -201,7 +203,7 @@ fn events_are_held_with_nobody_there() {
     run.pmc(&["persist", "add", "a", "-e", "cpu-clock,page-faults"]).expect(2).says(&["more than one event"]);
     run.pmc(&["persist", "add", "a", "-e", "duration_time"]).expect(2).says(&["not a kernel event"]);
     run.pmc(&["persist", "add", "a", "-e", "cpu-clock", "-C", "9999"]).expect(2).says(&["not online"]);
-    // With the last entry the holder ends.
+    // The holder ends with its last entry.
     run.pmc(&["persist", "rm", "programs", "clock", "3"]).expect(0);
     kit::wait_for("the end of the holder", || !run.path("run/socket").exists());
     run.pmc(&["persist", "list"]).expect(0).prints(&["nothing is held"]);
@@ -237,7 +239,7 @@ fn readers_share_the_newest_and_divide_the_oldest() {
     assert_eq!(two("newest"), [5, 5]);
     assert_eq!(two("oldest").iter().sum::<usize>(), 5, "each record goes to one reader");
     assert!(run.snapshot("oldest", "/bin/true").is_empty());
-    // A page holds some forty: what is kept is the last of them, whole; and the first.
+    // A page holds about forty records. `newest` keeps the last ones, complete, and `oldest` the first.
     worker.work(200);
     let tid = |line: &String| {
         line.split(" pid=").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok())
@@ -290,7 +292,7 @@ fn stat_counts_what_is_held() {
     let (pid, done) = (worker.pid(), worker.done.display().to_string());
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &pid]).expect(0);
     let wait = |lines: usize| format!("until [ $(wc -c < {done}) -ge {lines} ]; do sleep 0.01; done");
-    // Another process has the work done: what is counted is the entry's, between start and end.
+    // Another process requests the work. The counts are the entry's, between start and end.
     let pipe = format!("/proc/{}/fd/0", worker.pid());
     let work = |lines: usize| format!("for i in 1 2 3; do echo > {pipe}; done; {}", wait(lines));
     let stat = |more: &[&str], script: &str| {
@@ -308,7 +310,7 @@ fn stat_counts_what_is_held() {
     assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [3], "{rows:?}");
     let rows = stat(&["-e", "task-clock"], &work(6));
     assert_eq!(rows.iter().map(|row| row.0).sum::<u64>(), 3, "{rows:?}");
-    // Who is let go meanwhile takes no other count along, nor the command's status.
+    // Removing an entry during the run affects neither the other counts nor the command's status.
     run.pmc(&["persist", "add", "going", "-e", EXEC, "-p", &pid]).expect(0);
     let both = run.read(&["stat", "-e", "persistent/going/,page-faults:u"], "both");
     run.pmc(&["persist", "rm", "going"]).expect(0);
@@ -320,12 +322,12 @@ fn stat_counts_what_is_held() {
     let rows = stat(&["-D", "100000"], &work(9));
     assert!(rows.iter().all(|row| row.0 == 0 || row.1.contains("not counted")), "{rows:?}");
     assert_eq!(run.count("execs"), 9);
-    // Who sleeps all the time counts nothing, and that is a count.
+    // An event that never happens has the count 0, which is a count.
     let rows = stat(&[], "true");
     assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [0], "{rows:?}");
     let twice = run.pmc(&["stat", "-r", "2", "-e", "persistent/execs/", "--", "true"]).expect(0);
     assert!(twice.stderr.contains("persistent/execs/"), "{}", twice.stderr);
-    // What cannot be had, and why.
+    // Refused requests, and the reasons.
     let refused = |event: &str| run.pmc(&["stat", "-e", event, "--", "true"]).expect(2);
     refused("persistent/exec/").says(&[
         "`exec`",
@@ -356,7 +358,7 @@ fn a_number_is_never_given_again_and_what_is_lost_is_told() {
     add(&run, "second").says(&["id 2"]);
     run.pmc(&["persist", "hold"]).expect(1).says(&["another holder"]);
     run.end(Signal::KILL);
-    // What a killed holder still publishes is not held, whoever looks.
+    // Entries that a killed holder still publishes do not count as held, for any command.
     for words in [&["persist", "read", "second"][..], &["persist", "show", "2"]] {
         run.pmc(words).expect(1).says(&["it was, and was lost", "was killed"]);
     }
@@ -374,19 +376,19 @@ fn a_number_is_never_given_again_and_what_is_lost_is_told() {
     assert!(!run.path("run/socket").exists() && !run.path("run/type").exists());
     run.hold();
     run.pmc(&["persist", "list", "--json"]).expect(0).prints(&["\"second\"", "\"third\"", "signal 15"]);
-    // Who removes it, or makes it again, knows of it.
+    // Removing a lost entry, or adding it again, clears the note that it was lost.
     run.pmc(&["persist", "rm", "2"]).expect(0);
     add(&run, "third").says(&["id 4"]);
     let list = run.pmc(&["persist", "list"]).expect(0).stdout;
     assert!(!list.contains("lost"), "{list}");
-    // A holder is started to forget what none holds any more.
+    // If no holder runs, `rm` starts one to forget a lost entry.
     run.end(Signal::KILL);
     run.pmc(&["persist", "rm", "4"]).expect(0);
     let list = run.pmc(&["persist", "list"]).expect(0).stdout;
     assert!(!list.contains("lost"), "{list}");
 }
 
-/// Whoever cleans up a run directory must not leave a holder that nobody can ask any more.
+/// Cleaning up a run directory must not leave a holder that clients cannot reach.
 #[test]
 fn a_run_directory_that_is_removed_is_published_again() {
     if !ready() {
@@ -402,15 +404,15 @@ fn a_run_directory_that_is_removed_is_published_again() {
         removed.expect("it is there");
         kit::wait_for("the entry", || {
             let directory = run.directory();
-            // Without the lock the entry looks like that of a holder that was killed.
+            // Without the lock the entry looks as if its holder had been killed.
             let is_held = directory.entry("execs").is_some() && directory.lost().is_empty();
             is_held && run.path("run/socket").exists()
         });
         assert_eq!(run.count("execs"), 3, "{part}");
     }
-    // The next number is known still.
+    // The holder still knows the next number.
     run.pmc(&["persist", "add", "more", "-e", "page-faults:u"]).expect(0).says(&["id 2"]);
-    // Where the folder that it lay in is gone as well, it ends.
+    // If the parent folder is gone as well, the holder ends.
     let aside = run.path("").parent().expect("a folder").join(format!("aside-{}", std::process::id()));
     fs::rename(run.path(""), &aside).expect("it is ours");
     fs::remove_dir_all(aside.join("run")).expect("it is there");
@@ -421,7 +423,7 @@ fn a_run_directory_that_is_removed_is_published_again() {
     assert!(said.contains("with the folder that it was in"), "{said}");
 }
 
-/// Some PMUs only count: their events can be held all the same.
+/// Some PMUs can only count. Their events can still be held.
 #[test]
 fn what_can_only_be_counted_is_held() {
     let msr = Path::new("/sys/bus/event_source/devices/msr/events/tsc");
@@ -447,7 +449,7 @@ fn what_can_only_be_counted_is_held() {
     run.pmc(&["stop"]).expect(0).prints(&["msr/tsc/", "page-faults:u", "TOTAL"]);
 }
 
-/// What is shown is what there is, not what was typed.
+/// The output shows the entries' actual settings, not the text typed.
 #[test]
 fn entries_are_shown_as_they_are() {
     if !ready() {
@@ -465,13 +467,13 @@ fn entries_are_shown_as_they_are() {
     let shown = run.pmc(&["persist", "show", "--json", "bound"]).expect(0).stdout;
     let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
     assert_eq!((&shown["pages"], &shown["cpus"]), (&4.into(), &"0".into()));
-    // By its number, and by the text that is published.
+    // By number, and by the published text.
     for event in ["persistent/1/", "persistent/persistent,config=1/", "persistent/config=1/"] {
         run.pmc(&["stat", "-e", event, "--", "true"]).expect(0).says(&[event]);
     }
     run.pmc(&["list", "persistent"]).expect(0).prints(&["persistent/bound/", "persistent/trues/"]);
     run.pmc(&["stat", "-e", "persistent/9/", "--", "true"]).expect(2).says(&["`9`", "bound"]);
-    // Of processes that have ended, it is said that they have.
+    // The list marks processes that have ended.
     run.pmc(&["persist", "add", "past", "-e", EXEC, "-p", &worker.pid()]).expect(0);
     let pid = worker.pid();
     drop(worker);
@@ -487,7 +489,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     }
     const NOBODY: u32 = 65534;
     let theirs = Run::new();
-    // The built binary may lie where only root looks.
+    // The built binary may be in a folder that only root can read.
     let binary = theirs.path("pmc");
     kit::copy_program(kit::binary(), &binary);
     let user = |run: &Run, words: &[&str]| -> Ran {
@@ -496,7 +498,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
         command.env("PMC_PERSISTENT_DIR", run.path("run")).env("LC_ALL", "C").current_dir("/");
         command.stdin(Stdio::null()).output().expect("setpriv starts").into()
     };
-    // Their own task needs no privilege.
+    // A user's own task needs no privilege.
     let mut task = Command::new("setpriv");
     task.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
     task.args(["sh", "-c", "while read line; do /bin/true; done"]).stdin(Stdio::piped());
@@ -519,7 +521,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     user(&theirs, &["persist", "rm", "faults"]).expect(0);
     task.kill().expect("it is there");
     task.wait().expect("it ends");
-    // Of root's they have what root shares.
+    // Of root's entries users get only the shared parts.
     let run = Run::held();
     for share in ["nothing", "counts", "records"] {
         run.pmc(&["persist", "add", share, "-e", "page-faults", "--share", share]).expect(0);
@@ -544,7 +546,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
     user(&run, &["record", "-e", "persistent/counts/", "-o", &file, "--", "true"])
         .expect(1)
         .says(&["does not share its records"]);
-    // What came before they began is not theirs, though the copy that they share be older than that.
+    // A recording contains no events from before its start, even if the shared copy is older.
     let mut worker = Worker::start(&run);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--share", "records"]).expect(0);
     user(&run, &["persist", "snapshot", "execs", "-o", "-"]).expect(0);
@@ -562,7 +564,7 @@ fn users_hold_their_own_and_have_of_others_what_is_shared() {
         user(&run, words).expect(1).says(&["another user's"]);
     }
     assert_eq!(run.directory().entries().len(), 3);
-    // A holder that is neither theirs nor root's is not believed.
+    // A client does not trust a holder that runs neither as the same user nor as root.
     user(
         &theirs,
         &["persist", "add", "faults", "-e", "page-faults:u", "-p", &std::process::id().to_string()],
@@ -590,7 +592,8 @@ fn a_client_that_dies_harms_nothing() {
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
     let pid = Pid::from_child(run.holder.as_ref().expect("there is one"));
     for turn in 1..=20 {
-        // Asked, and gone before the copy is there; some hang up while the holder stands still.
+        // The client asks, then disconnects before the copy is ready. Some disconnect while the holder is
+        // stopped.
         let request = Request::Snapshot { entry: "execs".to_owned(), after: Some(Vec::new()) };
         if turn % 2 == 0 {
             kill_process(pid, Signal::STOP).expect("it is there");
@@ -599,10 +602,10 @@ fn a_client_that_dies_harms_nothing() {
         send(&client, &request, LONGEST_REQUEST, &[]).expect("it is sent");
         drop(client);
         kill_process(pid, Signal::CONT).expect("it is there");
-        // Who asks later is answered later: the copy is made by then, and no record falls into it.
+        // A later request is answered later: the copy is complete by then, and no record is written into it.
         assert_eq!(run.count("execs"), turn - 1);
         worker.work(1);
-        // Nothing is left paused, and nothing is missing.
+        // Nothing stays paused, and no record is missing.
         assert_eq!(run.count("execs"), turn);
         assert_eq!(run.snapshot("execs", "/bin/true").len() as u64, turn);
     }
@@ -631,7 +634,7 @@ fn hostile_requests_are_refused() {
     ];
     let mut requests: Vec<Vec<u8>> =
         texts.iter().chain(&wrong).skip(3).map(|text| text.as_bytes().to_vec()).collect();
-    // A fixed seed: requests with bytes changed, cut and doubled.
+    // Requests with bytes changed, cut off and repeated, from a fixed seed.
     let mut dice = 88_172_645_463_325_252u64;
     let mut next = |below: usize| {
         dice ^= dice << 13;
@@ -657,13 +660,13 @@ fn hostile_requests_are_refused() {
     requests.push(b"\xff\x00\xfe".to_vec());
     for bytes in &requests {
         let client = connect(&run);
-        // What is too long for the kernel's buffer is the kernel's affair.
+        // The kernel rejects a message that is too long for its buffer.
         let _ = rustix::net::send(&client, bytes, SendFlags::NOSIGNAL);
     }
-    // Silent ones, more than there is room for, stall nobody.
+    // Silent connections, more than the holder has room for, must not block other clients.
     let silent: Vec<OwnedFd> = (0..400).map(|_| connect(&run)).collect();
     run.pmc(&["persist", "read", "faults"]).expect(0);
-    // Ten times a hundred connections, each of which asks and is gone.
+    // Ten times a hundred connections, each of which sends a request and disconnects.
     for _ in 0..1000 {
         let client = connect(&run);
         send(&client, &Request::Read { entry: "faults".to_owned() }, LONGEST_REQUEST, &[])

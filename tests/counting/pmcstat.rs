@@ -1,4 +1,4 @@
-//! pmc called `pmcstat`: FreeBSD's options, examples of its manual, and statuses of sysexits(3).
+//! pmc called `pmcstat`: FreeBSD's options, examples from its manual, and statuses of sysexits(3).
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -33,7 +33,7 @@ impl Place {
         self.command(line).output().unwrap().into()
     }
 
-    /// The names of the columns, and the lines of numbers.
+    /// Returns the names of the columns and the rows of numbers.
     #[track_caller]
     fn table(&self, line: &[&str]) -> (Vec<String>, Vec<Vec<u64>>) {
         let text = self.run(line).expect(0).stderr;
@@ -51,13 +51,13 @@ fn counters_are_columns() {
     }
     let place = Place::new();
     let script = "/bin/true; /bin/true; /bin/true; exit 3";
-    // The manual's: pmcstat -d -w 12 -p k7-dc-misses firefox
+    // From the manual: pmcstat -d -w 12 -p k7-dc-misses firefox
     let (names, with) = place.table(&["-d", "-w", "12", "-p", "page_fault.all,usr", "sh", "-c", script]);
     assert_eq!(names, ["p/page_fault.all,usr"]);
     let (_, without) = place.table(&["-p", "page_fault.all,usr", "sh", "-c", script]);
     assert_eq!((with.len(), without.len()), (1, 1));
     assert!(with[0][0] > without[0][0] + 60, "three children: {with:?}, {without:?}");
-    // Increments add up to what is cumulative.
+    // The increments add up to the cumulative count.
     let line = ["-w", "0.05", "-p", "page_fault.all,usr", "-C", "-p", "page_fault.all,usr", "sh", "-c"];
     let (names, rows) = place.table(&[&line[..], &["for i in 1 2 3 4 5 6; do sleep 0.03; done"]].concat());
     assert_eq!(names.len(), 2);
@@ -70,7 +70,7 @@ fn whole_cpus_have_columns_each() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
-    // The manual's: pmcstat -c 0,2 -s p6-itlb-miss
+    // From the manual: pmcstat -c 0,2 -s p6-itlb-miss
     let (names, rows) = Place::new().table(&["-c", "0", "-l", "0.05", "-s", "clock.hard"]);
     assert_eq!(names, ["s/00/clock.hard"]);
     assert!(rows[0][0] > 0);
@@ -81,14 +81,14 @@ fn processes_and_whole_cpus_are_counted_in_one_run() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
-    // The manual's: pmcstat -s instructions -p dc-misses -t '^firefox$'
+    // From the manual: pmcstat -s instructions -p dc-misses -t '^firefox$'
     let line = ["-c", "0", "-s", "clock.hard", "-p", "page_fault.all,usr", "sh", "-c", "/bin/true; exit 0"];
     let (names, rows) = Place::new().table(&line);
     assert_eq!(names, ["s/00/clock.hard", "p/page_fault.all,usr"]);
     assert!(rows[0].iter().all(|count| *count > 0), "{rows:?}");
     let line = ["-p", "page_fault.all,usr", "-s", "page_fault.all,usr", "sh", "-c", "/bin/true; exit 0"];
     let (names, rows) = Place::new().table(&line);
-    // A column for each CPU, and these have seen what the command did.
+    // One column for each CPU, which together saw all the command's faults.
     assert!(names.len() >= 2 && names[1].starts_with("s/00/"), "{names:?}");
     assert!(rows[0][1..].iter().sum::<u64>() >= rows[0][0], "{rows:?}");
 }
@@ -103,7 +103,7 @@ fn processes_are_found_by_name() {
     kit::copy_program("/bin/sleep", &napper);
     let mut asleep = Command::new(&napper).arg("1000").spawn().unwrap();
     kit::wait_until_idle(asleep.id());
-    // The manual's: pmcstat -t '^emacs$' -p instructions
+    // From the manual: pmcstat -t '^emacs$' -p instructions
     let line = ["-t", "^pmc-napper$", "-l", "0.05", "-p", "page_fault.all,usr"];
     let (names, rows) = place.table(&line);
     assert_eq!((names.len(), rows.len()), (1, 1));
@@ -139,7 +139,7 @@ fn samples_go_into_a_log_that_it_reads() {
         return;
     }
     let place = Place::new();
-    // The manual's: pmcstat -P ic-misses -t 1234 -O sample.stat
+    // From the manual: pmcstat -P ic-misses -t 1234 -O sample.stat
     let script = "for i in 1 2 3; do /bin/true; done";
     place.run(&["-d", "-n", "1", "-P", "page_fault.all", "-O", "sample.stat", "sh", "-c", script]).expect(0);
     place.run(&["-R", "sample.stat"]).expect(0).prints(&["page_fault.all"]);
@@ -176,7 +176,7 @@ fn samples_go_into_a_log_that_it_reads() {
     place.run(&["-R", "remote.stat"]).expect(0).prints(&["clock.hard"]);
 }
 
-/// What the command does, and what anybody does on a CPU meanwhile, in one log.
+/// One log contains the command's events and all activity on a CPU at that time.
 #[test]
 fn processes_and_whole_cpus_are_sampled_into_one_log() {
     if !kit::need_perf_events()
@@ -208,13 +208,14 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
     let script = kit::run(&["script", "-F", "comm,cpu,event", "-i", log]).expect(0).stdout;
     let of = |event: &str| script.lines().filter(|line| line.contains(event)).collect::<Vec<_>>();
     let (faults, clock) = (of("page_fault.all"), of("clock.hard"));
-    // Those of the process are its own and its children's; those of the CPU are anybody's, on that one.
+    // The process's events come from it and its children. The CPU's events come from any process, on that
+    // CPU.
     let is_own = |line: &&str| ["sh ", "sleep ", "true "].iter().any(|name| line.trim().starts_with(name));
     assert!(!faults.is_empty() && faults.iter().all(is_own), "{faults:?}");
     assert!(faults.iter().any(|line| line.trim().starts_with("true ")), "{faults:?}");
     let busy = clock.iter().filter(|line| line.trim().starts_with("pmc-busy "));
     assert!(busy.count() > 10 && clock.iter().all(|line| line.contains("[000]")), "{clock:?}");
-    // It is a log like any other, and perf reads it.
+    // It is an ordinary log, and perf can read it.
     place.run(&["-R", "log"]).expect(0).prints(&["page_fault.all", "clock.hard", "callchain", "closelog"]);
     place.run(&["-R", "log", "-G", "graph"]).expect(0);
     for perf in oracle::perfs() {
@@ -223,7 +224,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
         assert_eq!(counts, [faults.len(), clock.len()], "{}", perf.display());
         assert!(script.contains("pmc-busy"), "{}", perf.display());
     }
-    // Counts at exits, beside those of CPUs.
+    // Counts at exits, and counts of CPUs.
     place
         .run(&[
             "-E",
@@ -242,7 +243,7 @@ fn processes_and_whole_cpus_are_sampled_into_one_log() {
     let counts = place.file("counts");
     let said = kit::run(&["stat", "report", "--log-exit", "-i", counts.to_str().unwrap()]).expect(0);
     said.says(&["true-", "sh-"]);
-    // A group of the kernel is of one kind.
+    // A kernel group must be of one kind.
     kit::run(&["record", "-o", "/dev/null", "-e", "{page-faults,cpu-clock,system}", "--", "true"])
         .expect(2)
         .says(&["some are of whole CPUs", "use one group per PMU"]);
@@ -266,12 +267,12 @@ fn what_is_counted_beside_samples_has_its_columns() {
         lines.map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
     let sum: u64 = rows.iter().map(|row| row[0]).sum();
     assert_eq!(Some(sum), rows.last().map(|row| row[1]), "{columns}");
-    // Each fault of the shell alone was counted; those of its children were sampled too (`-d`).
+    // The count covers only the shell's own faults; the samples also cover its children (`-d`).
     let log = place.file("log");
     let log = kit::run(&["script", "-F", "comm,event", "-i", log.to_str().unwrap()]).expect(0).stdout;
     let of_shell = log.lines().filter(|line| line.trim().starts_with("sh ")).count();
     assert!(sum > 0 && sum <= of_shell as u64, "{sum} counted, {of_shell} sampled");
-    // Where the counts go no further, the recording ends with what it has.
+    // If the counts cannot be written any further, the recording ends with what it has.
     let script = format!(
         "exec {:?} -w 0.05 -n 1 -P page_fault.all,usr -O cut -p page_fault.all,usr sleep 30 2>&1 | true",
         place.file("pmcstat")
@@ -295,7 +296,7 @@ fn counts_at_exits_go_into_a_log() {
     said.says(&["true-", "sh-"]);
 }
 
-/// Touches 1,000 pages in each of four threads, once it has read a line, or at once with an argument.
+/// Touches 1,000 pages in each of four threads: after reading a line, or immediately if it has an argument.
 const THREADS: &str = "
 #include <pthread.h>
 #include <stdio.h>
@@ -332,7 +333,7 @@ fn all_threads_of_a_process_are_measured() {
     gcc.args(["-pthread", "-o", "threads", "threads.c"]).current_dir(place.0.path());
     assert!(gcc.status().unwrap().success());
     let whole = 4000..4400;
-    // Nobody said -d: its threads all the same, its children not.
+    // Without -d: its threads are counted, but its children are not.
     let spec = "page_fault.all,usr";
     let (_, rows) = place.table(&["-p", spec, "./threads", "now"]);
     assert!(whole.contains(&rows[0][0]), "{rows:?}");
@@ -368,10 +369,10 @@ fn a_spec_is_one_event() {
         ),
         (&["-n", "9", "-P", "{page_fault.all,clock.hard}", "-O", "x", "true"], ["clock.hard", "-P once"]),
         (&["-p", "page_fault.all,ussr", "true"], ["`ussr` is no qualifier", "did you mean `usr`?"]),
-        // What was typed is shown, and nothing else.
+        // The message shows the typed text, and nothing else.
         (&["-p", "nosuch", "true"], ["  nosuch\n", "pmc list"]),
     ] {
-        // pmc_allocate(3) refuses it there.
+        // pmc_allocate(3) refuses these requests with this status.
         place.run(line).expect(71).says(&words);
     }
     for (line, words) in [
@@ -398,7 +399,7 @@ fn each_output_of_a_log_is_written() {
     assert!(ran.stdout.is_empty(), "{}", ran.stdout);
     assert!(read("graph").starts_with("@ page_fault.all ["), "{}", read("graph"));
     assert!(read("tree").contains("fn=") && read("lines").ends_with("closelog\n"));
-    // `-` is where -o says.
+    // `-` writes to the file given with -o.
     let ran = place.run(&["-R", "log", "-G", "-", "-F", "-", "-o", "both"]).expect(0);
     assert!(ran.stdout.is_empty() && read("both").contains("@ page_fault.all ["), "{}", read("both"));
     let ran = place.run(&["-R", "log", "-m", "-", "-a", "chains", "-F", "again"]).expect(0);
@@ -407,7 +408,7 @@ fn each_output_of_a_log_is_written() {
     place.run(&["-R", "log", "-g", "-D", "profiles", "-G", "graph2", "-M", "map"]).expect(0);
     assert_eq!(read("graph2"), read("graph"));
     assert!(read("map").contains("profiles/page_fault.all/"), "{}", read("map"));
-    // A table, above a limit.
+    // A table of entries above a limit.
     let all = place.run(&["-R", "log", "-T"]).expect(0).stdout;
     let most = place.run(&["-R", "log", "-T", "-f", "threshold=20"]).expect(0).stdout;
     assert!(most.len() < all.len(), "{most}");
@@ -423,7 +424,8 @@ fn each_output_of_a_log_is_written() {
     ] {
         place.run(line).expect(64).says(&[words]);
     }
-    // What pmc's commands advise has pmcstat's letters, and a file that cannot be made its status.
+    // Advice from pmc's commands uses pmcstat's letters, and a file that cannot be created has pmcstat's
+    // status.
     for (line, status, words) in [
         (&["-O", "no/such", "-P", "clock.hard", "true"][..], 71, "try: -O FILE, where you may write"),
         (&["-R", "log", "-F", "no/such"], 71, "try: -F FILE, where you may write"),
@@ -454,7 +456,7 @@ fn counters_that_are_logged_have_columns_where_these_are_asked_for() {
     let log = place.file("log");
     let said = kit::run(&["stat", "report", "--log-exit", "-i", log.to_str().unwrap()]).expect(0);
     said.says(&["true-", "sleep-", "sh-"]);
-    // What is not logged is shown, beside what is.
+    // Counts that are not logged are printed next to the log.
     let line = ["-E", "-p", "page_fault.all,usr", "-c", "0", "-s", "clock.hard", "-O", "log", "true"];
     let (names, _) = place.table(&[&["-q"], &line[..]].concat());
     assert_eq!(names, ["p/page_fault.all,usr", "s/00/clock.hard"]);
@@ -497,7 +499,7 @@ fn a_terminal_has_a_header_on_each_screen() {
     assert!(headers.windows(2).all(|pair| pair[1] - pair[0] == 10), "{}", ran.stdout);
 }
 
-/// Each line of the text with this word, without it.
+/// Returns each line of the text that begins with this word, without the word.
 fn entries<'a>(text: &'a str, word: &str) -> Vec<Vec<&'a str>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
     lines.map(|line| line.split_whitespace().collect()).collect()
@@ -523,7 +525,7 @@ fn what_cannot_be_counted_is_no_zero() {
         return;
     }
     let place = Place::new();
-    // Only the kernel does these.
+    // These happen in the kernel only.
     for spec in ["context-switches,usr", "cpu-migrations,usr"] {
         let words = [&*format!("Cannot allocate process-mode pmc with specification \"{spec}\""), "omit usr"];
         place.run(&["-p", spec, "true"]).expect(71).says(&words);
@@ -540,7 +542,7 @@ fn clocks_count_ticks() {
     let (_, rows) =
         place.table(&[&line[..], &["i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done"]].concat());
     let [hard, stat, prof, ns] = rows[0][..] else { panic!("{rows:?}") };
-    // Of the same time, but for the moments at which each starts.
+    // All cover the same time, except for the moments at which each starts.
     for (ticks, rate) in [(hard, 1000), (stat, 127), (prof, 8128)] {
         let expected = ns * rate / 1_000_000_000;
         assert!(ticks.abs_diff(expected) <= 2 + expected / 50, "{rate} Hz: {rows:?}");
@@ -570,7 +572,7 @@ fn without_a_log_text_is_printed() {
     assert_eq!(place.run(&line).expect(0).stderr, "");
     let text = std::fs::read_to_string(place.file("text")).unwrap();
     assert!(!entries(&text, "sample   ").is_empty() && entries(&text, "callchain").is_empty(), "{text}");
-    // Counts at exits: what each process counted by itself.
+    // Counts at exits: each process's own count.
     let text = place.run(&["-E", "-d", "-p", "page_fault.all,usr", "sh", "-c", script]).expect(0).stderr;
     let exits = entries(&text, "exitval  ");
     assert!(exits.len() == 3 && entries(&text, "exit     ").len() == 3, "{text}");

@@ -1,5 +1,6 @@
-//! The reservation protocol against its original: PCP's `perfalloc` and `pmdaperfevent` (Debian package `pcp`), each on a
-//! private lock file. What another process sees of a lock is asked with `F_GETLK` from here, for this is another process.
+//! Tests the reservation protocol against the original: PCP's `perfalloc` and `pmdaperfevent` (Debian package
+//! `pcp`). Each test uses a private lock file. This process checks locks with `F_GETLK`, because it is not
+//! the process that holds them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail loudly too")]
 
@@ -21,15 +22,15 @@ use tempfile::TempDir;
 
 const PCP: &str = "/usr/lib/pcp/pmdas/perfevent";
 
-/// An event that takes a counter, reserved whether or not the machine has one.
+/// An event that needs a counter, reserved whether or not the machine has one.
 const HELD: &[&str] = &["-e", "cycles", "--reserve=require"];
 
-/// Whether the machine has counters: without them pmc reserves nothing unless it is told to.
+/// Whether the machine has counters. Without them pmc reserves nothing unless asked to.
 fn has_counters() -> bool {
     pmc::host::Host::live().core_pmu().is_some()
 }
 
-/// PCP's `perfalloc`, and pmc by that name in a folder.
+/// Returns PCP's `perfalloc` and pmc under that name, in a folder.
 fn perfallocs(folder: &Path) -> [PathBuf; 2] {
     let ours = folder.join("perfalloc");
     symlink(kit::binary(), &ours).unwrap();
@@ -44,7 +45,7 @@ fn need_pcp() -> bool {
     )
 }
 
-/// Where it has none, tests/pmu shows the gaps.
+/// Requires hardware counters. For machines without them, tests/pmu covers the gaps.
 fn need_counters() -> bool {
     kit::need("counters", has_counters(), "the machine has no hardware counters")
 }
@@ -61,7 +62,7 @@ impl Place {
         place
     }
 
-    /// Without the lock file.
+    /// Creates one without the lock file.
     fn empty() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("perfevent")).unwrap();
@@ -82,7 +83,7 @@ impl Place {
         command
     }
 
-    /// `pmc reserve` on this lock file.
+    /// Returns the command `pmc reserve` on this lock file.
     fn reserve(&self, words: &[&str]) -> Command {
         let mut command = self.command(kit::binary());
         command.arg("reserve").args(words);
@@ -94,7 +95,8 @@ impl Place {
         self.reserve(words).output().unwrap().into()
     }
 
-    /// Who has reserved, as the agent would ask it. Not to be called while this process has a POSIX lock on the file.
+    /// Returns the process that holds the reservation, as the agent would ask. Must not be called while this
+    /// process has a POSIX lock on the file.
     fn holder(&self) -> Option<u32> {
         let file = File::open(self.lock_file()).unwrap();
         let request = Flock { length: 1, ..Flock::from(FlockType::WriteLock) };
@@ -113,7 +115,7 @@ fn until(what: &str, is: impl FnMut() -> bool) {
     kit::wait_for(what, is);
 }
 
-/// A child that does not outlive its test.
+/// A child process that is killed when its test ends.
 struct Guard(Child);
 
 impl Guard {
@@ -286,7 +288,8 @@ fn signals_go_on_to_the_command() {
 #[test]
 fn the_background_starts_when_the_lock_is_held() {
     let place = Place::new();
-    // `output` waits for the end of stdout and stderr too, so it also shows that the background has closed them.
+    // `output` waits for the end of stdout and stderr too, so this also checks that the background process
+    // has closed them.
     let ran = place.run(&["-d"]).expect(0);
     let holder = place.holder().expect("held when the shell goes on");
     assert_eq!(ran.stderr, "");
@@ -313,14 +316,14 @@ fn a_watcher_sees_others_but_not_its_own_process() {
     drop(pmc);
     assert_eq!(*watcher.poll(), State::Free);
 
-    // Another pmc sees ours; looking at the file in this process must not have dropped it.
+    // Another pmc sees our lock; reading the file in this process must not have dropped it.
     let _ = reservation::status(&place.lock_file());
     place.run(&["true"]).expect(0).says(&[&format!("(pid {})", std::process::id())]);
     drop(own);
     assert!(!place.run(&["true"]).expect(0).stderr.contains("also reserved"));
 }
 
-/// The real agent under strace, with what it did to its counters.
+/// The real agent under strace, with the trace of its calls on its counters.
 struct Agent {
     strace: Guard,
     stdin: Option<ChildStdin>,
@@ -332,7 +335,7 @@ impl Agent {
         need_pcp() && kit::need_program("strace") && kit::need_root()
     }
 
-    /// Starts it and waits until it has switched its counters on.
+    /// Starts the agent and waits until it has enabled its counters.
     fn start(place: &Place) -> Self {
         std::fs::copy("/etc/pcp/perfevent/perfevent.conf", place.dir.path().join("perfevent/perfevent.conf"))
             .unwrap();
@@ -351,13 +354,13 @@ impl Agent {
         agent
     }
 
-    /// How often it has enabled and disabled counters.
+    /// Returns how many times the agent has enabled and disabled counters.
     fn switched(&self) -> (usize, usize) {
         let trace = std::fs::read_to_string(&self.trace).unwrap_or_default();
         (trace.matches("PERF_EVENT_IOC_ENABLE").count(), trace.matches("PERF_EVENT_IOC_DISABLE").count())
     }
 
-    /// The counters are on again after a reservation that was seen.
+    /// Waits until the agent's counters are enabled again after a reservation that it saw.
     #[track_caller]
     fn returns(&self) {
         until("the agent enables its counters again", || {
@@ -369,7 +372,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // The agent lives as long as its standard input.
+        // The agent ends when its standard input closes.
         drop(self.stdin.take());
         let _ = self.strace.0.wait();
     }
@@ -386,30 +389,30 @@ fn the_real_agent_has_let_go_when_the_command_starts_and_comes_back() {
     let status = reservation::status(&place.lock_file());
     assert!(status.agents.iter().any(|agent| agent.watches == Some(true)), "{status:?}");
 
-    // The command itself looks at what the agent has done before it.
+    // The command itself checks what the agent has done so far.
     let ran = place.run(&["grep", "-c", "IOC_DISABLE", agent.trace.to_str().unwrap()]).expect(0);
-    // All were off when it looked, and may be on again by now.
+    // All counters were off when the command looked, and may be on again by now.
     let (enabled, disabled) = agent.switched();
     assert_eq!(ran.stdout.trim(), disabled.to_string(), "of {enabled}");
     assert!(disabled > 0 && enabled >= disabled, "{enabled} {disabled}");
     ran.says(&["pmdaperfevent (pid"]);
     agent.returns();
 
-    // The same before the shell goes on after -d.
+    // The same before the shell continues after -d.
     place.run(&["-d"]).expect(0);
     let (enabled, disabled) = agent.switched();
     assert_eq!(enabled, disabled);
     send(place.holder().unwrap(), Signal::TERM);
     agent.returns();
 
-    // Somebody else's agent, watching its own file, neither costs us time nor is spoken of.
+    // Another user's agent that watches its own file causes no delay and no message.
     let elsewhere = Place::new();
     let status = reservation::status(&elsewhere.lock_file());
     assert!(status.agents.iter().all(|agent| agent.watches == Some(false)), "{status:?}");
     assert_eq!(elsewhere.run(&["true"]).expect(0).stderr, "");
 }
 
-/// pmc under the name `perfalloc`, and what both it and the original answer.
+/// Runs a program under the name `perfalloc` and returns its status, whether stdout is empty, and stderr.
 fn answers(place: &Place, program: &Path, words: &[&str]) -> (Option<i32>, bool, String) {
     let Output { status, stdout, stderr } = place.command(program).args(words).output().unwrap();
     let stderr = String::from_utf8_lossy(&stderr).replace(program.to_str().unwrap(), "PROGRAM");
@@ -448,16 +451,16 @@ fn called_perfalloc_it_answers_as_the_original() {
     for words in cases {
         assert_eq!(answers(&place, &ours, words), answers(&place, &original, words), "{words:?}");
     }
-    // The original's holder stays for ever when its command was too quick for it; ours must not.
+    // The original's holder never ends if its command was too quick for it; ours must end.
     kit::let_pass(Duration::from_millis(300));
     while let Some(left) = place.holder() {
         if std::fs::read_link(format!("/proc/{left}/exe")).is_ok_and(|exe| exe == original) {
             send(left, Signal::KILL);
         }
-        // Ours goes by itself, a moment after its command.
+        // Our holder ends shortly after its command.
         until("it has gone", || place.holder() != Some(left));
     }
-    // Refused: -d has succeeded by then, a command runs all the same.
+    // Refused: -d has succeeded by then, and a command runs anyway.
     let place = Place::new();
     let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
     lock::take(&file, Kind::Write).unwrap();
@@ -477,14 +480,14 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
         for (signal, code) in [(Signal::INT, Some(0)), (Signal::HUP, Some(0)), (Signal::TERM, None)] {
             let mut alone = Guard::start(&mut place.command(&program));
             place.wait_for_holder(Some(alone.0.id()));
-            // The handlers are set after the lock.
+            // The handlers are installed after the lock.
             kit::wait_for_handler(alone.0.id(), Signal::INT.as_raw());
             kit::wait_until_idle(alone.0.id());
             alone.signal(signal);
             assert_eq!(alone.0.wait().unwrap().code(), code, "{program:?} {signal:?}");
             assert_eq!(place.holder(), None);
         }
-        // The process that was started becomes the command; its child holds the lock and goes with it.
+        // The started process becomes the command. Its child holds the lock and ends with it.
         let mut command = place.command(&program);
         let mut becomes = Guard::start(
             command
@@ -502,13 +505,13 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
     }
 }
 
-/// What the kit's answers lack here.
+/// A check that the kit's results lack.
 trait Silent {
     fn silent(self) -> Self;
 }
 
 impl Silent for kit::Ran {
-    /// Nothing ran: stdout is empty.
+    /// Checks that nothing ran: stdout is empty.
     #[track_caller]
     fn silent(self) -> Self {
         assert_eq!(self.stdout, "");
@@ -516,7 +519,7 @@ impl Silent for kit::Ran {
     }
 }
 
-/// `pmc stat` on this lock file.
+/// Returns the command `pmc stat` on this lock file.
 fn stat(place: &Place, words: &[&str]) -> Command {
     let mut command = place.command(kit::binary());
     command.arg("stat").args(words);
@@ -568,7 +571,7 @@ fn stat_names_the_real_perfalloc() {
     place.wait_for_holder(Some(perfalloc.0.id()));
     stat_run(&place, &["-e", "cycles", "--reserve=check", "true"]).expect(0).says(&["reserved by", &pid]);
     stat_run(&place, &[HELD, &["true"]].concat()).expect(0).says(&["also reserved by", &pid]);
-    // By itself it says so where there are counters to share, and only there.
+    // Without options, pmc says so only if the machine has counters to share.
     let auto = stat_run(&place, &["-e", "cycles", "true"]).expect(0);
     assert_eq!(has_counters(), auto.stderr.contains("reserved by"), "{}", auto.stderr);
 }
@@ -605,7 +608,7 @@ fn the_real_agent_lets_go_for_stat_and_comes_back() {
     agent.returns();
 }
 
-/// Hardware events that the machine cannot count were never open: nothing was left to anybody.
+/// Hardware events that the machine cannot count were never open, so pmc did not yield.
 #[test]
 fn what_was_never_open_does_not_yield() {
     if !kit::need_perf_events() || has_counters() {
@@ -629,7 +632,7 @@ fn yielding_shows_the_gap() {
     let free = stat_run(&place, &[&words[..], &["sleep 0.3"]].concat()).expect(0);
     assert!(!free.stderr.contains("were off"), "{}", free.stderr);
 
-    // The reservation is younger than the counting and ends before it; it lasts 0.5 s.
+    // The reservation starts after the counting and ends before it; it lasts 0.5 s.
     let reserve = format!("sleep 0.2; {} reserve sleep 0.5; sleep 0.3", kit::binary());
     let ran = stat_run(&place, &[&words[..], &[&reserve]].concat()).expect(0);
     let gap = ran.stderr.split("were off for ").nth(1).expect(&ran.stderr);
@@ -638,7 +641,7 @@ fn yielding_shows_the_gap() {
     let whole: f64 =
         rest.strip_prefix("ms of ").and_then(|rest| rest.split(' ').next()?.parse().ok()).expect(gap);
     assert!((1.0..600.0).contains(&whole), "{gap}");
-    // Not before the reservation, and most of its time, though the file is looked at only now and then.
+    // The gap does not start before the reservation and covers most of it, although pmc only polls the file.
     assert!(gap_ms > 150.0 && gap_ms < whole * 1e3 - 150.0, "{gap}");
 }
 
@@ -663,7 +666,7 @@ fn programs_are_told_of_the_reservation_in_an_object() {
     assert_eq!(said, "", "the object says it all");
 }
 
-/// An agent that has not opened the lock file watches nothing.
+/// An agent that has not opened the lock file watches no file.
 #[test]
 fn info_tells_of_an_agent_that_failed() {
     let place = Place::new();
@@ -737,7 +740,7 @@ fn intervals_say_how_long_the_hardware_was_left_alone() {
     let scrape = format!("--openmetrics={}", page.display());
     let words = ["--reserve=yield", "-I", "100", "-e", "cycles,task-clock"];
     let rest = ["-o", "-", "--", "sleep", "0.5"];
-    // Held from before to after, the hardware is off in all of each interval.
+    // The reservation covers the whole run, so the hardware is off during all of each interval.
     let ran = stat_run(&place, &[&words[..], &[&scrape], &rest].concat()).expect(0);
     let gaps = ran.stdout.lines().filter(|line| line.contains("hardware events off for")).count();
     let intervals = ran.stdout.lines().filter(|line| line.contains("task-clock")).count();
@@ -757,13 +760,13 @@ fn intervals_say_how_long_the_hardware_was_left_alone() {
     }
     assert!(document["warnings"][0]["what"].as_str().unwrap().contains("were off for"), "{document}");
 
-    // And in none of it once it is free.
+    // Once the reservation ends, the gap is zero.
     drop(perfalloc);
     let ran = stat_run(&place, &[&words[..], &["--json=2"], &rest].concat()).expect(0);
     assert!(!ran.stdout.contains("yielded_s"), "{}", ran.stdout);
 }
 
-/// A shell in a mount namespace of its own, with what it says.
+/// Runs a script in a shell with its own mount namespace, and returns its result.
 fn in_own_mounts(place: &Place, script: &str) -> kit::Ran {
     let mut command = place.command("unshare");
     command.args(["-m", "--propagation", "private", "sh", "-ec", script, "sh", kit::binary()]);
@@ -777,7 +780,7 @@ fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
     }
     let read_only = "mount --bind \"$2\" \"$2\"; mount -o remount,bind,ro \"$2\"; ";
     let place = Place::new();
-    // The real one's reservation is seen there, and ours is had.
+    // The real perfalloc's reservation is visible there, and ours succeeds.
     let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
     place.wait_for_holder(Some(perfalloc.0.id()));
     let script = format!("{read_only} exec \"$1\" reserve --create \"$1\" info");
@@ -792,7 +795,7 @@ fn a_lock_file_on_a_read_only_mount_is_held_and_none_is_created_there() {
         .expect(1)
         .says(&["cannot create the lock file", "EROFS", "mounted read-only", "try:"])
         .silent();
-    // Where it is missing, nothing is reserved, and nothing said unless it is required.
+    // If the file is missing, pmc reserves nothing, and reports it only if a reservation is required.
     let words = "stat --reserve=require -e cycles -- echo ran";
     in_own_mounts(&place, &format!("{read_only} exec \"$1\" {words}"))
         .expect(1)
@@ -810,7 +813,7 @@ fn a_lock_file_that_only_its_owner_may_read_is_explained() {
     for dir in [place.dir.path(), &place.dir.path().join("perfevent")] {
         std::fs::set_permissions(dir, all(0o755)).unwrap();
     }
-    // The binary is where only its owner may look: it is started before the rights are given up.
+    // The binary is in a folder that only its owner may read, so start it before dropping privileges.
     let binary = place.dir.path().join("pmc");
     kit::copy_program(kit::binary(), &binary);
     let run = |words: &[&str]| -> kit::Ran {
@@ -838,7 +841,7 @@ fn a_file_system_without_locks_is_explained() {
         return;
     }
     let place = Place::new();
-    // As NFS answers without its lock service: the kernel's answer is changed, for this file alone.
+    // Simulate NFS without its lock service: replace the kernel's result, for this file only.
     let run = |words: &[&OsStr]| -> kit::Ran {
         let mut command = place.command("strace");
         command.args(["-f", "-o", "/dev/null", "-e", "trace=fcntl", "-e", "inject=fcntl:error=ENOLCK", "-P"]);
@@ -863,7 +866,7 @@ fn a_file_system_without_locks_is_explained() {
         let checked =
             pmc(&["stat", "--reserve=check", "-e", "cycles", "--", "echo", "ran"]).expect(0).prints(&["ran"]);
         checked.says(&["not reserved: locking the lock file"]);
-        // An agent that cannot look goes on, and so does who yields.
+        // An agent that cannot check the lock continues, and so does a pmc that yields.
         pmc(&["stat", "--reserve=yield", "-e", "cycles", "--", "echo", "ran"]).expect(0).prints(&["ran"]);
     }
     let [original, ours] = perfallocs(place.dir.path());
@@ -874,7 +877,7 @@ fn a_file_system_without_locks_is_explained() {
     assert_eq!(said(&ours), said(&original));
 }
 
-/// Each option of `perfalloc(1)` by itself, and a command, with the original and with pmc by its name.
+/// Each option of `perfalloc(1)` alone, and a command, with the original and with pmc under its name.
 #[test]
 fn the_manual_pages_invocations_run_as_written() {
     if !need_pcp() {
@@ -914,7 +917,7 @@ fn the_manual_pages_invocations_run_as_written() {
             assert!(ran.stdout.contains(word) || ran.stderr.contains(word), "{program:?} {option}: {ran:?}");
         }
 
-        // The reservation lives as long as the command.
+        // The reservation lasts as long as the command.
         let mut command = Guard::start(place.command(&program).args(["sleep", "1000"]));
         until("it is held", || place.holder().is_some());
         until("it has become the command", || {

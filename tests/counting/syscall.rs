@@ -1,5 +1,5 @@
-//! What perf_event_open(2) has beyond counting and sampling: fields of the request by name, orders to events
-//! that run, signals. What strace sees of a request is what was asked of the kernel.
+//! Features of perf_event_open(2) beyond counting and sampling: request fields by name, commands to running
+//! events, signals. The requests that strace shows are those that pmc sent to the kernel.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "../../examples/overflow_signal.rs"]
@@ -27,12 +27,12 @@ fn need_breakpoints() -> bool {
     kit::need("breakpoints", breaks, "this machine has no hardware breakpoints")
 }
 
-/// The counts of a CSV, one a row.
+/// Returns the counts of a CSV, one per row.
 fn counts(csv: &str) -> Vec<&str> {
     csv.lines().filter_map(|line| line.split_once(',').map(|(count, _)| count)).collect()
 }
 
-/// What strace sees pmc ask for the event with this text.
+/// Returns the requests that pmc makes for this event, as seen by strace.
 fn asked(command: &str, event: &str) -> String {
     let all = ["-v", "-s", "1", "-e", "trace=perf_event_open", "-e", "signal=none", kit::binary(), command];
     let own = std::process::id().to_string();
@@ -84,7 +84,8 @@ fn evlist_shows_the_fields() {
     ]);
 }
 
-/// The kernel may hand a child's instance to its parent at a context switch: whose it is, is not looked at.
+/// The kernel may hand a child's event instance to its parent at a context switch, so this test does not
+/// check whose instance it is.
 #[test]
 fn samples_name_the_instance_that_took_them() {
     if !ready() {
@@ -114,7 +115,7 @@ fn threads_alone_can_inherit() {
     ran.says(&["<not supported>", "inherit_thread needs inherit", "leave out --no-inherit (-i)"]);
 }
 
-/// A program that waits until something is written to it.
+/// Starts a program that waits until it receives a line on stdin.
 fn waiting(script: &str) -> (Child, ChildStdin) {
     let mut shell = Command::new("sh");
     let mut child = shell.args(["-c", &format!("read go; {script}")]).stdin(Stdio::piped()).spawn().unwrap();
@@ -200,7 +201,7 @@ fn an_event_stops_after_so_many_samples() {
         command[2],
     ]);
     let json: serde_json::Value = serde_json::from_str(&ran.expect(0).stdout).unwrap();
-    // How many occurrences lie between them is the kernel's to choose: the limit is what is promised.
+    // The kernel chooses the number of events between samples; only the limit is guaranteed.
     assert!((1..=7).contains(&json["samples"].as_u64().unwrap()), "{json}");
     let ran = kit::run(&[&record[..], &["page-faults,nr=7,inherit", "--"], &command].concat()).expect(1);
     ran.says(&["the kernel stops no event that children inherit"]);
@@ -220,7 +221,7 @@ fn a_watchpoint_signals_its_own_thread() {
     });
     let [writes, address, ip, word] = seen.unwrap();
     assert_eq!((writes, address, word), (3, variable.as_ptr() as u64, 42));
-    // The instruction is one of this program's own.
+    // The instruction belongs to this program itself.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let own = maps.lines().filter(|line| line.contains(" r-xp ")).any(|line| {
         let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
@@ -237,8 +238,8 @@ fn overflows_are_signals_until_the_last() {
     assert_eq!(overflow_signal::count_overflows(5).unwrap(), (4, 1));
 }
 
-/// Two variables; what is read says how often each is written. Says where they are, and then how many SIGTRAP
-/// there were, and what the last one said (`si_perf_data`).
+/// A program with two variables. Each line read sets how often each is written. It prints the variables'
+/// addresses, then the number of SIGTRAP signals and the data of the last one (`si_perf_data`).
 const VARIABLES: &str = "#include <signal.h>\n#include <stdio.h>\n\
     static volatile long traps, word;\n\
     static void trapped(int signal, siginfo_t *info, void *context) {\n\
@@ -251,7 +252,7 @@ const VARIABLES: &str = "#include <signal.h>\n#include <stdio.h>\n\
 
 /// The channel of `--control`.
 struct Orders {
-    /// The option's value.
+    /// Value of the option.
     control: String,
     orders: std::fs::File,
     answers: BufReader<std::fs::File>,
@@ -266,7 +267,7 @@ impl Orders {
         Self { control, orders: open(&orders), answers: BufReader::new(open(&answers)) }
     }
 
-    /// Gives an order and waits for the answer: that it was carried out, or was refused.
+    /// Sends a command and waits for the answer: accepted or refused.
     #[track_caller]
     fn give(&mut self, order: &str, answer: &str) {
         writeln!(self.orders, "{order}").unwrap();
@@ -276,7 +277,7 @@ impl Orders {
     }
 }
 
-/// A program that runs, what it says, and orders to a pmc that measures it.
+/// A running program, its output, and a control channel to the pmc that measures it.
 struct Ordered {
     target: Child,
     said: BufReader<std::process::ChildStdout>,
@@ -323,7 +324,7 @@ impl Ordered {
         self.orders.give(order, "refused: ");
     }
 
-    /// Has the variables written so often.
+    /// Makes the program write each variable this many times.
     fn write(&mut self, a: u32, b: u32) -> String {
         writeln!(self.target.stdin.as_mut().unwrap(), "{a} {b}").unwrap();
         let mut line = String::new();
@@ -372,7 +373,7 @@ fn a_breakpoint_is_moved_while_it_counts() {
     ordered.order("move w 0x1000");
     ordered.order(&format!("move w {there}"));
     ordered.write(1, 1);
-    // What cannot be is said, and changes nothing.
+    // An invalid command is reported and changes nothing.
     ordered.refused("move page-faults 0x1000");
     ordered.refused("move w 0x1001");
     ordered.refused("period w 5");
@@ -449,7 +450,8 @@ fn the_rate_of_a_running_recording_is_changed() {
     ordered.end().says(&["`freq page-faults:u 999`: children inherit it", "record with -i, or -a"]);
 }
 
-/// What FreeBSD's `pmc_allocate(3)` refuses with EINVAL: logs of what samples, call chains of what counts.
+/// FreeBSD's `pmc_allocate(3)` refuses these with EINVAL: logs for a sampling event, call chains for a
+/// counting event.
 #[test]
 fn flags_that_do_not_fit_the_mode_are_refused() {
     if !ready() {
@@ -463,7 +465,7 @@ fn flags_that_do_not_fit_the_mode_are_refused() {
     let ran = kit::run(&["stat", "-e", "page-faults,callchain", "--", "echo", "ran"]).expect(1);
     let ran = ran.says(&[einval, "only samples have call chains", "pmc record"]);
     assert_eq!(ran.stdout, "", "the command does not start");
-    // perf's term is perf's: it concerns samples, where there are some.
+    // perf's term keeps perf's meaning: it applies to samples, if there are any.
     kit::run(&["stat", "-e", "page-faults/call-graph=fp/", "--", "true"]).expect(0);
 }
 

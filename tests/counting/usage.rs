@@ -1,4 +1,4 @@
-//! What is said of a command line that cannot be understood: one voice, with the nearest word.
+//! Messages about an invalid command line: all in one form, with the closest valid word.
 
 use crate::kit::{self, oracle};
 
@@ -49,7 +49,7 @@ fn short_help_shows_what_most_people_use() {
         assert!((15..=24).contains(&options(&short)), "{short}");
         assert!(options(&long) > 2 * options(&short), "{long}");
         assert!(short.contains(&format!("All options: pmc help {command}")), "{short}");
-        // Both are grouped, and nothing is only in the short one.
+        // Both helps are grouped, and the short one contains nothing that is missing from the long one.
         let headings = |text: &str| -> Vec<String> {
             text.lines()
                 .filter(|line| line.ends_with(':') && !line.starts_with(' '))

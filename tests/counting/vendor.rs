@@ -1,5 +1,5 @@
-//! The makers' events on the saved CPUs (`tests/data/cpus`): each name of the tables is a request, or refused
-//! with a reason; and perf 7.2 asks the kernel for the same.
+//! The vendors' events on the recorded CPUs (`tests/data/cpus`): each name in the tables must produce a
+//! request or be refused with a reason, and perf 7.2 must ask the kernel for the same.
 
 use crate::kit;
 use crate::kit::oracle;
@@ -14,13 +14,14 @@ use pmc::event::{Counters, EventSpec, ParseError, Parser, parse};
 use pmc::host::Host;
 use pmc::host::pmu::Pmu;
 
-/// What becomes of a saved CPU's names.
+/// Expected numbers for a recorded CPU's event names.
 struct Saved {
     cpu: &'static str,
-    /// Names that are requests, and names that are refused.
+    /// Names that produce a request, and names that are refused.
     requests: usize,
     refused: usize,
-    /// Of the requests: perf's own; listed by perf under another name; left out of its list.
+    /// Of the requests: those that match perf's, those listed by perf under another name, and those missing
+    /// from perf's list.
     same: usize,
     renamed: usize,
     unlisted: usize,
@@ -56,7 +57,7 @@ fn tree(cpu: &str) -> Host {
     Host::rooted(kit::data("cpus").join(cpu))
 }
 
-/// The requests of one event's text.
+/// Returns the requests for event text.
 fn specs(parser: &mut Parser<'_>, text: &str) -> Result<Vec<EventSpec>, Box<ParseError>> {
     Ok(parser.parse(text)?.into_iter().flat_map(|group| group.events).collect())
 }
@@ -72,7 +73,7 @@ fn refused(host: &Host, text: &str) -> String {
     parse(text, host).err().unwrap_or_else(|| panic!("{text} is taken")).to_string()
 }
 
-/// PMU, `config` and `config1`.
+/// Returns the PMU, `config` and `config1` of a request.
 fn asked(spec: &EventSpec) -> (String, u64, u64) {
     let attr = spec.attr().expect("the kernel counts it");
     (spec.pmu.clone().unwrap_or_default(), attr.config(), attr.config1())
@@ -118,7 +119,7 @@ fn every_name_is_a_request_or_is_refused_with_a_reason() {
     });
 }
 
-/// A saved CPU's PMUs, with the places of terms: what perf's own encodings are placed by.
+/// A recorded CPU's PMUs, with the positions of their terms, used to place perf's own encodings.
 struct Formats<'h> {
     pmus: Vec<Pmu>,
     host: &'h Host,
@@ -131,7 +132,7 @@ impl<'h> Formats<'h> {
         Self { pmus, host, known: HashMap::new() }
     }
 
-    /// The first instance of a unit.
+    /// Returns the first instance of a unit.
     fn first(&self, unit: &str) -> Option<&Pmu> {
         self.pmus.iter().find(|pmu| {
             let rest = pmu.name.strip_prefix(unit);
@@ -139,7 +140,7 @@ impl<'h> Formats<'h> {
         })
     }
 
-    /// PMU, `config` and `config1` of terms; `None` where a term has no place.
+    /// Returns the PMU, `config` and `config1` of terms, or `None` if a term has no position.
     fn place(&mut self, unit: &str, terms: &str) -> Option<(String, u64, u64)> {
         let pmu = self.first(unit)?.clone();
         let (mut config, mut config1) = (0, 0);
@@ -167,7 +168,7 @@ impl<'h> Formats<'h> {
     }
 }
 
-/// perf, played on a saved CPU.
+/// Returns a perf command that runs on a recorded CPU.
 fn played(perf: &Path, cpu: &str) -> Command {
     let folder = kit::data("cpus").join(cpu);
     let id = std::fs::read_to_string(folder.join("cpuid")).expect("the CPU has an id");
@@ -195,7 +196,7 @@ fn compare(newest: &Path, saved: &Saved) {
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).expect("perf lists in JSON");
     let host = tree(saved.cpu);
     let mut formats = Formats::of(&host);
-    // By name, and all; perf lists one of several names that ask for the same.
+    // By name, and as a whole set; perf lists only one of several names that ask for the same.
     let mut theirs = BTreeMap::<String, Vec<(String, u64, u64)>>::new();
     let mut any = BTreeSet::new();
     for event in listed.as_array().expect("a list") {
@@ -237,12 +238,12 @@ fn compare(newest: &Path, saved: &Saved) {
     opens_the_same(newest, saved.cpu, &mut parser, &common);
 }
 
-/// What perf gives the kernel for some of the names, as it says with `-vv`.
+/// Checks the requests that perf opens for some of the names, as reported by `-vv`.
 fn opens_the_same(newest: &Path, cpu: &str, parser: &mut Parser<'_>, common: &[String]) {
     let sample: Vec<&str> = common.iter().step_by(common.len() / 30).map(String::as_str).collect();
     let said = oracle::ask_anew(|_| {
         let mut perf = played(newest, cpu);
-        // Its first event is said in pieces: in between it tries what the kernel knows.
+        // perf reports its first event in pieces: in between it tests which features the kernel supports.
         perf.args(["stat", "-vv", "-e", sample[0]])
             .args(sample.iter().flat_map(|name| ["-e", name]))
             .arg("true");
@@ -284,7 +285,7 @@ fn names_are_typed_in_each_way() {
     let cases: [Case; 22] = [
         ("skylake-x", "CYCLE_ACTIVITY.STALLS_L2_MISS", &[("cpu", 0x50005a3, 0)]),
         ("skylake-x", "cpu/cycle_activity.stalls_l2_miss/", &[("cpu", 0x50005a3, 0)]),
-        // What the user writes stands in place of what the table has.
+        // Terms that the user writes override those in the table.
         ("skylake-x", "cpu/CYCLE_ACTIVITY.STALLS_L2_MISS,cmask=2/", &[("cpu", 0x20005a3, 0)]),
         ("skylake-x", "CYCLE_ACTIVITY.STALLS_L2_MISS,cmask=2", &[("cpu", 0x20005a3, 0)]),
         ("skylake-x", "OFFCORE_RESPONSE.DEMAND_DATA_RD.L3_MISS.ANY_SNOOP", &[("cpu", 0x1b7, 0x3f_bc00_0001)]),
@@ -356,7 +357,7 @@ fn what_is_only_counted_precisely_is_sampled_so() {
     assert_eq!(precise("inst_retired.any"), (false, 0));
 }
 
-/// A machine of this id with PMUs of these formats.
+/// Creates a machine with this CPU ID and PMUs with these formats.
 fn machine(cpuinfo: &str, pmus: &[(&str, &[(&str, &str)])]) -> (tempfile::TempDir, Host) {
     let root = tempfile::tempdir().expect("a folder");
     let write = |path: String, text: &str| {

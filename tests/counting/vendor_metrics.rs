@@ -1,4 +1,4 @@
-//! The vendors' metrics: each can be computed, and comes to what perf's own expression of that name comes to.
+//! The vendors' metrics: each can be computed, and its value agrees with perf's own expression of that name.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -39,7 +39,7 @@ const MODELS: [(&str, &str); 21] = [
     ("clearwaterforest", "6-DD-0"),
 ];
 
-/// What differs between these tables and perf 7.2's, and why.
+/// Differences between these tables and perf 7.2's, with the reasons.
 const DIFFER: [(&str, &[&str], &[&str]); 11] = [
     (
         "the share of uops is taken of another sum",
@@ -111,7 +111,7 @@ const DIFFER: [(&str, &[&str], &[&str]); 11] = [
     ),
 ];
 
-/// The same beyond the table: each of these two models shows another one.
+/// Further differences: each of these two models differs from perf in another metric.
 const DIFFER_TOO: [(&str, &str); 2] = [
     ("lunarlake_lioncove", "tma_bottleneck_memory_synchronization"),
     ("arrowlake_lioncove", "tma_bottleneck_data_cache_memory_bandwidth"),
@@ -144,7 +144,7 @@ fn definitions(table: &str) -> Vec<Definition<'_>> {
     table.lines().skip(1).map(definition).collect()
 }
 
-/// A number from 0 to 1 that is the same for the same words.
+/// Returns a number from 0 to 1 that depends only on the words and the seed.
 fn random(seed: u64, words: &str) -> f64 {
     let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let mut hash = words.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), fnv);
@@ -152,9 +152,9 @@ fn random(seed: u64, words: &str) -> f64 {
     (hash >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The events of a model, and what expressions call them.
+/// The events of a model and their names in expressions.
 struct Events {
-    /// PMU and terms by name in lower case.
+    /// PMU and terms by lower-case name.
     known: BTreeMap<String, (String, String)>,
     keys: RefCell<HashMap<String, String>>,
 }
@@ -174,7 +174,7 @@ impl Events {
         Self { known, keys: RefCell::default() }
     }
 
-    /// What an event comes to, however it is written: PMU, terms as numbers, modifiers.
+    /// Returns the event in a canonical form (PMU, terms as numbers, modifiers), however it is written.
     fn key(&self, name: &str) -> String {
         self.keys.borrow_mut().entry(name.to_owned()).or_insert_with(|| self.encoded(name)).clone()
     }
@@ -184,7 +184,7 @@ impl Events {
         let (pmu, rest) = name.split_once('/').unwrap_or(("", &name));
         let plain = || rest.split_once(':').unwrap_or((rest, ""));
         let (words, modifiers) = rest.rsplit_once('/').unwrap_or_else(plain);
-        // perf writes `EVENT/cmask=1/`, too.
+        // perf also writes `EVENT/cmask=1/`.
         let (mut pmu, event) = if self.known.contains_key(pmu) { ("", Some(pmu)) } else { (pmu, None) };
         let mut terms = BTreeMap::new();
         for word in event.into_iter().chain(words.split(',')) {
@@ -208,7 +208,7 @@ impl Events {
     }
 }
 
-/// Binds everything that is there for each of `rounds` machines and counts, and shows it with its values.
+/// Binds every available metric for `rounds` machines and counts, and shows each with its values.
 fn computed(
     events: &Events,
     library: &Library<'_>,
@@ -271,7 +271,7 @@ fn every_metric_of_every_table_can_be_computed() {
     }
     assert_eq!(all, 4403);
     assert!(known <= thresholds && known * 10 > thresholds * 9, "{known} of {thresholds}");
-    // What is in no table is the kernel's.
+    // Names in no table are the kernel's.
     let kernel = ["tsc", "duration_time", "topdown-", "cpu_core/topdown-", "power/energy-"];
     strange.retain(|name| !kernel.iter().any(|own| name.to_ascii_lowercase().starts_with(own)));
     assert_eq!(strange, BTreeSet::new());
@@ -286,7 +286,7 @@ fn metrics_come_to_what_perf_s_own_expressions_come_to() {
     if !need("perf-7.2", version.contains(" 7.2."), &format!("the newest perf here is {}", version.trim())) {
         return;
     }
-    // Without a PMU of this name perf lists nothing.
+    // perf lists nothing unless a PMU of this name exists.
     let sysfs = tempfile::tempdir().unwrap();
     let cpu = sysfs.path().join("bus/event_source/devices/cpu");
     std::fs::create_dir_all(cpu.join("format")).unwrap();
@@ -406,7 +406,7 @@ fn counts_come_to_what_perf_shows_of_them() {
         let environment = Environment { literals, ..Environment::UNKNOWN };
         let definition = library.definitions().next().unwrap();
         let formula = Binder::new(&library, &environment).formula(definition).unwrap();
-        // A clock's nanoseconds are how long it ran.
+        // A clock's value in nanoseconds is its run time.
         let count = |operand: &Operand| {
             let event =
                 |line: &&Vec<&str>| line.len() > 3 && operand.name.contains(&format!("/{},", line[2]));
@@ -421,7 +421,7 @@ fn counts_come_to_what_perf_shows_of_them() {
     }
 }
 
-/// Whether two thresholds say the same of random metrics.
+/// Whether two thresholds agree for random metric values.
 fn same_condition(one: &str, other: &str) -> bool {
     let library = Library::default();
     let definitions =
@@ -429,7 +429,7 @@ fn same_condition(one: &str, other: &str) -> bool {
     let mut binder = Binder::new(&library, &Environment::UNKNOWN);
     let formulas = definitions.each_ref().map(|definition| binder.formula(definition).unwrap());
     (0..50).all(|seed| {
-        // Fractions from 0.001 to 1000; in later rounds more and more of them are large.
+        // Fractions from 0.001 to 1000; later rounds contain more large ones.
         let large = random(seed, "large");
         let value = |operand: &Operand| {
             Ok(0.5 * large + 10f64.powf(6.0 * random(seed, &operand.name) - 3.0) * (1.0 - large))

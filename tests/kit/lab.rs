@@ -1,4 +1,4 @@
-//! A folder with programs and recordings of them that goes away with the test.
+//! A temporary folder with test programs and their recordings; it is deleted when the test ends.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
 use std::path::{Path, PathBuf};
@@ -6,9 +6,11 @@ use std::process::Command;
 
 use crate::kit::{self, oracle};
 
-/// C for programs whose functions have known shares of the time. In `chain` each round waits for the one before it, so that
-/// its cost does not hang on where the compiler puts it; `uneven` gives each turn of a program another length, from 50 to
-/// 149 hundredths, or the turns could keep step with the samples, which would then find the same function again and again.
+/// C source for programs whose functions take known shares of the time.
+///
+/// In `chain` each iteration depends on the one before it, so the cost does not depend on code alignment.
+/// `uneven` returns a different length for each turn of a program, from 50 to 149 percent. Without it the
+/// turns could run in step with the samples, which would then always hit the same function.
 pub const CHAIN: &str = r#"
 static inline __attribute__((always_inline)) unsigned long chain(unsigned long x, long n) {
     for (long i = 0; i < n; i++)
@@ -23,22 +25,22 @@ static inline __attribute__((always_inline)) long uneven(void) {
 volatile unsigned long sink;
 "#;
 
-/// The folder.
+/// Temporary folder of a test.
 pub struct Lab(tempfile::TempDir);
 
 impl Lab {
-    /// `None` where perf or gcc is missing, or perf may not record.
+    /// Creates the folder. Returns `None` if perf or gcc is missing, or if perf may not record.
     pub fn new() -> Option<Self> {
         let met = kit::need_program("perf") && kit::need_program("gcc") && kit::need_root();
         met.then(|| Self(tempfile::tempdir().expect("a temporary folder")))
     }
 
-    /// A path in it.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Compiles C.
+    /// Compiles a C program.
     #[track_caller]
     pub fn build(&self, name: &str, source: &str, flags: &[&str]) -> PathBuf {
         let (file, program) = (self.path(&format!("{name}.c")), self.path(name));

@@ -1,7 +1,8 @@
-//! The kit of the integration tests: runs the real binary, and says honestly when something a test needs is missing.
+//! Helpers for the integration tests. They run the real binary and report when something a test needs is
+//! missing.
 //!
-//! A test that lacks something prints `skipped: why` and returns; when the environment variable
-//! `PMC_TEST_REQUIRE` names that need (comma-separated, as `.ci/run` sets it) it fails instead.
+//! A test whose requirement is missing prints `skipped: why` and returns. It fails instead if the environment
+//! variable `PMC_TEST_REQUIRE` names the requirement (comma-separated, as `.ci/run` sets it).
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
 pub mod lab;
@@ -21,7 +22,7 @@ use pmc::tui::keys::Key;
 
 pub use need::need;
 
-/// The binary under test: cargo's, or what `PMC_TEST_BINARY` names (a release build, a static one).
+/// Returns the binary under test: cargo's, or the one in `PMC_TEST_BINARY` (a release or static build).
 pub fn binary() -> &'static str {
     static CHOSEN: OnceLock<String> = OnceLock::new();
     CHOSEN.get_or_init(|| {
@@ -29,7 +30,7 @@ pub fn binary() -> &'static str {
     })
 }
 
-/// The built binary, ready for arguments, away from the user's configuration.
+/// Returns a command for the binary under test, without arguments and isolated from the user's configuration.
 pub fn pmc() -> Command {
     let mut command = Command::new(binary());
     command.env_remove("PMC_CONFIG").env_remove("DEBUGINFOD_URLS");
@@ -38,18 +39,18 @@ pub fn pmc() -> Command {
     command
 }
 
-/// libpfm4, which pmc loads where it is.
+/// Requires libpfm4, which pmc loads if it is installed.
 pub fn need_libpfm() -> bool {
     let listed = Command::new("ldconfig").arg("-p").output();
     let found = listed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains("libpfm.so.4"));
     need("libpfm4", found, "libpfm4 is not installed")
 }
 
-/// The saved CPUs of `tests/data/cpus`.
+/// The recorded CPUs in `tests/data/cpus`.
 pub const CPUS: [&str; 8] =
     ["skylake-x", "sapphire-rapids", "alder-lake", "lunar-lake", "zen3", "zen4", "zen5", "neoverse-n1"];
 
-/// The built binary on a saved CPU: what it reads of `/sys` and `/proc` is that CPU's.
+/// Returns a command for the binary under test on a recorded CPU: it reads that CPU's `/sys` and `/proc`.
 pub fn pmc_on(cpu: &str) -> Command {
     let mut command = pmc();
     let saved = data("cpus").join(cpu);
@@ -58,7 +59,7 @@ pub fn pmc_on(cpu: &str) -> Command {
     command
 }
 
-/// What tmux calls a key.
+/// Returns tmux's name for a key.
 pub fn in_tmux(key: Key) -> String {
     match key {
         Key::Char(' ') => "Space".to_owned(),
@@ -81,24 +82,24 @@ pub fn in_tmux(key: Key) -> String {
     }
 }
 
-/// What a run left behind, as text.
+/// Exit status and output of a finished run.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// Exit status; `None` when a signal ended it.
+    /// Exit status; `None` if a signal ended the run.
     pub status: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Ran {
-    /// Checks the status, showing everything when it is another.
+    /// Checks the exit status; on a mismatch, shows all output.
     #[track_caller]
     pub fn expect(self, status: i32) -> Self {
         assert_eq!(self.status, Some(status), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
-    /// Checks that stderr holds each of these.
+    /// Checks that stderr contains each of these words.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {
         for word in words {
@@ -107,7 +108,7 @@ impl Ran {
         self
     }
 
-    /// Checks that stdout holds each of these.
+    /// Checks that stdout contains each of these words.
     #[track_caller]
     pub fn prints(self, words: &[&str]) -> Self {
         for word in words {
@@ -133,16 +134,17 @@ pub fn run(args: &[&str]) -> Ran {
     pmc().args(args).output().expect("the binary starts").into()
 }
 
-/// How long something that must happen is waited for. No test asserts a time: this only ends what hangs.
+/// Maximum time to wait for something that must happen. No test asserts a duration; this only stops a hung
+/// test.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     wait_for_some(what, || is_so().then_some(()));
 }
 
-/// Waits until there is something, and returns it.
+/// Waits until `find` returns a value, and returns that value.
 #[track_caller]
 pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -155,8 +157,8 @@ pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Kills a profiler, which can then not end anything, and the commands that it started: one left behind
-/// would hold the output of the tests open.
+/// Kills a profiler and the commands it started. A killed profiler cannot stop its commands, and a command
+/// left running would keep the tests' output open.
 pub fn kill_with_children(mut profiler: Child) {
     let children =
         std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", profiler.id())).unwrap_or_default();
@@ -168,7 +170,7 @@ pub fn kill_with_children(mut profiler: Child) {
     }
 }
 
-/// Waits until a process of ours ends. Kills one that does not.
+/// Waits until a child process ends. Kills it on timeout.
 #[track_caller]
 pub fn wait_for_end(what: &str, child: &mut Child) -> ExitStatus {
     let begun = Instant::now();
@@ -184,32 +186,32 @@ pub fn wait_for_end(what: &str, child: &mut Child) -> ExitStatus {
     }
 }
 
-/// Lets time pass before a check that holds however long it takes: that nothing has happened, or that any moment will do.
-/// What must happen is waited for with [`wait_for`].
+/// Sleeps before a check that holds for any delay: that nothing has happened, or that the exact time does not
+/// matter. To wait for an event, use [`wait_for`].
 pub fn let_pass(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Waits until everything that was written into a pipe or typed into a terminal has been read.
+/// Waits until everything written into a pipe or typed into a terminal has been read.
 #[track_caller]
 pub fn wait_until_read(queue: impl AsFd) {
     wait_for("its reader", || rustix::io::ioctl_fionread(&queue).expect("a pipe or terminal") == 0);
 }
 
-/// Waits until the program in a tmux window has read the keys, so that Escape and the next key are not read as one: that is Alt.
-/// `tmux` runs a tmux command.
+/// Waits until the program in a tmux window has read its keys. Otherwise it could read Escape and the next
+/// key together, as Alt plus that key. `tmux` runs a tmux command.
 #[track_caller]
 pub fn wait_until_typed(tmux: impl Fn(&[&str]) -> String) {
     use std::os::unix::fs::OpenOptionsExt;
     let name = tmux(&["display-message", "-p", "#{pane_tty}"]);
     let without_control = rustix::fs::OFlags::NOCTTY.bits() as i32;
     let terminal = std::fs::OpenOptions::new().read(true).custom_flags(without_control).open(name.trim());
-    // tmux passes the keys on before it answers another question.
+    // tmux delivers the keys before it replies to the next command.
     tmux(&["display-message", "-p", ""]);
     wait_until_read(terminal.expect("root may open it"));
 }
 
-/// Waits until a process has a child, and returns the first.
+/// Waits until a process has a child, and returns the first child.
 #[track_caller]
 pub fn wait_for_child(pid: u32) -> u32 {
     wait_for_some("a child", || {
@@ -218,8 +220,8 @@ pub fn wait_for_child(pid: u32) -> u32 {
     })
 }
 
-/// Waits until a terminal shows what is asked for, and shows it twice: what is caught while a program
-/// draws is half of one screen and half of another.
+/// Waits until a terminal shows the expected text in two captures in a row. A capture taken while a program
+/// draws can mix two screens.
 #[track_caller]
 pub fn wait_for_screen(what: &str, capture: impl Fn() -> String, is_it: impl Fn(&str) -> bool) -> String {
     let begun = Instant::now();
@@ -235,7 +237,7 @@ pub fn wait_for_screen(what: &str, capture: impl Fn() -> String, is_it: impl Fn(
     }
 }
 
-/// Waits until a process has so many counters open.
+/// Waits until a process has at least this many counters open.
 #[track_caller]
 pub fn wait_for_counters(pid: u32, counters: usize) {
     wait_for("its counters", || {
@@ -245,21 +247,21 @@ pub fn wait_for_counters(pid: u32, counters: usize) {
     });
 }
 
-/// CPU time that a process has used, in the kernel's ticks; `None` once it is gone.
+/// Returns the CPU time of a process in kernel ticks, or `None` once the process is gone.
 pub fn ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     Some(fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?)
 }
 
-/// Waits until a process has worked for so many more ticks (of 10 ms), however little of the machine it has.
+/// Waits until a process has used this many more ticks (10 ms each), even on a busy machine.
 #[track_caller]
 pub fn wait_for_ticks(pid: u32, more: u64) {
     let before = ticks(pid).unwrap_or(0);
     wait_for("its work", || ticks(pid).is_none_or(|now| now >= before + more));
 }
 
-/// Waits until a process handles a signal in its own way: catches, ignores or blocks it.
+/// Waits until a process catches, ignores or blocks a signal.
 #[track_caller]
 pub fn wait_for_handler(pid: u32, signal: i32) {
     wait_for("its handler", || {
@@ -272,13 +274,14 @@ pub fn wait_for_handler(pid: u32, signal: i32) {
     });
 }
 
-/// Whether the first thread of a process sleeps, or has ended. One that waits for a CPU does not sleep.
+/// Whether the first thread of a process sleeps or has ended. A thread that waits for a CPU does not count as
+/// sleeping.
 pub fn sleeps(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
 }
 
-/// Waits until a process sleeps and has nothing to do: what it was told before is done.
+/// Waits until a process sleeps and uses no more CPU time, so that it has finished all earlier requests.
 #[track_caller]
 pub fn wait_until_idle(pid: u32) {
     let mut same = (None, 0);
@@ -290,21 +293,22 @@ pub fn wait_until_idle(pid: u32) {
     });
 }
 
-/// Whether a program is on the PATH.
+/// Returns the path of a program found on the PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
 }
 
-/// Copies what is to be executed. Another process writes it: whatever other tests start in the meantime would have a
-/// descriptor of ours for a moment, and the kernel executes nothing that anybody may write to (ETXTBSY).
+/// Copies a program to be executed. A separate process writes the copy. If this process wrote it, children
+/// that other tests start meanwhile would briefly inherit the descriptor, and the kernel does not execute a
+/// file that is open for writing (ETXTBSY).
 #[track_caller]
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let copied = Command::new("cp").args([from.as_ref(), to.as_ref()]).status();
     assert!(copied.expect("cp starts").success(), "{} is copied", from.as_ref().display());
 }
 
-/// Needs a program of this name (also the name of the need).
+/// Requires a program of this name, which is also the name of the requirement.
 #[track_caller]
 pub fn need_program(program: &str) -> bool {
     if !need(program, on_path(program).is_some(), &format!("{program} is not installed")) {
@@ -314,13 +318,14 @@ pub fn need_program(program: &str) -> bool {
     need(program, disturber.is_none(), &disturber.unwrap_or_default())
 }
 
-/// Needs root.
+/// Requires root.
 #[track_caller]
 pub fn need_root() -> bool {
     need("root", rustix::process::geteuid().is_root(), "this user is not root")
 }
 
-/// Runs pmc as nobody, who may see user mode alone, with a run directory of his own; `None` where that cannot be.
+/// Runs pmc as user nobody, who may measure only user mode, with a run directory owned by that user. Returns
+/// `None` if that is not possible.
 #[track_caller]
 pub fn as_nobody(args: &[&str]) -> Option<Ran> {
     if !need_perf_events() || !need_root() || !need_program("setpriv") {
@@ -331,7 +336,7 @@ pub fn as_nobody(args: &[&str]) -> Option<Ran> {
     if !need("paranoid", level >= 2, "kernel.perf_event_paranoid is below 2") {
         return None;
     }
-    // nobody may not be able to walk to the build directory.
+    // User nobody may not be able to reach the build directory.
     let dir =
         tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().expect("a folder");
     let (pmc, run) = (dir.path().join("pmc"), dir.path().join("run"));
@@ -344,7 +349,7 @@ pub fn as_nobody(args: &[&str]) -> Option<Ran> {
     Some(command.output().expect("setpriv starts").into())
 }
 
-/// Needs `perf_event_open(2)` to work at all for our own process.
+/// Requires a working `perf_event_open(2)` for our own process.
 #[track_caller]
 pub fn need_perf_events() -> bool {
     let open = Path::new("/proc/sys/kernel/perf_event_paranoid").exists()
@@ -352,7 +357,8 @@ pub fn need_perf_events() -> bool {
     need("perf_events", open, "the kernel does not let this user open a software event")
 }
 
-/// Needs to count in the kernel too: as an ordinary user pmc counts user mode only, and names events with `:u`.
+/// Requires permission to count kernel mode. For an ordinary user pmc counts user mode only and names events
+/// with `:u`.
 #[track_caller]
 pub fn need_kernel_mode() -> bool {
     if !need_perf_events() {
@@ -362,24 +368,25 @@ pub fn need_kernel_mode() -> bool {
     need("kernel-mode", counts, "this user may count user mode only (kernel.perf_event_paranoid)")
 }
 
-/// The folder `events` of tracefs, as pmc finds it: where tracefs is not mounted, root mounts it for this process alone.
+/// Returns the `events` folder of tracefs as pmc finds it. If tracefs is not mounted, root mounts it for this
+/// process only.
 pub fn tracefs() -> Option<PathBuf> {
     Host::live().tracefs().ok()
 }
 
-/// Needs the tracepoints of a subsystem in tracefs.
+/// Requires the tracepoints of a subsystem in tracefs.
 #[track_caller]
 pub fn need_tracefs(system: &str) -> bool {
     let is_there = tracefs().is_some_and(|events| events.join(system).exists());
     need("tracefs", is_there, &format!("there is no tracefs, or this user may not read its events/{system}"))
 }
 
-/// A file of `tests/data`.
+/// Returns the path of a file in `tests/data`.
 pub fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// Compares with `tests/data/golden/NAME`; with `PMC_BLESS=1` writes it.
+/// Compares text with `tests/data/golden/NAME`. With `PMC_BLESS=1`, writes that file instead.
 #[track_caller]
 pub fn golden(name: &str, got: &str) {
     let path = data("golden").join(name);

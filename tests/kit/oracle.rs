@@ -1,8 +1,9 @@
-//! Other tools' opinions: perf's, objdump's, PCP's. All tests ask them here.
+//! Runs other tools (perf, objdump, PCP) as oracles for the tests. All tests run them through this module.
 //!
-//! An oracle may fall: perf 6.1 aborts while it collects build-ids (build-id.c) as long as a process holds events with build-ids,
-//! which the tests' own recordings do for some seconds. A fall (death by a signal that the oracle itself raised) is no answer: the
-//! test says so and asks again, a few times. An answer, right or wrong, is never asked for twice.
+//! An oracle may crash. perf 6.1 aborts while collecting build IDs (build-id.c) if any process holds events
+//! with build IDs, which the tests' own recordings do for some seconds. A crash (death by a signal that the
+//! oracle itself raised) is not an answer. The test reports the crash and retries a few times. It never
+//! retries after an answer, right or wrong.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
 use std::ffi::OsStr;
@@ -19,29 +20,30 @@ use pmc::host::holders::{Holder, Holders};
 use pmc::perfdata::Reader;
 use pmc::record::kind;
 
-/// Says which process keeps perf 6.1 from working, if one outside this run of the tests does.
+/// Names the process outside this test run that makes perf 6.1 crash, if there is one.
 ///
-/// A process that holds events with build-ids (`pmc start`, a recording by pmc or by a new perf) disturbs the events of others: the
-/// kernel marks their MMAP2 records as if these held build-ids, too. perf 6.1 aborts over such records until that process ends. What
-/// this run of the tests itself records passes soon, so an oracle that falls over it is asked again.
+/// A process that holds events with build IDs (`pmc start`, or a recording by pmc or by a new perf) affects
+/// other processes' events. The kernel marks their MMAP2 records as if those contained build IDs, too. perf
+/// 6.1 aborts on such records until that process ends. This test run's own recordings end soon, so an oracle
+/// that crashes because of them is retried.
 pub fn disturber() -> Option<String> {
     let foreign = foreign_holders()?;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("perf.data");
     let mut perf = Command::new("perf");
-    // -B keeps it from looking at the build-ids.
+    // -B keeps perf from reading the build IDs.
     perf.args(["record", "-q", "-B", "-N", "-e", "dummy:u", "-o"]).arg(&file).args(["--", "true"]);
     perf.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
     let mut is_marked = false;
-    // The mark alone counts: pmc reads such a record as what it is, so its fields show nothing.
+    // Check only the mark: pmc parses a wrongly marked record correctly, so the fields do not show it.
     let reader = Reader::open(&file).ok()?;
     reader.scan(|raw| is_marked |= raw.kind == kind::MMAP2 && raw.misc & misc::MMAP_BUILD_ID != 0).ok()?;
     is_marked.then(|| format!("perf aborts while {foreign} holds events with build-ids (a kernel fault)"))
 }
 
-/// The processes that have events open and do not belong to this run of the tests; `None` if there are none.
+/// Returns the processes outside this test run that have events open, or `None` if there are none.
 fn foreign_holders() -> Option<String> {
-    // cargo sets this for the tests, and all that they start inherit it.
+    // cargo sets this variable for the tests, and all their child processes inherit it.
     let ours = format!("CARGO_MANIFEST_DIR={}", std::env::var("CARGO_MANIFEST_DIR").ok()?);
     let is_foreign = |pid: u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -54,19 +56,19 @@ fn foreign_holders() -> Option<String> {
     (!names.is_empty()).then(|| names.join(" or "))
 }
 
-/// How often an oracle is asked that falls every time: for some 25 seconds.
+/// Maximum number of tries for an oracle that crashes every time: about 25 seconds in total.
 const TRIES: u32 = 12;
 
-/// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV: what a program does to itself.
+/// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV: signals that a program raises itself.
 const OWN_SIGNALS: [i32; 6] = [4, 5, 6, 7, 8, 11];
 
-/// Whether this is the end of a program that fell, or of a shell's line or `strace` whose program fell.
+/// Whether this is the exit status of a crashed program, or of a shell or `strace` whose program crashed.
 pub fn fell(status: ExitStatus) -> bool {
     let signal = status.signal().or(status.code().map(|code| code - 128));
     signal.is_some_and(|signal| OWN_SIGNALS.contains(&signal))
 }
 
-/// Asks until there is an answer; `make` gives the question, by the number of falls before.
+/// Runs an oracle until it answers. `make` builds the command from the number of crashes so far.
 #[track_caller]
 pub fn ask_anew(mut make: impl FnMut(u32) -> Command) -> Output {
     for falls in 0..TRIES {
@@ -81,7 +83,7 @@ pub fn ask_anew(mut make: impl FnMut(u32) -> Command) -> Output {
     panic!("the oracle fell {TRIES} times, which says nothing about pmc: {:?}", make(TRIES));
 }
 
-/// Starts an oracle and waits until this is so.
+/// Starts an oracle and waits until `is_ready` returns true.
 #[track_caller]
 pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> Child {
     for falls in 0..TRIES {
@@ -105,10 +107,10 @@ pub fn start(mut make: impl FnMut() -> Command, is_ready: impl Fn() -> bool) -> 
     panic!("the oracle fell {TRIES} times, which says nothing about pmc: {:?}", make());
 }
 
-/// Says that an oracle fell, and gives it time. Fails at once if more time would not help.
+/// Reports that an oracle crashed and waits before the next try. Fails immediately if a retry cannot help.
 #[track_caller]
 fn tell(command: &Command, status: ExitStatus, falls: u32) {
-    // Straight to the descriptor: the test harness captures `eprintln!` of a passing test.
+    // Write to stderr directly: the test harness captures `eprintln!` of a passing test.
     let try_ = falls + 1;
     let _ =
         writeln!(std::io::stderr().lock(), "the oracle fell: {command:?}: {status}, try {try_} of {TRIES}");
@@ -118,7 +120,7 @@ fn tell(command: &Command, status: ExitStatus, falls: u32) {
     std::thread::sleep(Duration::from_millis(400) * falls);
 }
 
-/// Asks a question that can be asked again as it is.
+/// Runs a command that can be repeated unchanged.
 #[track_caller]
 pub fn ask(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>]) -> Output {
     ask_anew(|_| {
@@ -128,14 +130,14 @@ pub fn ask(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>]) -> Outpu
     })
 }
 
-/// As [`ask`]; what it prints, whatever its status.
+/// Like [`ask`]; returns the command's stdout, whatever its exit status.
 #[track_caller]
 pub fn says(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>]) -> String {
     String::from_utf8_lossy(&ask(program, arguments).stdout).into_owned()
 }
 
-/// The perfs that can be asked: the installed one, and the newest where `tests/newest-perf` has brought it. It reads more
-/// strictly.
+/// Returns the available perf programs: the installed one and, if `tests/newest-perf` has fetched it, the
+/// newest one, which checks files more strictly.
 #[track_caller]
 pub fn perfs() -> Vec<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
@@ -149,7 +151,7 @@ pub fn perfs() -> Vec<PathBuf> {
     all
 }
 
-/// What `perf ARGUMENTS -i FILE` prints, whatever its status.
+/// Returns the output of `perf ARGUMENTS -i FILE`, whatever its exit status.
 #[track_caller]
 pub fn perf_of(file: &Path, arguments: &[&str]) -> String {
     let file = [OsStr::new("-i"), file.as_os_str()];
@@ -157,8 +159,8 @@ pub fn perf_of(file: &Path, arguments: &[&str]) -> String {
     says("perf", &all)
 }
 
-/// Makes a stream that perf 6.1 reads. It falls over one stream in some sixteen, its own too, and then every time in one of its
-/// modes: then another stream is made.
+/// Makes a stream that perf 6.1 can read. perf crashes on about one stream in sixteen, including its own, and
+/// then every time in one of its modes. In that case this function makes another stream.
 #[track_caller]
 pub fn make_stream(file: &Path, mut make: impl FnMut()) {
     for falls in 0..TRIES {
@@ -177,11 +179,11 @@ pub fn make_stream(file: &Path, mut make: impl FnMut()) {
     panic!("perf fell over {TRIES} streams, which says nothing about pmc: {}", file.display());
 }
 
-/// A recording to be made by perf.
+/// A recording that perf makes.
 pub struct Recording<'a> {
     pub file: &'a Path,
     pub options: &'a [&'a str],
-    /// What is recorded, and the folder that it runs in.
+    /// Command to record.
     pub work: &'a [&'a str],
     pub folder: &'a Path,
     /// Whether perf writes a stream instead of a file.
@@ -189,7 +191,7 @@ pub struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Makes it, and returns the file.
+    /// Makes the recording and returns its file.
     #[track_caller]
     pub fn make(&self) -> PathBuf {
         match self.is_stream {
@@ -206,7 +208,7 @@ impl Recording<'_> {
             let mut perf = Command::new("perf");
             perf.args(["record", "-q", "-N"]).args(options);
             if falls > 6 {
-                // It falls over a build-id that is longer than it thinks one can be.
+                // perf crashes on a build ID that is longer than it expects.
                 perf.arg("-B");
             }
             match is_stream {

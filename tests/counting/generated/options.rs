@@ -1,5 +1,6 @@
-//! docs/perf-options.md: what pmc does with each option of the newest perf. `generated/perf-options.txt` holds perf's (made by
-//! `tests/perf-options`), the parser and its table of perf's options hold the answers; nothing is written by hand.
+//! Generates and checks docs/perf-options.md, which says how pmc handles each option of the newest perf.
+//! `generated/perf-options.txt` lists perf's options (made by `tests/perf-options`). The answers come from
+//! the parser and its table of perf options; nothing is written by hand.
 
 use crate::kit::{self, oracle};
 
@@ -11,28 +12,28 @@ use clap::{Arg, Command as Parser};
 use pmc::cli::perf_only::PERF_ONLY;
 use pmc::cli::perf_options::{Answer, OPTIONS, PerfOption};
 
-/// What the newest perf takes, line by line.
+/// The newest perf's options, one per line.
 const PERF: &str = include_str!("perf-options.txt");
 
-/// An option of perf's, of one of its commands: `stat record`, `-f, --force`.
+/// An option of a perf command, such as `stat record` and `-f, --force`.
 #[derive(Debug, Clone, Copy)]
 struct Theirs {
     command: &'static str,
     spelling: &'static str,
 }
 
-/// What stands behind an option.
+/// Value of an option.
 enum Value {
     None,
-    /// Joined to it by `=`.
+    /// Joined to the option by `=`.
     Optional,
     Required,
 }
 
-/// What pmc does with it.
+/// How pmc handles the option.
 enum Verdict {
     Same,
-    /// By this name.
+    /// Under this name.
     Named(String),
     OfTable(&'static PerfOption),
     Unanswered,
@@ -49,9 +50,9 @@ fn perf_options() -> impl Iterator<Item = Theirs> {
         .map(|(command, spelling)| Theirs { command, spelling })
 }
 
-/// The command of pmc with this name, which may be one below another.
+/// Returns the pmc command with this name, which may be a subcommand.
 fn find<'a>(parser: &'a Parser, command: &str) -> Option<&'a Parser> {
-    // `stat record` is `stat-record` to the parser.
+    // The parser's name for `stat record` is `stat-record`.
     let joined = parser.find_subcommand(command.replace(' ', "-"));
     joined.or_else(|| command.split(' ').try_fold(parser, |parser, word| parser.find_subcommand(word)))
 }
@@ -74,7 +75,7 @@ impl Theirs {
         }
     }
 
-    /// In Markdown, without the value.
+    /// Returns the option in Markdown, without its value.
     fn shown(self) -> String {
         let short = self.short().map(|letter| format!("`-{letter}`"));
         let long = self.long().map(|long| format!("`--{long}`"));
@@ -87,7 +88,7 @@ impl Theirs {
             && (self.long().is_some() || self.short() == option.short())
     }
 
-    /// The argument of pmc's that it is.
+    /// Returns pmc's argument for this option.
     fn argument(self, parser: &Parser) -> Option<&Arg> {
         let by_long = |argument: &&Arg| {
             self.long().is_some_and(|long| {
@@ -100,8 +101,8 @@ impl Theirs {
         find(&by_long).or_else(|| find(&by_short))
     }
 
-    /// What pmc says when it knows the option and refuses it: why, and what to do instead. Asked of the program
-    /// itself, for the commands that read a recording: others would measure.
+    /// Returns why pmc refuses an option that it knows, and what to do instead. The answer comes from running
+    /// pmc. This works only for commands that read a recording, because the others would measure.
     fn refusal(self) -> Option<(String, String)> {
         let reads =
             perf_options().any(|other| other.command == self.command && other.long() == Some("input"));
@@ -138,7 +139,7 @@ impl Theirs {
     }
 }
 
-/// docs/perf-options.md.
+/// Returns the text of docs/perf-options.md.
 pub(super) fn page(parser: &Parser) -> String {
     let mut page = String::from(
         "# perf's options\n\n\
@@ -231,11 +232,11 @@ fn every_command_of_perf_has_an_answer() {
     }
 }
 
-/// What takes another value than perf's all the same, and why.
+/// Options whose values differ from perf's, with the reason.
 const OTHER_VALUES: &[(&str, &str, &str)] =
     &[("record", "-S, --snapshot[=<opts>]", "perf's are for the traces of processors")];
 
-/// An option that wants a value, where perf's wants none, would swallow the word behind it.
+/// If an option requires a value but perf's takes none, it would swallow the next word.
 #[test]
 fn options_take_a_value_where_those_of_perf_do() {
     let parser = super::parser();
@@ -262,7 +263,7 @@ fn options_take_a_value_where_those_of_perf_do() {
     assert!(differ.is_empty(), "{differ:#?}");
 }
 
-/// What is hidden from the help is perf's, and has a reason in the table.
+/// Every option hidden from the help is a perf option and has a reason in the table.
 #[test]
 fn what_the_help_hides_has_a_reason() {
     let parser = super::parser();
@@ -281,7 +282,7 @@ fn the_answer_is_what_the_table_says() {
         let command = option.commands().next().expect("a command");
         let typed =
             if option.takes_value() { format!("{}=x", option.typed()) } else { option.typed().to_owned() };
-        // Options before the command need one.
+        // Options before the command need a command.
         let (words, name) = match command {
             "pmc" => (vec![typed.as_str(), "version"], "pmc".to_owned()),
             _ => (command.split(' ').chain([typed.as_str()]).collect(), format!("pmc {command}")),

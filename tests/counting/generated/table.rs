@@ -1,5 +1,5 @@
-//! The table of makers' events is packed from the TSV files and committed: what unpacks is compared, not the
-//! bytes, which another zstd may choose otherwise.
+//! Checks the committed table of vendor events, packed from the TSV files. The test compares the unpacked
+//! text, not the packed bytes, because another zstd version may pack differently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use pmc::event::vendor::table::{frames, unpack};
 
-/// What the program may grow by.
+/// Maximum size that the table may add to the program.
 const MOST_BYTES: usize = 200 * 1024;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/event/vendor")
 }
 
-/// The TSV files by their names in the table.
+/// Returns the TSV files by their names in the table.
 fn files() -> BTreeMap<String, String> {
     let root = folder().join("tables");
     let mut files = BTreeMap::new();
@@ -33,7 +33,7 @@ fn files() -> BTreeMap<String, String> {
     files
 }
 
-/// What files have in common: their folder, and what their names end in.
+/// Returns the kind of a file: its folder and the ending of its name.
 fn kind(name: &str) -> (&str, &str) {
     let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
     (folder, file.split_once('.').map_or("", |(_, ending)| ending))
@@ -44,20 +44,20 @@ fn packed(text: &str, base: &str, level: i32) -> Vec<u8> {
     compressor.and_then(|mut compressor| compressor.compress(text.as_bytes())).expect("zstd compresses")
 }
 
-/// So many bytes that have to be unpacked first weigh as much as one of the table.
+/// Number of bytes to unpack first that weigh as much as one byte in the table.
 const UNPACKED: usize = 64;
 
-/// The largest file comes first; each is told by whichever costs least of those of its kind before it, or by
-/// none.
+/// Packs the files, largest first. Each file is packed against the cheapest base among earlier files of its
+/// kind, or against none.
 fn pack(files: &BTreeMap<String, String>) -> Vec<u8> {
     let mut order: Vec<(&String, &String)> = files.iter().collect();
     order.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
     let (mut index, mut all) = (String::new(), Vec::new());
-    // What has to be unpacked for each, itself included.
+    // Bytes to unpack for each file, including the file itself.
     let mut unpacked: Vec<usize> = Vec::new();
     for (number, (name, text)) in order.iter().enumerate() {
         let bases = (0..number).filter(|base| kind(order[*base].0) == kind(name)).map(Some);
-        // A fast level tells well enough which.
+        // A fast compression level is good enough to choose the base.
         let cost = |base: &Option<usize>| match *base {
             Some(base) => packed(text, order[base].1, 3).len() + unpacked[base] / UNPACKED,
             None => packed(text, "", 3).len(),

@@ -1,4 +1,4 @@
-//! Events that go from a recording to the holder, and to another recording.
+//! Events that move from a recording to the holder, and on to another recording.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use super::{EXEC, Run, Worker, ready};
 use crate::kit::{self, oracle};
 
 impl Run {
-    /// Starts something that writes a recording, and waits until it does.
+    /// Starts a command that writes a recording, and waits until the file exists.
     #[track_caller]
     fn start(&self, words: &[&str], file: &str) -> Child {
         let child = self.command(words).args(["-o", file]).stderr(Stdio::piped()).spawn();
@@ -32,12 +32,12 @@ fn the_events_of_a_recording_outlive_it() {
     worker.work(3);
     let from = recorder.id().to_string();
     run.pmc(&["persist", "adopt", "execs", "--from", &from]).expect(0).says(&["execs is held", EXEC]);
-    // The recording has ended whole, and what came since then waits in its rings.
+    // The recording has ended normally, and later events wait in its rings.
     ended(recorder).expect(0).says(&["3 samples, none lost"]);
     worker.work(4);
     assert_eq!(run.count("execs"), 7, "the event is the same");
     run.pmc(&["persist", "list"]).expect(0).prints(&["execs", &format!("pid {pid}"), "normal"]);
-    // A new owner: with him the entry goes, and the holder with its last.
+    // A new owner takes the entry away, and the holder ends with its last entry.
     let attached = run.start(&["persist", "attach", "execs"], &second);
     assert!(run.directory().entries().is_empty());
     kit::wait_for("the end of the holder", || !run.path("run/socket").exists());
@@ -54,7 +54,7 @@ fn the_events_of_a_recording_outlive_it() {
     }
 }
 
-/// Events of one recording are one entry, and each has its own count.
+/// The events of one recording form one entry, and each has its own count.
 #[test]
 fn each_event_of_a_recording_has_its_own_count() {
     if !ready() {
@@ -92,7 +92,7 @@ fn each_event_of_a_recording_has_its_own_count() {
     run.let_go();
     ended(reader).expect(0);
     assert_eq!(run.lines(&second, EXEC), 5);
-    // What its process left is kept, and the list says that there will be no more.
+    // Counts of ended processes are kept, and the list says that no more will come.
     let pid = worker.pid();
     drop(worker);
     kit::wait_for("the end", || run.directory().entry("both").is_some_and(|entry| entry.ended.is_some()));
@@ -100,7 +100,7 @@ fn each_event_of_a_recording_has_its_own_count() {
     assert_eq!(run.count("both"), 10 + 10 + 1, "execs, exits, its own exit");
 }
 
-/// The counters of `pmc stat` go to the holder as well, and count on from where it stops.
+/// The holder also takes over `pmc stat`'s counters and counts on from their values.
 #[test]
 fn counters_of_stat_outlive_it() {
     if !ready() {
@@ -119,7 +119,7 @@ fn counters_of_stat_outlive_it() {
         fs::read_dir(&open)
             .is_ok_and(|all| all.flatten().filter_map(|file| is_perf(file).then_some(())).count() >= 2)
     });
-    // Counting begins a moment later: what comes before is counted by nobody.
+    // Counting begins a moment later, so earlier events are not counted.
     kit::wait_for("the entry", || {
         let from = stat.id().to_string();
         run.command(&["persist", "adopt", "both", "--from", &from])
@@ -143,7 +143,7 @@ fn counters_of_stat_outlive_it() {
         .says(&["only counts"]);
 }
 
-/// Who asks for a recording that another holder would get is refused, and the recording goes on.
+/// A request for a recording meant for another holder is refused, and the recording continues.
 #[test]
 fn a_recording_for_another_holder_is_not_touched() {
     if !ready() || !kit::need_program("setpriv") {
@@ -156,7 +156,7 @@ fn a_recording_for_another_holder_is_not_touched() {
     let from = recorder.id().to_string();
     let adopt = ["persist", "adopt", "execs", "--from", &from];
     other.pmc(&adopt).expect(1).says(&["does not hand its events", &run.file("run")]);
-    // Another user's, for a holder of his own.
+    // A recording of another user, for that user's holder.
     let theirs = Run::new();
     let binary = theirs.path("pmc");
     kit::copy_program(kit::binary(), &binary);
@@ -184,7 +184,7 @@ fn a_recording_for_another_holder_is_not_touched() {
     assert!(!folder.join("run").exists() && other.directory().entries().is_empty());
 }
 
-/// Of two that want the same events, one gets them.
+/// If two ask for the same events, one gets them.
 #[test]
 fn of_two_that_adopt_one_succeeds() {
     if !ready() {
@@ -218,7 +218,8 @@ fn of_two_that_adopt_one_succeeds() {
     assert_eq!(run.count(&held[0]), 1);
 }
 
-/// A command's events go from the recording that started it; it goes on, and whoever attaches to them knows it.
+/// A command continues after its recording hands its events over, and a recording attached later knows the
+/// command's name and mappings.
 #[test]
 fn a_command_goes_on_without_its_recording() {
     if !ready() {
@@ -227,7 +228,7 @@ fn a_command_goes_on_without_its_recording() {
     let run = Run::new();
     let [first, second, said] = ["first.data", "second.data", "said"].map(|name| run.file(name));
     let mut record = run.command(&["record", "-s", "-e", EXEC, "-o", &first, "--"]);
-    // The command holds what it has of its recorder: no pipe of ours.
+    // The command inherits its recorder's descriptors, so stderr must be a file, not a pipe of this test.
     record.stderr(fs::File::create(&said).expect("a file"));
     let mut worker = Worker::by(&run, record);
     worker.work(3);
@@ -244,12 +245,12 @@ fn a_command_goes_on_without_its_recording() {
         "{said}"
     );
     worker.work(4);
-    // The shell's own is one more.
+    // The exec of the shell itself adds one.
     assert_eq!(run.count("execs"), 8);
     assert_eq!(run.lines(&first, "filename=/bin/true"), 3);
     let attached = run.start(&["persist", "attach", "execs"], &second);
     worker.work(2);
-    // With the command this recording ends, too.
+    // The recording ends with its command.
     drop(worker);
     ended(attached).expect(0).says(&["6 samples, none lost"]);
     assert_eq!(run.lines(&second, "filename=/bin/true"), 6);
@@ -281,7 +282,7 @@ fn what_was_added_is_recorded_by_a_new_owner() {
     }
 }
 
-/// Of those who had ended before it came nothing is waited for.
+/// A new owner does not wait for processes that ended before it started.
 #[test]
 fn a_new_owner_does_not_wait_for_the_dead() {
     if !ready() {
@@ -298,7 +299,7 @@ fn a_new_owner_does_not_wait_for_the_dead() {
     ended(owner).expect(0).says(&["5 samples, none lost"]);
 }
 
-/// What becomes of records is the new owner's to say; what is recorded was said when the events were opened.
+/// The new owner decides how the records are stored. What they contain was fixed when the events were opened.
 #[test]
 fn a_new_owner_has_the_options_of_record() {
     if !ready() || !kit::need_program("perf") {
@@ -321,7 +322,7 @@ fn a_new_owner_has_the_options_of_record() {
     ] {
         run.pmc(&["persist", "attach", "faults", option]).expect(2).says(&[words]);
     }
-    // Copies of stacks are unwound, as record does it, and records are packed.
+    // `attach` unwinds copied stacks as `record` does, and compresses records.
     worker.work(3);
     let mut attach =
         run.command(&["persist", "attach", "faults", "-z", "--json", "-o", &packed, "--", "true"]);
@@ -330,7 +331,7 @@ fn a_new_owner_has_the_options_of_record() {
     let samples = document["samples"].as_u64().expect("a number");
     let [unwound, kept] =
         ["stacks_unwound", "copies_kept"].map(|of| document[of].as_u64().expect("a number"));
-    // One that is not unwound in time keeps its copy.
+    // A stack that is not unwound in time keeps its copy.
     assert!(samples > 0 && unwound + kept == samples, "{document}");
     assert_eq!((&document["ended_by"], &document["lost"]), (&"command".into(), &0.into()));
     let shown = run.pmc(&["evlist", "-v", "-i", &packed]).expect(0).stdout;
@@ -341,19 +342,19 @@ fn a_new_owner_has_the_options_of_record() {
         let script = oracle::says(&perf, &["script", "-G", "-F", "event", "-i", &packed]);
         assert_eq!(script.matches("page-faults:u").count() as u64, samples, "{}", perf.display());
     }
-    // One file after the other; what the rings held comes into the first.
+    // Switched output files, one after another; the first contains the records from the rings.
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--normal"]).expect(0);
     worker.work(3);
     run.pmc(&["persist", "attach", "execs", "-S"]).expect(2).says(&["keep the oldest records"]);
-    // Who cannot write has taken nothing away.
+    // A failed write leaves the entry unchanged.
     run.pmc(&["persist", "attach", "execs", "-o", "/nowhere/at/all"]).expect(1).says(&["/nowhere/at/all"]);
-    // Nor has who cannot start his command.
+    // So does a command that fails to start.
     let file = run.file("unstarted");
     run.pmc(&["persist", "attach", "execs", "-o", &file, "--", "/no/such/command"]).expect(127);
     run.pmc(&["persist", "show", "execs"]).expect(0);
     let row = run.file("row.data");
     let attached = run.read(&["persist", "attach", "execs", "--switch-output", "-o", &row], "row");
-    // With the time that each was ended behind their names, which is no number of a process.
+    // Each file name ends with the file's end time, which has more digits than a process ID.
     let is_ended = |path: &String| path.rsplit_once("row.data.").is_some_and(|(_, time)| time.len() == 16);
     let files = || -> Vec<String> {
         let all = fs::read_dir(run.path("")).expect("a folder").map(|file| file.expect("a file").path());
@@ -377,13 +378,13 @@ fn what_cannot_be_handed_over_stays_where_it_is() {
     let run = Run::held();
     let mut worker = Worker::start(&run);
     let adopt = |name: &str, pid: &str| run.pmc(&["persist", "adopt", name, "--from", pid]);
-    // Who is no recorder is not even asked.
+    // A process that is not a recorder is not even asked.
     adopt("x", &worker.pid()).expect(1).says(&["no events to hand over", "not a pmc record or stat"]);
     adopt("x", "999999999").expect(1).says(&["not a pmc record"]);
     adopt("7up", &worker.pid()).expect(2).says(&["begins with no letter"]);
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid()]).expect(0);
     adopt("execs", &worker.pid()).expect(2).says(&["already exists"]);
-    // Those that are off would stay so; those of a holder are held.
+    // Disabled events would stay off, and a holder's events are already held.
     let (off, held) = (run.file("off.data"), run.file("held.data"));
     let that_is_off = run.read(&["record", "-D", "600000", "-e", EXEC, "-o", &off], "off");
     let both = run.file("both.data");

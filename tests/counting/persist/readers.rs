@@ -1,4 +1,4 @@
-//! Readers of what is held, while it goes on: `record` and `top`, several at once.
+//! Readers of running persistent events: `record` and `top`, several in parallel.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -9,7 +9,8 @@ use super::{EXEC, Run, Worker, ready};
 use crate::kit::{self, Ran, oracle};
 
 impl Run {
-    /// Starts a reader beside a command that runs until [`let_go`](Self::let_go), and waits until it runs.
+    /// Starts a reader beside a command that runs until [`let_go`](Self::let_go), and waits until the command
+    /// runs.
     #[track_caller]
     pub(super) fn read(&self, words: &[&str], name: &str) -> Child {
         let began = self.path(&format!("{name}.began"));
@@ -31,7 +32,7 @@ impl Run {
         self.path(name).display().to_string()
     }
 
-    /// How many lines of a recording name this.
+    /// Returns the number of a recording's lines that contain this text.
     #[track_caller]
     pub(super) fn lines(&self, file: &str, what: &str) -> usize {
         let ran = self.pmc(&["script", "-i", file]).expect(0);
@@ -59,7 +60,7 @@ fn several_record_the_same_and_each_has_all() {
         run.read(&[&record[..], &[&all, "--backlog"]].concat(), "all"),
     ];
     worker.work(20);
-    // A third comes and goes, with no command and nobody named.
+    // A third reader, without a command or a named process, starts and stops.
     let third = run.file("third.data");
     let reader = run.command(&[&record[..], &[&third]].concat()).stderr(Stdio::piped()).spawn();
     let reader = reader.expect("pmc starts");
@@ -67,10 +68,10 @@ fn several_record_the_same_and_each_has_all() {
     worker.work(5);
     kill_process(Pid::from_child(&reader), Signal::INT).expect("it is there");
     ended(reader).expect(0).says(&["5 samples, none lost"]);
-    // So does one that is killed: what it wrote is readable, and nothing is left paused.
+    // So does one that is killed: its data are readable, and nothing stays paused.
     let fourth = run.file("fourth.data");
     let mut killed = run.read(&[&record[..], &[&fourth, "--backlog"]].concat(), "fourth");
-    // A file takes its place once the recording runs.
+    // The file is put in place once the recording runs.
     kit::wait_for("the fourth recording", || fs::exists(&fourth).unwrap_or(false));
     killed.kill().expect("it is there");
     killed.wait().expect("it ends");
@@ -87,7 +88,7 @@ fn several_record_the_same_and_each_has_all() {
             assert_eq!(lines.count(), samples, "{}: {script}", perf.display());
         }
     }
-    // The same stands in the ring as if nobody had come.
+    // The ring holds the same records as without readers.
     assert_eq!(run.snapshot("execs", "/bin/true").len(), 28);
     assert_eq!(run.count("execs"), 28);
 }
@@ -109,7 +110,7 @@ fn what_is_held_is_recorded_beside_other_events() {
     worker.work(7);
     run.let_go();
     ended(reader).expect(0).says(&["none lost"]);
-    // What waits in a ring that keeps the oldest is nobody's yet, and comes along.
+    // Records that wait in a ring that keeps the oldest have no reader yet, so this reader gets them.
     assert_eq!(run.lines(&file, "filename=/bin/true"), 7 + 9);
     assert!(run.lines(&file, "page-faults") > 50);
     assert!(run.snapshot("oldest", "/bin/true").is_empty());
@@ -119,14 +120,14 @@ fn what_is_held_is_recorded_beside_other_events() {
         assert_eq!(count("filename=/bin/true"), 16, "{}: {script}", perf.display());
         assert!(count("page-faults") > 50);
     }
-    // It runs as it was added.
+    // The reader gets the event as it was added.
     let record = |words: &[&str]| {
         run.pmc(&[&["record", "-o", &file, "-e", "persistent/execs/"], words, &["--", "true"]].concat())
     };
     record(&["-g"]).expect(2).says(&["have no call chains", "--call-graph fp"]);
     record(&["-F", "99"]).expect(2).says(&["of a running event", "-F, -c"]);
     record(&["-p", &worker.pid()]).expect(2).says(&["of a running event", "-p, -t, -u"]);
-    // What is chosen for events that are opened cannot be had of one that is open.
+    // Options that apply when opening events cannot change an event that is already open.
     for (option, what) in [
         (&["-j", "any"][..], "branches (-j, -b)"),
         (&["-d"], "fields of samples (-d"),
@@ -159,7 +160,7 @@ fn a_ring_that_is_too_small_for_its_reader_tells_what_is_missing() {
     run.pmc(&["persist", "add", "execs", "-e", EXEC, "-p", &worker.pid(), "--pages", "1"]).expect(0);
     let file = run.file("few.data");
     let reader = run.read(&["record", "-e", "persistent/execs/", "-o", &file], "few");
-    // The reader sleeps while the ring is written over several times.
+    // The reader is stopped while the ring is overwritten several times.
     let pid = Pid::from_child(&reader);
     kill_process(pid, Signal::STOP).expect("it is there");
     worker.work(400);
@@ -170,7 +171,7 @@ fn a_ring_that_is_too_small_for_its_reader_tells_what_is_missing() {
     assert!((10..400).contains(&samples), "{samples}: {}", ran.stderr);
 }
 
-/// The kernel tells of losses with the next record that fits; here none comes any more.
+/// The kernel reports losses with the next record that fits. Here no record follows.
 #[test]
 fn what_a_full_ring_lost_in_the_end_is_told() {
     if !ready() {
@@ -192,11 +193,11 @@ fn what_a_full_ring_lost_in_the_end_is_told() {
     let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
     let of = |what: &str| told["trust"][what].as_u64().expect("a number");
     let (samples, lost) = (of("samples"), of("lost_records"));
-    // Of what is lost some is no sample.
+    // Some of the lost records are not samples.
     assert!(samples < 400 && samples + lost >= 400, "{}", told["trust"]);
 }
 
-/// Readers of a ring that keeps the oldest divide its records: what another has taken is not lost.
+/// Readers of a ring that keeps the oldest share its records: a record that another reader takes is not lost.
 #[test]
 fn what_another_reader_takes_is_not_lost() {
     if !ready() {
@@ -211,7 +212,7 @@ fn what_another_reader_takes_is_not_lost() {
     });
     for _ in 0..10 {
         worker.work(5);
-        // One stops for a while: all that comes is the other's.
+        // One reader stops for a while, and the other gets all records.
         kill_process(Pid::from_child(&readers[0]), Signal::STOP).expect("it is there");
         worker.work(5);
         kill_process(Pid::from_child(&readers[0]), Signal::CONT).expect("it is there");
@@ -224,7 +225,7 @@ fn what_another_reader_takes_is_not_lost() {
     assert_eq!(lines, 100);
 }
 
-/// The holder's end is no reason to end the command that is recorded, nor what is recorded beside.
+/// The end of the holder must not end the recorded command or the other recorded events.
 #[test]
 fn a_command_outlives_the_holder() {
     if !ready() {
@@ -244,7 +245,7 @@ fn a_command_outlives_the_holder() {
     worker.work(2);
     kit::wait_for("its samples", || fs::exists(&alone).is_ok_and(|is| is) && run.lines(&alone, EXEC) > 0);
     run.end(Signal::KILL);
-    // Both have asked again by then, and their commands run.
+    // By then both readers have asked again, and their commands run.
     let fallen = |child: &Child| fs::read_to_string(format!("/proc/{}/stat", child.id())).is_err();
     run.hold();
     assert!(!fallen(&alone_reader) && !fallen(&beside_reader));
@@ -255,7 +256,8 @@ fn a_command_outlives_the_holder() {
     assert!(run.lines(&beside, "page-faults:u") > 50 && run.lines(&alone, "filename=/bin/true") > 0);
 }
 
-/// A holder that is stopped answers nobody: what is recorded beside goes on, and the interrupt key ends it.
+/// A stopped holder does not answer. Other recorded events continue, and the interrupt key ends the
+/// recording.
 #[test]
 fn a_stopped_holder_stops_nobody() {
     if !ready() {
@@ -272,7 +274,7 @@ fn a_stopped_holder_stops_nobody() {
     kit::wait_for("the recording", || fs::exists(&file).unwrap_or(false));
     let stat = run.read(&["stat", "-e", "persistent/execs/,page-faults:u"], "stat");
     kill_process(holder, Signal::STOP).expect("it is there");
-    // Who waits for a holder at the start is ended by the signal as well.
+    // The signal also ends a reader that still waits for a holder.
     let late = run.command(&["record", "-e", "persistent/execs/", "-o", &run.file("late.data")]);
     let late = { late }.stderr(Stdio::piped()).spawn().expect("pmc starts");
     let caught = |child: &Child| {
@@ -331,7 +333,7 @@ fn top_shows_what_is_held() {
     }
     let run = Run::held();
     let worker = Worker::start(&run);
-    // By a rate, the kernel may take no sample of so few.
+    // With a frequency, the kernel may take no sample of so few events.
     let event = ["persist", "add", "faults", "-e", "page-faults,period=1", "--call-graph", "fp"];
     run.pmc(&[&event[..], &["-p", &worker.pid()]].concat()).expect(0);
     let pipe = format!("/proc/{}/fd/0", worker.pid());
@@ -339,7 +341,7 @@ fn top_shows_what_is_held() {
     let top = ["top", "--stdio", "-s", "comm", "-d", "600", "-e", "persistent/faults/"];
     run.pmc(&[&top[..], &["--", "sh", "-c", &work]].concat()).expect(0).prints(&["true", "page-faults"]);
     run.pmc(&[&top[..], &["-g", "--", "sh", "-c", &work]].concat()).expect(0).prints(&["true"]);
-    // With nobody to wait for, until it is told to end.
+    // With no process to wait for, until told to end.
     let ran = run.pmc(&[&top[..], &["--duration", "300ms"]].concat()).expect(0);
     assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
     run.pmc(&[&top[..], &["-p", &worker.pid()]].concat()).expect(2).says(&["of a running event"]);

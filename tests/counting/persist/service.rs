@@ -1,4 +1,4 @@
-//! The holder as a service: for minutes with nobody there, what it costs meanwhile, and started through its socket.
+//! The holder as a service: minutes without clients, its cost meanwhile, and socket activation.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ fn a_minute_alone_and_every_record_is_there() {
     for (name, event) in held {
         run.pmc(&["persist", "add", name, "-e", event, "-p", &pid]).expect(0);
     }
-    // What sleeps costs nothing, however much of it there is.
+    // Idle entries cost nothing, however many there are.
     let idle: Vec<String> = (0..10).map(|number| format!("idle{number}")).collect();
     let sleeper = Worker::start(&run);
     for name in &idle {
@@ -40,7 +40,7 @@ fn a_minute_alone_and_every_record_is_there() {
     let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB"));
     let own: u64 = own.and_then(|own| own.trim().parse().ok()).expect("a number");
     assert!(own < 8 << 10, "{own} KiB beside the rings");
-    // Two readers and a snapshot, all at once.
+    // Two readers and a snapshot, all in parallel.
     for (name, event) in held {
         let files = ["one", "two", "snapshot"].map(|reader| run.path(&format!("{name}.{reader}")));
         scope(|scope| {
@@ -70,7 +70,7 @@ fn a_minute_alone_and_every_record_is_there() {
         assert!(one == two && two == snapshot, "{name}: {one}, {two}, {snapshot}");
         match name {
             "execs" => assert_eq!(one, 11),
-            // A sample each: as many as were counted.
+            // One sample per event, as many as were counted.
             "faults" => assert_eq!(one as u64, run.count(name)),
             _ => assert!(one > 0, "no sample of {name}"),
         }
@@ -94,7 +94,7 @@ fn a_socket_that_is_handed_over_starts_it() {
         rustix::net::listen(&socket, 16).expect("it listens");
         socket
     };
-    // As systemd does: descriptor 3, and whom it is for.
+    // As systemd does: descriptor 3, plus the process ID it is meant for.
     let hold = |socket: OwnedFd, more: &str| {
         let line = format!(
             "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec {} persist hold {more}",
@@ -106,7 +106,7 @@ fn a_socket_that_is_handed_over_starts_it() {
         command.spawn().expect("sh starts")
     };
     let ours = listen(SocketType::SEQPACKET, "run/socket");
-    // Who connects before it runs is answered when it does.
+    // A client that connects before the holder runs is answered once it runs.
     let early = run.command(&["persist", "rm", "1"]).stderr(Stdio::piped()).spawn().expect("pmc starts");
     let holder = hold(ours.try_clone().expect("a copy"), "");
     let early: kit::Ran = early.wait_with_output().expect("it ends").into();
@@ -114,14 +114,14 @@ fn a_socket_that_is_handed_over_starts_it() {
     run.holder = Some(holder);
     run.pmc(&["persist", "add", "faults", "-e", "page-faults:u"]).expect(0).says(&["faults is held"]);
     run.end(Signal::TERM);
-    // The socket is whoever's who made it, for the next.
+    // The socket remains after the holder ends; its creator reuses it for the next holder.
     assert!(run.path("run/socket").exists());
     let mut next = hold(ours, "--until-empty");
     run.pmc(&["persist", "add", "faults", "-e", "page-faults:u"]).expect(0);
     run.pmc(&["persist", "rm", "faults"]).expect(0);
     assert!(next.wait().expect("it ends with the last").success());
     assert!(run.path("run/socket").exists());
-    // Another socket is not taken for it.
+    // Another socket is not accepted.
     for (kind, name) in [(SocketType::STREAM, "run/socket"), (SocketType::SEQPACKET, "other")] {
         assert_eq!(hold(listen(kind, name), "").wait().expect("it ends").code(), Some(1));
         let said = fs::read_to_string(run.path("said")).expect("it said something");

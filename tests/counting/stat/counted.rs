@@ -1,4 +1,4 @@
-//! What is counted, against what is known about it.
+//! Counts against values known from elsewhere.
 
 use std::os::unix::process::ExitStatusExt;
 use std::sync::mpsc;
@@ -10,13 +10,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{BUSY, Document, count, kit, start, wait_for_counters};
 
-/// The CPU time of the calling thread, milliseconds.
+/// Returns the calling thread's CPU time in milliseconds.
 fn own_cpu_ms() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// Burns so much CPU time.
+/// Uses this much CPU time.
 fn burn(ms: f64) {
     let end = own_cpu_ms() + ms;
     while own_cpu_ms() < end {
@@ -52,7 +52,7 @@ fn task_clock_is_the_cpu_time_that_wait4_tells() {
     let counts = count(&["-e", "task-clock,duration_time,user_time,system_time", "--", "sh", "-c", BUSY]);
     let (clock, wall) = (counts.number("task-clock"), counts.number("duration_time") / 1e6);
     let used = (counts.number("user_time") + counts.number("system_time")) / 1e6;
-    // Forking and holding the command are in the times of wait4, not in the count.
+    // wait4's times include the fork and the wait before the exec; the count does not.
     assert!(clock <= used + 1.0 && clock > used * 0.9 - 20.0, "task-clock {clock} ms, wait4 {used} ms");
     assert!(clock <= wall, "one thread on more than one CPU: {clock} of {wall} ms");
     assert!((counts.seconds("elapsed_s") * 1e3 - wall).abs() < 0.001);
@@ -111,7 +111,7 @@ fn a_thread_is_counted_as_its_own_clock_says_and_its_neighbour_apart() {
         let before = own_cpu_ms();
         burn(150.0);
         tell.send(own_cpu_ms() - before).unwrap();
-        // It must be there still when the counters are read.
+        // The thread must still exist when the counters are read.
         orders.recv().unwrap();
     });
     let tid = told.recv().unwrap() as i32;
@@ -158,9 +158,9 @@ fn threads_and_children_that_come_later_are_counted() {
         args.extend(options);
         let mut child = start(&args);
         wait_for_counters(child.id(), 1);
-        // Counters are there a moment before they count.
+        // The counters exist a moment before they count.
         kit::wait_until_idle(child.id());
-        // Its end is ours: the shell reads an end of file and goes on.
+        // This test ends the process: the shell reads an end of file and continues.
         drop(target.stdin.take());
         target.wait().unwrap();
         assert!(child.wait().unwrap().success(), "pmc ends by itself when the process has ended");
@@ -175,7 +175,7 @@ fn a_user_s_processes_are_counted() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("setpriv") {
         return;
     }
-    // A number that nobody else uses.
+    // A user ID that is not in use.
     const USER: &str = "54321";
     let mut target = std::process::Command::new("setpriv")
         .args(["--reuid", USER, "--regid", USER, "--clear-groups", "sleep", "5"])
@@ -197,7 +197,7 @@ fn levels_are_told_apart() {
     if !kit::need_perf_events() || !kit::need_root() || !small_pages() {
         return;
     }
-    // dd's pages are touched by the kernel, which copies into them: those faults are the kernel's.
+    // The kernel touches dd's pages when it copies into them, so those faults count as kernel mode.
     let dd = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1"];
     let pages = (32 << 20) as f64 / page_size() as f64;
     let faults = |options: &[&str]| count(&[options, &dd[..]].concat());
@@ -260,7 +260,7 @@ fn what_was_read_is_told_with_v() {
     assert_eq!(numbers[1], numbers[2], "a software event never shares a counter: {line}");
 }
 
-/// A filter belongs to the event before it; `dd` writes as often as it is told to.
+/// A filter applies to the event before it. `dd` performs a known number of writes.
 #[test]
 fn tracepoints_are_counted_where_their_filter_holds() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_tracefs("syscalls/sys_enter_write") {

@@ -1,4 +1,4 @@
-//! How it ends: the command's status, signals, and what was counted until then.
+//! Ends of runs: the command's status, signals, and the counts up to that point.
 
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -68,7 +68,7 @@ fn the_command_has_fresh_signals() {
     assert_eq!(mask("SigIgn:") & (1 << 1 | 1 << 12 | 1 << 14 | 1 << 16), 0);
     let script = "yes | head -1 >/dev/null; exit ${PIPESTATUS[0]}";
     if kit::need_program("bash") {
-        // A writer whose reader has gone dies of SIGPIPE, as anywhere else.
+        // A writer whose reader has closed is killed by SIGPIPE, as usual.
         kit::run(&["stat", "-e", "task-clock", "--", "bash", "-c", script]).expect(141);
     }
 }
@@ -90,7 +90,7 @@ fn start_group(args: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Waits until the command executes: it holds its own name then.
+/// Waits until the command executes, which gives the process its name.
 fn wait_for_command(pmc: &Child, name: &str) {
     let children = format!("/proc/{0}/task/{0}/children", pmc.id());
     wait_for("the command to run", || {
@@ -101,21 +101,22 @@ fn wait_for_command(pmc: &Child, name: &str) {
     });
 }
 
-/// The processes that pmc has started.
+/// Returns the processes that pmc has started.
 fn commands(pmc: &Child) -> Vec<u32> {
     let children =
         std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).unwrap_or_default();
     children.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Waits until the command handles the signal in its own way, which a shell does a little after it has begun; the command.
+/// Waits until the command handles the signal, which a shell does shortly after its start, and returns the
+/// command's process ID.
 fn wait_for_handler(pmc: &Child, signal: Signal) -> u32 {
     let command = commands(pmc)[0];
     crate::kit::wait_for_handler(command, signal.as_raw());
     command
 }
 
-/// pmc did not wait for the end of the command, which runs on; ends it.
+/// Checks that pmc did not wait for the command, which still runs, and kills it.
 #[track_caller]
 fn still_runs(command: u32) {
     let exe = std::fs::read_link(format!("/proc/{command}/exe"));
@@ -127,7 +128,7 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// The end of it: status, signal, what it said.
+/// Returns the run's exit status, signal and stderr.
 fn end(child: Child) -> (Option<i32>, Option<i32>, String) {
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
     (status.code(), status.signal(), String::from_utf8_lossy(&stderr).into_owned())
@@ -138,7 +139,7 @@ fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
     if !kit::need_perf_events() {
         return;
     }
-    // A signal that is ignored stays so, for the command too.
+    // A signal that is ignored stays ignored, also for the command.
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
@@ -157,7 +158,7 @@ fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
             let (_, by, said) = end(child);
             assert_eq!(by, Some(signal.as_raw()), "{signal:?} group {group}: {said}");
             assert!(said.contains("task-clock") && said.contains("time elapsed"), "{said}");
-            // It would sleep for ten minutes.
+            // The command would otherwise sleep for ten minutes.
             assert!(!Path::new(&format!("/proc/{command}/exe")).exists(), "the command was not ended");
         }
     }
@@ -202,7 +203,7 @@ fn a_second_signal_ends_at_once() {
     wait_for_command(&child, "sh");
     let command = wait_for_handler(&child, Signal::INT);
     kill_process(pid(&child), Signal::INT).unwrap();
-    // So that the two are not one.
+    // Otherwise the two signals would be merged.
     crate::kit::wait_until_idle(child.id());
     kill_process(pid(&child), Signal::INT).unwrap();
     let mut child = child;
@@ -216,7 +217,7 @@ fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
-    // `command &` in a shell without job control: SIGINT is ignored from the start.
+    // `command &` in a shell without job control ignores SIGINT from the start.
     let script = "trap '' INT; exec \"$0\" stat -a -e cpu-clock";
     let child = std::process::Command::new("sh")
         .args(["-c", script, crate::kit::binary()])
@@ -295,7 +296,7 @@ fn a_command_that_ignores_sigterm_does_not_hold_us() {
     let mut child = start(&["stat", "-e", "task-clock", "--timeout", "300", "--", "sh", "-c", script]);
     wait_for_command(&child, "sh");
     let command = wait_for_handler(&child, Signal::INT);
-    // The time is over, and the command takes no notice. Before that, the signal must do the same.
+    // The time is over, and the command ignores it. Before that, the signal must have the same effect.
     kit::let_pass(std::time::Duration::from_millis(500));
     crate::kit::wait_until_idle(child.id());
     kill_process(pid(&child), Signal::INT).unwrap();
@@ -309,7 +310,7 @@ fn a_killed_pmc_leaves_no_command_waiting_at_the_gate() {
     if !kit::need_perf_events() {
         return;
     }
-    // Refused after the command was forked: it must be gone without having run.
+    // pmc fails after the fork, so the command must be gone without having run.
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("ran");
     let script = format!("touch {}", trace.display());
@@ -342,8 +343,8 @@ fn many_tracepoints_are_answered_before_they_are_closed() {
     let opens = |call: &&&str| call.starts_with("perf_event_open(");
     let opened: Vec<String> = own.iter().filter(opens).map(|call| result(call)).collect();
     assert!(opened.len() > 100, "{} counters", opened.len());
-    // Closing them takes the kernel up to 12 s: that is left to a process in a session of its own. What pmc closes
-    // when that is there costs nothing.
+    // Closing the counters takes the kernel up to 12 s, so pmc leaves it to a child in its own session. While
+    // that child holds them, pmc's own closes are cheap.
     let leaves = |call: &str| call.trim().starts_with("setsid(");
     let behind = calls.iter().find(|(_, call)| leaves(call)).map_or("nobody", |(pid, _)| pid);
     let forked = own.iter().position(|call| result(call) == behind);

@@ -1,4 +1,4 @@
-//! The forms of the result and where they are written; CSV and JSON lines against perf's.
+//! Output formats and destinations, with CSV and JSON lines compared to perf's.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -29,12 +29,12 @@ fn csv_has_perf_s_fields() {
             let ours = &ours[name];
             assert_eq!(ours.len(), perfs.len(), "{options:?}: {ours:?} {perfs:?}");
             assert_eq!(ours[1], perfs[1], "unit of {name}");
-            // perf says 0 of what cannot be counted in user mode.
+            // perf prints 0 for events that cannot be counted in user mode.
             if options.contains(&"--all-user") && ["context-switches", "cpu-migrations"].contains(&&**name) {
                 assert_eq!((&*ours[0], &*perfs[0]), ("<not counted>", "0"), "{name}");
                 continue;
             }
-            // The unit of a rate changes with its size; that there is one does not.
+            // The unit of a rate changes with its size, so only check whether there is one.
             assert_eq!(
                 ours.last().unwrap().is_empty(),
                 perfs.last().unwrap().is_empty(),
@@ -44,7 +44,8 @@ fn csv_has_perf_s_fields() {
     }
 }
 
-/// What fingers have learnt: options glued to their values, commands without `--`, options of the command left alone.
+/// Habits of perf users: options joined to their values, commands without `--`, and command options that pmc
+/// must not interpret.
 #[test]
 fn perf_s_ways_of_typing() {
     if !kit::need_perf_events() {
@@ -69,13 +70,13 @@ fn perf_s_ways_of_typing() {
     }
 }
 
-/// `pmc stat -x, CMD 2>&1 | …`: what pmc has to say stands in the data, or nowhere.
+/// `pmc stat -x, CMD 2>&1 | …`: messages appear as data lines or not at all.
 #[test]
 fn data_on_stderr_stand_alone() {
     if !kit::need_perf_events() {
         return;
     }
-    // Where there are no counters, their rows are there and say so.
+    // Rows appear and say so if the machine has no counters.
     let csv = pmc(&["-x,", "--", "true"]);
     assert!(csv.lines().all(|line| line.split(',').count() >= 7), "{csv}");
     assert!(csv.contains("cycles"), "{csv}");
@@ -194,7 +195,7 @@ fn digits_are_grouped_where_the_locale_does() {
     if !kit::need_perf_events() {
         return;
     }
-    // The elapsed nanoseconds of a command have more than three digits.
+    // A command's elapsed nanoseconds have more than three digits.
     let number = |locale: [(&str, &str); 3], options: &[&str]| -> String {
         let mut command = kit::pmc();
         command.args(["stat", "-e", "duration_time"]).args(options).args(["--", "true"]).envs(locale);
@@ -214,7 +215,7 @@ fn digits_are_grouped_where_the_locale_does() {
         [("LC_ALL", ""), ("LC_NUMERIC", ""), ("LANG", "POSIX")],
         [("LC_ALL", ""), ("LC_NUMERIC", ""), ("LANG", "")],
     ] {
-        // -B says that a locale's separators are welcome, not that there are some: as perf has it.
+        // As in perf, -B permits the locale's separators, but not every locale has any.
         assert!(is_plain(number(locale, &["-B"])), "{locale:?}");
     }
 }
@@ -241,7 +242,7 @@ fn metrics_bring_their_events() {
     assert_eq!(of("double"), 2.0 * counts.number("page-faults"));
     let used = counts.number("task-clock") / 1e3 / counts.seconds("elapsed_s");
     assert!((of("cpus_utilized") - used).abs() < 1e-6, "{} {used}", of("cpus_utilized"));
-    // Where the machine counts no cycles, the metric says why instead of standing there without a number.
+    // If the machine cannot count cycles, the metric gives the reason instead of appearing without a number.
     let text = pmc(&["-M", "IPC", "-e", "task-clock", "--", "true"]);
     assert!(text.contains("ipc") || text.contains("insn per cycle"), "{text}");
     assert!(!text.contains("leader of its group"), "nobody wrote a group: {text}");

@@ -1,5 +1,5 @@
-//! `log-exit` and `log-cswitch`: what each thread has counted, held against the total and against what is known of the
-//! programs.
+//! `log-exit` and `log-cswitch`: the counts of each thread, compared to the total and to known properties of
+//! the programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ const TREE: &str = "i=0; while [ $i -lt 20 ]; do
     sh -c 'j=0; while [ $j -lt 9 ]; do /bin/true; j=$((j+1)); done; exit 0' & i=$((i+1)); done; wait";
 const PROCESSES: usize = 1 + 20 + 20 * 9;
 
-/// Counts a command into `DIR/perf.data`; what was printed meanwhile.
+/// Counts a command into `DIR/perf.data` and returns the output printed meanwhile.
 #[track_caller]
 fn log(dir: &tempfile::TempDir, args: &[&str]) -> Document {
     let file = dir.path().join("perf.data");
@@ -19,7 +19,7 @@ fn log(dir: &tempfile::TempDir, args: &[&str]) -> Document {
     Document(serde_json::from_str(&kit::run(&all).expect(0).stderr).unwrap())
 }
 
-/// What `stat report` says of it.
+/// Returns the output of `stat report` for the recording.
 #[track_caller]
 fn report(dir: &tempfile::TempDir, option: &str) -> Document {
     let [file, shown] = ["perf.data", "shown"].map(|name| dir.path().join(name));
@@ -29,7 +29,7 @@ fn report(dir: &tempfile::TempDir, option: &str) -> Document {
     Document::read(&shown)
 }
 
-/// The raw count of each event on each thread, by name and tid.
+/// Returns the raw count of each event on each thread, by name and tid.
 fn by_thread(rows: &serde_json::Value, document: &Document) -> BTreeMap<(String, u64), u64> {
     let mut counts = BTreeMap::new();
     for row in rows.as_array().unwrap() {
@@ -47,7 +47,7 @@ fn sum(counts: &BTreeMap<(String, u64), u64>, event: &str) -> u64 {
     counts.iter().filter(|((own, _), _)| own == event).map(|(_, count)| count).sum()
 }
 
-/// The total of an event, raw.
+/// Returns the total of an event, raw.
 #[track_caller]
 fn total(document: &Document, event: &str) -> u64 {
     let events = document.0["events"].as_array().unwrap();
@@ -69,9 +69,9 @@ fn counts_at_the_ends_of_two_hundred_processes_add_up() {
         let threads: BTreeSet<u64> = counts.keys().map(|(_, tid)| *tid).collect();
         (dir, printed, ends, counts, threads)
     };
-    // Contexts that are swapped would leave one of them out, and give its count to another; the kernel publishes
-    // no more of a ring, now and then, when threads end at once on two CPUs (what it has written is read all the
-    // same), and once in a hundred runs one writes over the other's last words.
+    // If contexts were swapped, the log would omit a process and give its count to another. Also, the kernel
+    // sometimes stops publishing a ring when threads end at the same time on two CPUs. pmc reads the written
+    // records anyway. Once in a hundred runs one thread's last records overwrite another's.
     let mut runs: Vec<_> = (0..10).map(|_| run()).collect();
     let lengths: Vec<usize> = runs.iter().map(|(.., threads)| threads.len()).collect();
     runs.retain(|(.., threads)| threads.len() == PROCESSES);
@@ -85,7 +85,7 @@ fn counts_at_the_ends_of_two_hundred_processes_add_up() {
         ends.rows().iter().map(|row| row["place"]["thread"]["comm"].as_str().unwrap()).collect();
     assert_eq!(names.iter().filter(|name| **name == "true").count(), 180);
     assert_eq!(names.iter().filter(|name| **name == "sh").count(), 21);
-    // Without the log it is a recording of counts like any other.
+    // Without the log it is an ordinary recording of counts.
     assert_eq!(total(&report(&dir, ""), "page-faults:u"), total(&printed, "page-faults:u"));
     let file = dir.path().join("perf.data");
     let file = file.to_str().unwrap();
@@ -118,7 +118,7 @@ fn the_qualifier_chooses_the_events_that_are_logged() {
     assert_eq!(counts.keys().filter(|(event, _)| event == "minor-faults:u").count(), 0);
 }
 
-/// Of processes that run already: how long they were counted, what was counted, and for how long each was.
+/// Of processes that were already running: how long each was counted, and the counts.
 #[test]
 fn a_log_of_what_runs_on_says_how_long_it_was_counted() {
     if !kit::need_perf_events() || !kit::need_root() {
@@ -155,7 +155,7 @@ fn time_slices_add_up() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // Threads that do one thing after the other, and so are switched.
+    // Threads that run one after another, and are therefore switched.
     let script = "for i in 1 2 3 4 5; do /bin/true | cat; done";
     let args = ["--log-cswitch", "-e", "page-faults,task-clock", "sh", "-c", script];
     let file = dir.path().join("perf.data");
@@ -173,7 +173,7 @@ fn time_slices_add_up() {
             *in_slices.entry(key).or_default() += count;
         }
     }
-    // What `script` shows adds up too, line by line.
+    // The lines of `script` also add up to the total.
     let lines = kit::run(&["script", "--json", "-i", file.to_str().unwrap()]).expect(0).stdout;
     let mut in_lines: BTreeMap<String, u64> = BTreeMap::new();
     for line in lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {

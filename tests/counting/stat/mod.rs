@@ -1,7 +1,8 @@
-//! `pmc stat` as a user meets it: the real binary, the real kernel, real signals; `perf stat` beside it where it is installed.
+//! `pmc stat` as a user meets it: the real binary, the real kernel, real signals, and `perf stat` next to it
+//! if installed.
 //!
-//! What is counted is held against something that knows better: the clock of a thread, the pages that `dd` must touch, the
-//! times of `wait4(2)`.
+//! Counts are compared to independent sources: a thread's clock, the pages that `dd` must touch, the times of
+//! `wait4(2)`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -29,7 +30,7 @@ use serde_json::Value;
 /// A document of `--json=2`.
 struct Document(Value);
 
-/// Counts with these arguments and takes the document.
+/// Counts with these arguments and returns the document.
 #[track_caller]
 fn count(args: &[&str]) -> Document {
     let dir = tempfile::tempdir().unwrap();
@@ -47,7 +48,7 @@ impl Document {
         Self(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}:\n{text}")))
     }
 
-    /// The value of an event, summed over the rows; `None` when it was not counted anywhere.
+    /// Returns an event's value, summed over the rows; `None` if it was not counted anywhere.
     #[track_caller]
     fn value(&self, name: &str) -> Option<f64> {
         let events = self.0["events"].as_array().unwrap();
@@ -57,7 +58,7 @@ impl Document {
         values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
     }
 
-    /// As [`Document::value`], for an event that must have been counted.
+    /// Like [`Document::value`], for an event that must have been counted.
     #[track_caller]
     fn number(&self, name: &str) -> f64 {
         self.value(name).unwrap_or_else(|| panic!("{name} was not counted: {}", self.0))
@@ -67,25 +68,25 @@ impl Document {
         self.0["total"]["rows"].as_array().unwrap()
     }
 
-    /// A time of the whole run, seconds.
+    /// Returns a time of the whole run in seconds.
     #[track_caller]
     fn seconds(&self, field: &str) -> f64 {
         self.0["total"][field].as_f64().unwrap_or_else(|| panic!("no {field} in {}", self.0))
     }
 }
 
-/// Starts pmc with its output collected.
+/// Starts pmc with its output captured.
 fn start(args: &[&str]) -> Child {
     kit::pmc().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// What `perf stat` printed on stderr.
+/// Returns the stderr of `perf stat`.
 fn perf(args: &[&str]) -> String {
     let output = kit::oracle::ask("perf", &[&["stat"], args].concat());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What `pmc stat` printed on stderr.
+/// Returns the stderr of `pmc stat`.
 #[track_caller]
 fn pmc(args: &[&str]) -> String {
     let mut all = vec!["stat"];
@@ -93,7 +94,7 @@ fn pmc(args: &[&str]) -> String {
     kit::run(&all).expect(0).stderr
 }
 
-/// The events of a CSV by name, with their fields.
+/// Returns a CSV's events by name, with their fields.
 fn fields(csv: &str, separator: &str, name_at: usize) -> HashMap<String, Vec<String>> {
     csv.lines()
         .map(|line| line.split(separator).map(str::to_owned).collect::<Vec<_>>())
@@ -102,5 +103,5 @@ fn fields(csv: &str, separator: &str, name_at: usize) -> HashMap<String, Vec<Str
         .collect()
 }
 
-/// Keeps a CPU busy in the shell for some 0.2 s.
+/// Keeps a CPU busy in the shell for about 0.2 s.
 const BUSY: &str = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";

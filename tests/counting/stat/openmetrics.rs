@@ -1,4 +1,4 @@
-//! OpenMetrics: the text parsed by its grammar, the scrape file that is never half there, the page that is served.
+//! OpenMetrics: the text parsed by its grammar, the scrape file that is never incomplete, the served page.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,7 +6,8 @@ use std::net::TcpStream;
 
 use super::{kit, start, wait_for};
 
-/// Reads an exposition as the specification has it: families with their metadata before their samples, `# EOF` at the end.
+/// Parses an exposition as the specification defines it: families with their metadata before their samples,
+/// `# EOF` at the end.
 #[track_caller]
 pub(super) fn parse(text: &str) -> BTreeMap<String, f64> {
     assert!(text.ends_with("# EOF\n"), "{text}");
@@ -126,13 +127,13 @@ fn the_page_is_served() {
     assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
     assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
     assert!(!ask("HEAD /metrics HTTP/1.1\r\n\r\n").contains("# EOF"));
-    // Nonsense and a client that says nothing harm nobody.
+    // Invalid requests and a silent client must not affect other clients.
     let _silent = TcpStream::connect(&address).unwrap();
     let mut rude = TcpStream::connect(&address).unwrap();
     let _ = rude.write_all(&[0xff; 20_000]);
     drop(rude);
     assert!(ask("GET / HTTP/1.0\r\n\r\n").contains("# EOF"));
-    // One that sends a byte now and then has no more time than others. It is served first.
+    // A client that sends one byte now and then gets no more time than others. It is served first.
     let mut slow = TcpStream::connect(&address).unwrap();
     let sending = std::thread::spawn(move || {
         let pause = std::time::Duration::from_millis(50);

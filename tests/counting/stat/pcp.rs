@@ -1,5 +1,6 @@
-//! pmc beside Performance Co-Pilot's own programs: its openmetrics agent reads what pmc writes, and pmc counts what the
-//! configuration of its agent for hardware counters says. Each collector (`pmcd`) has a folder of its own, and a socket there.
+//! pmc next to Performance Co-Pilot's own programs. PCP's openmetrics agent reads pmc's output, and pmc
+//! counts the events in the configuration of PCP's hardware counter agent. Each collector (`pmcd`) has its
+//! own folder with a socket.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -14,14 +15,14 @@ const OPENMETRICS_AGENT: &str = "/usr/lib/pcp/pmdas/openmetrics/pmdaopenmetrics.
 const PERFEVENT: &str = "/usr/lib/pcp/pmdas/perfevent/pmdaperfevent";
 const PMCD: &str = "/usr/lib/pcp/bin/pmcd";
 
-/// PCP's collector with its OpenMetrics agent, in a folder of their own, reached through a socket there.
+/// PCP's collector with its OpenMetrics agent, in a private folder, reached through a socket in it.
 struct Collector {
     dir: tempfile::TempDir,
     pmcd: Option<std::process::Child>,
 }
 
 impl Collector {
-    /// Debian's python, of which the packages are, before any other.
+    /// Debian's python, to which the packages belong, must come first.
     const PATH: (&'static str, &'static str) = ("PATH", "/usr/bin:/bin");
 
     fn need() -> bool {
@@ -47,7 +48,7 @@ impl Collector {
         self.dir.path().join(name).display().to_string()
     }
 
-    /// A source of metrics: a script if it may be executed, else a file whose first line is the URL.
+    /// Adds a source of metrics: a script if it is executable, otherwise a file whose first line is the URL.
     fn source(&self, name: &str, text: &str) {
         let path = self.dir.path().join("config.d").join(name);
         std::fs::write(&path, text).unwrap();
@@ -64,7 +65,7 @@ impl Collector {
         command
     }
 
-    /// Starts the collector with one agent: its names' root, its domain and how it is run.
+    /// Starts the collector with one agent, given its root name, its domain and its command line.
     fn start(&mut self, root: &str, domain: u32, agent: &str) {
         std::fs::write(self.path("names"), format!("root {{\n\t{root}\t{domain}:*:*\n}}\n")).unwrap();
         let agent = format!(
@@ -73,7 +74,7 @@ impl Collector {
         );
         std::fs::write(self.path("conf"), agent).unwrap();
         let mut command = self.command(PMCD);
-        // Its socket is what is used; whether it gets the port too is no matter.
+        // The tests use its socket, so they do not care whether it gets the port.
         command.args([
             "-f",
             "-A",
@@ -98,14 +99,14 @@ impl Collector {
         self.pmcd = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     }
 
-    /// What `pminfo` shows of a metric and all below it.
+    /// Returns the output of `pminfo` for a metric and its descendants.
     fn pminfo(&self, options: &[&str], metric: &str) -> String {
         let mut command = self.command("pminfo");
         command.arg("-h").arg(format!("unix://{}", self.path("socket"))).args(options).arg(metric);
         String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
     }
 
-    /// The values of a metric by the agent's names of its instances, without their numbers.
+    /// Returns a metric's values by the agent's instance names, without the instance numbers.
     fn values(&self, metric: &str) -> BTreeMap<String, f64> {
         let shown = self.pminfo(&["-f"], metric);
         let instances = shown.lines().filter_map(|line| {
@@ -128,14 +129,14 @@ impl Drop for Collector {
     }
 }
 
-/// The three ways in which docs/output-formats.md says that PCP gets at the counts.
+/// The three ways to get the counts into PCP that docs/output-formats.md describes.
 #[test]
 fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
     if !Collector::need() || !kit::need_perf_events() {
         return;
     }
     let mut collector = Collector::new();
-    // A file as a run has left it, of a thread with a name that wants every kind of care.
+    // A file left by a run, for a thread whose name needs every kind of escaping.
     let file = collector.path("pmc.prom");
     let rude = collector.path("a\"b\\ {x=,}");
     kit::copy_program("/bin/sh", &rude);
@@ -155,13 +156,13 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
     busy.kill().unwrap();
     busy.wait().unwrap();
     collector.source("file.url", &format!("file://{file}\n"));
-    // A script that counts whenever it is asked.
+    // A script that counts on each request.
     let script = format!(
         "#!/bin/sh\nexec {} stat --openmetrics -o - -a -A -e page-faults,task-clock -- true\n",
         kit::binary()
     );
     collector.source("script.sh", &script);
-    // A page that is served.
+    // A served page.
     let mut counting = start(&[
         "stat",
         "--listen",
@@ -191,7 +192,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
         wait_for(source, || !collector.values(&all(source)).is_empty());
     }
 
-    // Every sample of the file is there, under the name that the agent makes of its labels.
+    // Every sample of the file is present, under the name that the agent makes from its labels.
     let samples = parse(&std::fs::read_to_string(&file).unwrap());
     let labels = format!("comm:a\"b\\ {{x=,}} event:page-faults tid:{pid}");
     assert!(collector.values("openmetrics.file.pmc_events_total").contains_key(&labels));
@@ -212,7 +213,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
         let is_same = |(a, b): (&f64, &f64)| (a - b).abs() <= a.abs() * 1e-4;
         assert!(want.len() == got.len() && want.iter().zip(&got).all(is_same), "{family}: {want:?}, {got:?}");
     }
-    // What kind of number it is, its unit and its help arrive.
+    // The kind of number, its unit and its help arrive.
     let seconds = collector.pminfo(&["-d", "-T"], "openmetrics.file.pmc_event_time_seconds_total");
     for word in ["Semantics: counter", "Units: sec", "Time that a clock event measured."] {
         assert!(seconds.contains(word), "{seconds}");
@@ -222,7 +223,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
 
     let of_cpu_0 = collector.values("openmetrics.script.pmc_events_total");
     assert!(of_cpu_0.contains_key("cpu:0 event:page-faults"), "{of_cpu_0:?}");
-    // Counts of the page grow from fetch to fetch.
+    // The page's counts grow from fetch to fetch.
     let elapsed =
         || collector.values("openmetrics.page.pmc_elapsed_seconds_total").into_values().next().unwrap();
     let first = elapsed();
@@ -232,7 +233,7 @@ fn pcps_openmetrics_agent_scrapes_a_script_a_file_and_the_page() {
     counting.wait().unwrap();
 }
 
-/// What PCP's agent counts by its configuration, pmc counts by the same, on the same CPUs.
+/// With the configuration of PCP's agent, pmc counts the same events on the same CPUs.
 #[test]
 fn a_perfevent_conf_counts_what_the_real_agent_counts() {
     let is_there = Path::new(PMCD).exists() && Path::new(PERFEVENT).exists();
@@ -244,7 +245,7 @@ fn a_perfevent_conf_counts_what_the_real_agent_counts() {
     }
     let mut collector = Collector::new();
     let conf = collector.path("perfevent/perfevent.conf");
-    // Derived events stand before dynamic ones: the agent of PCP 6.0 mixes them up otherwise.
+    // Derived events come before dynamic ones, because the agent of PCP 6.0 otherwise mixes them up.
     let text = "[no_such_pmu]\nNO_SUCH_EVENT\n\
                 [perf] # the generic PMU\nPERF_COUNT_SW_PAGE_FAULTS\nminor-faults node\n\
                 perf::PERF_COUNT_SW_CONTEXT_SWITCHES LAST\n\
@@ -260,7 +261,7 @@ fn a_perfevent_conf_counts_what_the_real_agent_counts() {
         }
         format!("perfevent.hwcounters.{event}.value")
     };
-    // It switches its counters on a while after its start.
+    // The agent enables its counters some time after its start.
     wait_for("counts", || {
         collector.values(&metric("software.page-faults")).values().any(|faults| *faults > 0.0)
     });
@@ -294,13 +295,13 @@ fn a_perfevent_conf_counts_what_the_real_agent_counts() {
             before[index].keys().collect::<Vec<_>>(),
             "{event} on the same CPUs"
         );
-        // The agent has counted longer.
+        // The agent has counted for longer.
         for (cpu, count) in counted {
             let agents = after[index][&cpu] - before[index][&cpu];
             assert!(count <= agents, "{event} on {cpu}: {count}, the agent's {agents}");
         }
     }
-    // Derived: two and a half times the page faults, of each place.
+    // Derived: two and a half times the page faults, at each place.
     for row in document["total"]["rows"].as_array().unwrap() {
         let faults = row["values"].as_array().unwrap().iter().find(|value| value["event"] == 0).unwrap();
         assert_eq!(row["metrics"][0]["name"], "several");

@@ -1,4 +1,4 @@
-//! CPUs, cores, sockets, nodes, threads and cgroups: whole CPUs are counted, so these need root.
+//! CPUs, cores, sockets, nodes, threads and cgroups. The tests count whole CPUs, so they need root.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn every_cpu_s_clock_is_the_wall_s() {
     assert!(cpus.len() >= online(), "{cpus:?}");
     for row in counts.rows() {
         let clock = row["values"][0]["value"].as_f64().unwrap();
-        // The counters start one after the other before the clock of the wall does, and end after it.
+        // The counters start one after another, before the wall clock starts, and stop after it.
         assert!(clock > wall * 0.9 && clock < wall * 1.5 + 500.0, "{clock} of {wall} ms");
     }
 }
@@ -56,7 +56,7 @@ fn a_command_elsewhere_is_not_counted() {
     assert!(faults("0") >= (64 << 20) as f64 / rustix::param::page_size() as f64);
 }
 
-/// perf's first field names the place; the second how many CPUs were summed.
+/// perf's first field is the name of the place, and the second is the number of summed CPUs.
 #[test]
 fn places_are_named_as_perf_names_them() {
     if !may_count_cpus() || !kit::need_program("perf") {
@@ -73,7 +73,7 @@ fn places_are_named_as_perf_names_them() {
             })
             .collect()
         };
-        // perf prints event by event with -A, place by place otherwise; the set is what counts.
+        // perf prints event by event with -A and place by place otherwise, so compare the sets of rows.
         let (mut ours, mut perfs) = (shape(&pmc(&args)), shape(&perf(&args)));
         ours.sort();
         perfs.sort();
@@ -95,7 +95,7 @@ fn rows_add_up_to_the_sum() {
     }
 }
 
-/// As with perf: a row for each place, in every form and interval.
+/// As in perf, an unsupported event has a row for each place, in every format and interval.
 #[test]
 fn what_is_not_supported_has_its_rows() {
     if !may_count_cpus() {
@@ -122,8 +122,8 @@ fn what_is_not_supported_has_its_rows() {
     assert!(threads.contains("<not supported>"), "{threads}");
 }
 
-/// A CPU that an event names and nobody has, or that is left out: `EINVAL` in words, as `pmc_allocate(3)` has
-/// it.
+/// An event that names a CPU that does not exist, or that is excluded, gets an explanation of `EINVAL`, as
+/// `pmc_allocate(3)` has it.
 #[test]
 fn an_event_s_cpus_are_there_and_counted() {
     if !may_count_cpus() {
@@ -158,7 +158,7 @@ fn all_threads_have_a_row_each() {
     sleeper.wait().unwrap();
 }
 
-/// A cgroup of our own in the hierarchy that perf events are bound to, with a process in it.
+/// A private cgroup in the hierarchy that perf events use, with a process in it.
 struct Group {
     path: PathBuf,
     name: String,
@@ -191,7 +191,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        // The kernel lets go of the process a moment later.
+        // The kernel releases the process a moment later.
         if !std::thread::panicking() {
             kit::wait_for("the end of the group", || std::fs::remove_dir(&self.path).is_ok());
         }
@@ -213,7 +213,7 @@ fn a_cgroup_s_share_is_counted() {
         counts.rows()[0]["values"][index]["value"].as_f64().unwrap()
     };
     let (busy, all, wall) = (of(name), of("/"), counts.seconds("elapsed_s") * 1e3);
-    // One busy thread: at most one CPU's time, and some of it however loaded the machine is.
+    // A busy thread uses at most one CPU's time, and some time however loaded the machine is.
     assert!(busy > wall * 0.01 && busy < wall * 1.3 && busy < all * 1.05, "{busy} of {all}, wall {wall} ms");
 
     let first = format!("{name},");
@@ -239,7 +239,7 @@ fn a_cgroup_that_cannot_be_opened_is_named() {
     ran.expect(1).says(&["opening cgroup", &group.name, "ENOENT", "try: ls"]);
 }
 
-/// The caches and clusters that sysfs tells of, in perf's words.
+/// The caches and clusters that sysfs lists, in perf's words.
 #[test]
 fn caches_and_clusters_have_rows() {
     if !may_count_cpus() {
@@ -269,7 +269,7 @@ fn caches_and_clusters_have_rows() {
     kit::run(&["stat", "-a", "--per-cache=L9", "true"]).expect(2).says(&["not a cache level", "L1, L2"]);
 }
 
-/// The clock of the wall is read once and adds no CPU to those that a row sums.
+/// The wall clock is read once and adds no CPU to the number that a row sums.
 #[test]
 fn a_clock_is_no_cpu() {
     if !may_count_cpus() {

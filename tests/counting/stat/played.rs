@@ -1,5 +1,5 @@
-//! Counting on CPUs that are played: saved files below `/sys`, and counters whose counts the test gives
-//! (`played/counters.c`, preloaded: below all of pmc).
+//! Counting on simulated CPUs: recorded files below `/sys`, and counters whose values the test sets
+//! (`played/counters.c`, a preloaded library below all of pmc).
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,8 @@ struct Played {
     cpu: &'static str,
 }
 
-/// Skylake with Hyper-Threading: four general counters; instructions, cycles and reference cycles have their own.
+/// Skylake with Hyper-Threading: four general counters, and separate counters for instructions, cycles and
+/// reference cycles.
 const SKYLAKE: &str = "general 4 4
 only 0 0xffff 1 0x10000000f
 only 0 0xffff 0 0x20000000f
@@ -23,7 +24,7 @@ only 4 0xffff 0x148 0x4
 ";
 
 impl Played {
-    /// `None` where there is no compiler, or no counter at all.
+    /// Sets up the counters, or returns `None` without a compiler or any counter.
     fn new(cpu: &'static str, counters: &str, events: &[(&str, u64)]) -> Option<Self> {
         if !kit::need_program("gcc") || !kit::need_perf_events() {
             return None;
@@ -44,14 +45,14 @@ impl Played {
         self.folder.path().join(name)
     }
 
-    /// Has a program meet these counters.
+    /// Makes a program run with these counters.
     fn play(&self, mut program: Command) -> Command {
         program.env("LD_PRELOAD", self.path("counters.so"));
         program.env("PLAYED_COUNTERS", self.path("counters")).env("PLAYED_LOG", self.path("log"));
         program
     }
 
-    /// `pmc stat` on this CPU; what it prints.
+    /// Runs `pmc stat` on this CPU and returns its output.
     #[track_caller]
     fn stat(&self, args: &[&str]) -> kit::Ran {
         let _ = std::fs::remove_file(self.path("log"));
@@ -60,7 +61,7 @@ impl Played {
         pmc.output().unwrap().into()
     }
 
-    /// The document of `--json=2`.
+    /// Returns the document of `--json=2`.
     #[track_caller]
     fn count(&self, args: &[&str]) -> Document {
         let file = self.path("document");
@@ -69,7 +70,7 @@ impl Played {
         Document::read(&file)
     }
 
-    /// The groups that were read: type and config of each event, leaders first.
+    /// Returns the groups that were read: type and config of each event, leaders first.
     fn groups(&self) -> Vec<Vec<String>> {
         let log = std::fs::read_to_string(self.path("log")).unwrap_or_default();
         let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
@@ -85,7 +86,8 @@ impl Played {
     }
 }
 
-/// The counters themselves: what pmc and perf say of them, and how they refuse what does not fit.
+/// The simulated counters themselves: what pmc and perf report for them, and how they refuse events that do
+/// not fit.
 #[test]
 fn played_counters_count_and_refuse() {
     let events =
@@ -97,18 +99,18 @@ fn played_counters_count_and_refuse() {
     let counted = played.count(&["-e", "{r1a3,r2a3,r3a3,cycles,instructions}", "--", "true"]);
     assert_eq!(counted.number("r3a3"), 120.0);
     assert_eq!(played.groups(), [["4 0x1a3", "4 0x2a3", "4 0x3a3", "0 0", "0 0x1"]]);
-    // Five on four counters: a group that cannot be, and single events that take turns.
+    // Five events on four counters: the group is impossible, and single events take turns.
     let counted = played.count(&["-e", "{r1a3,r1a3,r2a3,r2a3,r3a3}", "--", "true"]);
     assert_eq!(counted.value("r3a3"), None);
     let counted = played.count(&["-e", "r1a3,r1a3,r2a3,r2a3,r3a3", "--", "true"]);
     assert_eq!(counted.number("r3a3"), 120.0);
     let count = &counted.rows()[0]["values"][4]["count"];
     assert_eq!((&count["raw"], &count["share"]), (&Value::from(60), &Value::from(0.5)));
-    // What the CPU lacks is refused with its reason.
+    // An event that the CPU does not support is refused with a reason.
     played.stat(&["-e", "r4a3", "--", "true"]).expect(0).says(&["r4a3: not supported (ENOENT)"]);
 }
 
-/// 40,000 slots of a core, half of them retired, a fifth without instructions, a fifth thrown away.
+/// 40,000 slots of a core: half retired, a fifth without instructions, a fifth thrown away.
 const SKYLAKE_SLOTS: [(&str, u64); 8] = [
     ("4 0x20003c 0", 20_000),
     ("4 0x3c 0", 10_000),
@@ -120,7 +122,7 @@ const SKYLAKE_SLOTS: [(&str, u64); 8] = [
     ("4 0x4c2 0", 0),
 ];
 
-/// The value of a metric in the only row of a document.
+/// Returns a metric's value from the only row of a document.
 #[track_caller]
 fn metric<'a>(counted: &'a Document, name: &str) -> &'a Value {
     let all = counted.rows()[0]["metrics"].as_array().unwrap();
@@ -163,14 +165,15 @@ fn the_top_level_is_one_group_on_four_counters() {
 #[test]
 fn what_a_threshold_needs_is_counted_beside_it() {
     let Some(played) = Played::new("skylake-x", SKYLAKE, &SKYLAKE_SLOTS) else { return };
-    // Retiring alarms with the heavy operations in it: two events more than fit.
+    // Retiring, together with its heavy operations, raises an alarm. This needs two events more than fit.
     let counted = played.count(&["-M", "TopdownL1", "--", "true"]);
     assert_metric(&counted, "tma_retiring", 50.0);
     assert_eq!(metric(&counted, "tma_retiring")["threshold"], "bad");
     assert_eq!(played.groups().len(), 2, "{:?}", played.groups());
-    // They took turns, so what is of one group is exact among itself, and still is an estimate of the whole.
+    // The groups took turns. Values within a group are consistent with each other, but still estimate the
+    // whole run.
     assert_eq!(metric(&counted, "tma_frontend_bound")["inexact"], false);
-    // The tree leaves them out rather than have its shares take turns.
+    // The tree leaves these events out, because its shares must not take turns.
     let counted = played.count(&["--topdown", "--", "true"]);
     assert_eq!(played.groups().len(), 1, "{:?}", played.groups());
     assert_eq!(metric(&counted, "tma_retiring").get("threshold"), None);
@@ -182,13 +185,13 @@ fn groups_that_take_turns_have_their_error() {
     let more = [("4 0xc5 0", 600), ("4 0x10401c3 0", 300)];
     let Some(played) = Played::new("skylake-x", SKYLAKE, &[events, more.to_vec()].concat()) else { return };
     let counted = played.count(&["-M", "tma_branch_mispredicts", "--metric-no-threshold", "--", "true"]);
-    // Two thirds of what is thrown away is for branches.
+    // Two thirds of the thrown-away slots are branches.
     assert_metric(&counted, "tma_branch_mispredicts", 20.0 * 600.0 / 900.0);
     let shown = metric(&counted, "tma_branch_mispredicts");
     assert!(shown["inexact"] == true && shown["error"].as_f64().unwrap() > 0.0, "{shown}");
     let groups = played.groups();
     assert!(groups.len() == 2 && groups.concat().len() == 6, "{groups:?}");
-    // One by one, and each metric with events of its own.
+    // One event at a time, and separate events for each metric.
     played.count(&[
         "-M",
         "tma_branch_mispredicts",
@@ -240,7 +243,7 @@ fn the_tree_names_the_bottleneck_and_what_to_type_next() {
     ] {
         assert!(top.contains(line), "no {line:?} in {top}");
     }
-    // The slots lead, or their parts could not be opened.
+    // The slots lead, otherwise their parts could not be opened.
     let groups = played.groups();
     assert!(groups.len() == 1 && groups[0][0] == "4 0x400", "{groups:?}");
     let two = played.stat(&["--topdown", "--td-level", "2", "--", "true"]).expect(0).stderr;
@@ -256,12 +259,12 @@ fn the_tree_names_the_bottleneck_and_what_to_type_next() {
     }
     assert_eq!(played.groups().len(), 1, "{:?}", played.groups());
     played.stat(&["--topdown", "--td-level", "7", "--", "true"]).expect(2).says(&["the highest level is 6"]);
-    // Without a table the kernel's own events say what the top level is.
+    // Without a table the kernel's own events define the top level.
     let mut pmc = played.play(kit::pmc_on("sapphire-rapids"));
     let kernels: kit::Ran =
         pmc.env("PMC_CPUID", "nobody-1-2").args(["stat", "--topdown", "true"]).output().unwrap().into();
     kernels.expect(0).says(&["   60.0%  backend bound    <- the bottleneck"]);
-    // Where there is no level at all, none is named the highest.
+    // If there are no levels, the message names no highest one.
     let mut pmc = kit::pmc_on("zen4");
     let none: kit::Ran = pmc.args(["stat", "--topdown", "--td-level", "2", "true"]).output().unwrap().into();
     none.expect(1).says(&["no top-down events"]);
@@ -276,7 +279,7 @@ fn names_are_found_in_any_case_and_what_the_machine_lacks_is_said() {
     let counted = played.count(&["-M", "TMA_Retiring,tma_Memory_Bound", "--", "true"]);
     assert_metric(&counted, "tma_retiring", 20.0);
     assert_metric(&counted, "tma_memory_bound", 45.0);
-    // One event is refused by the played CPU; the rest goes on.
+    // The simulated CPU refuses one event; the rest continues.
     let both = played.count(&["-M", "tma_retiring,tma_info_thread_ipc", "--", "true"]);
     assert_metric(&both, "tma_retiring", 20.0);
     let reason = metric(&both, "tma_info_thread_ipc")["reason"]["cause"].as_str().unwrap();
@@ -288,7 +291,7 @@ fn names_are_found_in_any_case_and_what_the_machine_lacks_is_said() {
     );
 }
 
-/// What else was asked for stands below the tree; metrics are compared like events.
+/// Other requested events appear below the tree, and metrics are compared like events.
 #[test]
 fn the_tree_and_comparisons_leave_nothing_out() {
     let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &SAPPHIRE_RAPIDS_SLOTS) else {
@@ -320,7 +323,7 @@ fn a_metric_without_events_has_a_row() {
     }
 }
 
-/// What the events of one PMU take, another's do not lack.
+/// Events of one PMU do not use up the counters of another.
 #[test]
 fn pmus_share_no_counters() {
     // cpu_core is 4, cpu_atom 8.
@@ -380,7 +383,7 @@ fn cpus_without_metrics_have_their_events_and_our_metrics() {
     }
 }
 
-/// What perf opens for a metric, and in which groups where both have one: the same events.
+/// perf opens the same events for a metric, in the same groups if both have a group.
 #[test]
 fn the_newest_perf_opens_the_same_events() {
     let perf = kit::oracle::perfs();
@@ -413,7 +416,7 @@ fn the_newest_perf_opens_the_same_events() {
 
 #[test]
 fn a_recording_goes_by_the_table_of_its_own_cpu() {
-    // `MEMORY_ACTIVITY.STALLS_L3_MISS` and `CPU_CLK_UNHALTED.THREAD`; the other CPU has no such metric.
+    // `MEMORY_ACTIVITY.STALLS_L3_MISS` and `CPU_CLK_UNHALTED.THREAD`; the other CPU has no metric like this.
     let events = [("4 0x9000947 0", 300), ("4 0x3c 0", 1000)];
     let Some(played) = Played::new("sapphire-rapids", SAPPHIRE_RAPIDS, &events) else { return };
     let file = played.path("perf.data");
@@ -427,7 +430,7 @@ fn a_recording_goes_by_the_table_of_its_own_cpu() {
     said.expect(0);
     let counted = Document::read(&document);
     assert_metric(&counted, "tma_l3_miss_bound", 30.0);
-    // As perf names the CPU in its headers.
+    // In perf's notation for the CPU in its headers.
     let header: kit::Ran = kit::pmc().args(["report", "--header-only", "-i", file]).output().unwrap().into();
     header.expect(0).prints(&["cpuid : GenuineIntel,6,143,"]);
 }
@@ -468,6 +471,6 @@ fn a_metric_that_cannot_be_understood_is_left_out_of_its_group() {
         "pmc list --import",
     ]);
     assert_metric(&Document::read(&document), "good", 500.0);
-    // By itself there is nothing else to show.
+    // Without other metrics there is nothing else to show.
     pmc(&["stat", "-M", "bad", "--", "true"]).expect(2).says(&["the metric `bad`"]);
 }

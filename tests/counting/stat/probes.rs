@@ -1,5 +1,5 @@
-//! Probes in functions of programs and at markers, and the children of who runs into them: needs root, as
-//! probes do. Breakpoints at symbols.
+//! Probes in functions of programs and at markers, and the children of programs that hit them (this needs
+//! root, as probes do). Breakpoints at symbols.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::{count, kit, start, wait_for, wait_for_counters};
 
-/// `uprobe:` and the function `malloc` of the C library; `None` where there is none to be had.
+/// Returns `uprobe:` with the C library's `malloc`, or `None` if it is not available.
 fn malloc() -> Option<String> {
     let pmu = Path::new("/sys/bus/event_source/devices/uprobe").exists();
     if !kit::need_perf_events()
@@ -26,7 +26,7 @@ fn malloc() -> Option<String> {
     there.then(|| format!("uprobe:{}:malloc", library.unwrap_or_default()))
 }
 
-/// The probes of this process that tracefs holds.
+/// Returns the number of this process's probes in tracefs.
 fn probes_of(pid: u32) -> usize {
     let list = kit::tracefs().expect("probes need tracefs").with_file_name("uprobe_events");
     let list = std::fs::read_to_string(list).expect("root may read it");
@@ -51,7 +51,7 @@ fn children_are_counted_and_not_harmed() {
     assert!(own > 0 && all > own && again > own, "{all} and {again} with children, {own} without");
 }
 
-/// A program that knows nothing of us forks while it is counted, and goes on.
+/// A process that was already running forks while it is counted, and continues.
 #[test]
 fn a_process_that_runs_already_forks_unharmed() {
     let Some(event) = malloc() else { return };
@@ -87,7 +87,7 @@ fn what_a_killed_pmc_left_is_removed() {
     });
 }
 
-/// Runs a command where tracefs and debugfs are not mounted, and checks that it mounts nothing there.
+/// Runs a command without mounted tracefs and debugfs, and checks that it mounts nothing there.
 #[track_caller]
 fn without_tracefs(command: &[&str]) -> kit::Ran {
     const SCRIPT: &str = "umount -l /sys/kernel/debug /sys/kernel/tracing 2>/dev/null
@@ -100,7 +100,7 @@ fn without_tracefs(command: &[&str]) -> kit::Ran {
     ran
 }
 
-/// Where tracefs is not mounted pmc reads one that only it can see.
+/// Without a mounted tracefs pmc reads a private one that only it can see.
 #[test]
 fn root_needs_no_mounted_tracefs() {
     let Some(event) = malloc() else { return };
@@ -125,11 +125,11 @@ fn root_needs_no_mounted_tracefs() {
     let file = file.to_str().unwrap();
     let record = ["record", "-q", "-o", file, "-e", "sched:*", "-a", "--", "sh", "-c", "ls; ls"];
     pmc(&record).expect(0);
-    // The recording holds the formats of its tracepoints.
+    // The recording contains the formats of its tracepoints.
     pmc(&["script", "-i", file]).expect(0).prints(&["sched:sched_process_exec: filename=", "prev_comm="]);
 }
 
-/// Where no tracefs can be had, children are left out of a probe's count, and pmc says so.
+/// If no tracefs is available, a probe's count excludes children, and pmc says so.
 #[test]
 fn without_tracefs_children_are_left_alone() {
     let Some(event) = malloc() else { return };
@@ -154,8 +154,8 @@ fn without_privilege_the_missing_tracefs_is_explained() {
     without_tracefs(&pmc).expect(2).says(&["tracefs is not mounted", "mount -t tracefs"]);
 }
 
-/// Passes the marker `toy:tick` five times and writes `counter` as often; with an argument it waits for a byte
-/// first. Says whether the marker's semaphore is raised.
+/// A program that hits the marker `toy:tick` and writes `counter` five times each. With an argument it first
+/// waits for a byte. It prints whether the marker's semaphore is raised.
 const MARKS: &str = r#"
 #include <stdio.h>
 #include <unistd.h>
@@ -204,8 +204,8 @@ int main(int argc, char **argv)
 #endif
 "#;
 
-/// A folder with this program in it: `fixed`, `pie`, and `uses`, which has the marker in a library. `None` where
-/// it cannot be built, or nobody may be probed.
+/// Returns a folder with this program: `fixed`, `pie`, and `uses`, which has the marker in a library. Returns
+/// `None` if the program cannot be built or probes are not allowed.
 fn marks() -> Option<tempfile::TempDir> {
     malloc()?;
     if !kit::need_program("gcc") {
@@ -225,7 +225,7 @@ fn marks() -> Option<tempfile::TempDir> {
     Some(folder)
 }
 
-/// What is counted of an event while a program runs, and what that prints.
+/// Returns an event's count for a program run, and the program's output.
 #[track_caller]
 fn counted(event: &str, options: &[&str], command: &[&str]) -> (u64, String) {
     let ran = kit::run(&[&["stat", "-x,", "-e", event], options, &["--"], command].concat()).expect(0);
@@ -241,7 +241,7 @@ fn markers_are_counted_and_their_semaphores_raised() {
     for program in [path("fixed"), path("pie"), path("uses")] {
         assert_eq!(counted("sdt_toy:tick", &[], &[&program]), five, "{program}");
         assert_eq!(counted("sdt_t*:ti*:u", &["-i"], &[&program]), five, "{program}");
-        // Wherever it stands, it is one event, and has no semaphore to be raised.
+        // The marker counts as one event at several places, and it has no semaphore.
         assert_eq!(counted("sdt_toy:thrice", &[], &[&program]), (3, "alone\n".to_owned()), "{program}");
         assert_eq!(counted("sdt_toy:tick", &["-a"], &[&program]).1, "watched\n", "{program}");
     }
@@ -256,7 +256,7 @@ fn markers_are_counted_and_their_semaphores_raised() {
     kit::run(&["stat", "-e", "sdt_a:b", "-a", "--timeout", "1"]).expect(2).says(&["no program to look"]);
 }
 
-/// Counts a program from when it waits to its end; what pmc and the program print.
+/// Counts a program from a waiting state to its end, and returns the output of pmc and of the program.
 fn attached(event: &str, program: &Path) -> (String, String) {
     let folder = program.parent().unwrap();
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
@@ -264,7 +264,7 @@ fn attached(event: &str, program: &Path) -> (String, String) {
     let _ = Command::new("mkfifo").args([&orders, &answers]).stderr(Stdio::null()).status();
     let mut waits = Command::new(program);
     let mut waits = waits.arg("x").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // Its libraries are mapped once it reads (system call 0 on x86-64, 63 elsewhere).
+    // The program's libraries are mapped once it reads (system call 0 on x86-64, 63 elsewhere).
     wait_for("the program's call", || {
         let link = std::fs::read_link(format!("/proc/{}/exe", waits.id()));
         let call = std::fs::read_to_string(format!("/proc/{}/syscall", waits.id())).unwrap_or_default();
@@ -305,7 +305,7 @@ fn breakpoints_are_put_at_symbols() {
     }
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let count = |event: &str| counted(event, &[], &[&path("fixed")]).0;
-    // The kernel writes there too, when it executes the program.
+    // The kernel also writes there when it executes the program.
     assert_eq!((count("mem:&counter:w:u"), count("mem:&counter+0/4:w:u"), count("mem:&tick")), (5, 5, 1));
     assert_eq!((count("mem:&wide:w:u"), count("mem:&wide+4/4:w:u")), (1, 1));
     let refused = |event: &str, program: &str, words: &[&str]| {

@@ -1,4 +1,5 @@
-//! `stat record` and `stat report`: what pmc writes, both perfs read; what both perfs write, pmc reads; and all say the same.
+//! `stat record` and `stat report`: both perfs can read pmc's files, pmc can read both perfs' files, and all
+//! report the same.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,14 +7,14 @@ use std::process::{Command, Stdio};
 use super::{BUSY, Value, kit, pmc};
 use crate::kit::oracle;
 
-/// The fields of a CSV that say what was counted: time, place and CPUs if there are any, value, unit, event.
+/// Returns the CSV fields that describe the count: time, place and CPUs if present, value, unit, event.
 fn counted(csv: &str) -> Vec<String> {
     let lines = csv.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
     let fields = lines.filter(|fields| fields.len() > 5).map(|fields| fields[..fields.len() - 4].join(","));
     fields.collect()
 }
 
-/// What `perf stat -x, report` says of a file.
+/// Returns the output of `perf stat -x, report` for a file.
 fn reported_by(perf: &Path, file: &str, options: &[&str]) -> Vec<String> {
     let args = [&["stat", "-x,", "report", "-i", file], options].concat();
     counted(&String::from_utf8_lossy(&oracle::ask(perf, &args).stderr))
@@ -25,7 +26,7 @@ fn folder() -> (tempfile::TempDir, String) {
     (dir, file)
 }
 
-/// Records with pmc; what it printed meanwhile, as [`counted`] takes it.
+/// Records with pmc and returns its output in the form of [`counted`].
 #[track_caller]
 fn record(file: &str, args: &[&str]) -> Vec<String> {
     counted(&pmc(&[&["record", "-x,", "-o", file], args].concat()))
@@ -49,7 +50,7 @@ fn a_recording_says_what_was_printed_and_both_perfs_read_it() {
         &["-a", "--per-socket", "-e", "page-faults", "true"],
         &["-a", "--per-die", "-e", "page-faults", "-I", "50", "sleep", "0.12"],
         &["-C", "0", "-A", "-e", "page-faults", "true"],
-        // One event needs no id; this one has a name of its own.
+        // One event needs no ID. This one has its own name.
         &["-e", "page-faults,name=faults", "true"],
     ] {
         let printed = record(&file, options);
@@ -59,12 +60,12 @@ fn a_recording_says_what_was_printed_and_both_perfs_read_it() {
             let mut theirs = reported_by(perf, &file, &[]);
             let mut ours = printed.clone();
             if number > 0 && options.contains(&"-I") {
-                // perf 7.2 adds up what intervals showed, whoever wrote the file.
+                // perf 7.2 sums the interval values, whichever tool wrote the file.
                 let first = printed[0].split(',').next().unwrap();
                 theirs.retain(|line| line.starts_with(first));
                 ours.retain(|line| line.starts_with(first));
             }
-            // It also has a row for each CPU that an event does not count on.
+            // It also has a row for each CPU on which an event does not count.
             theirs.retain(|line| !line.contains("<not counted>") || ours.contains(line));
             assert_eq!(theirs, ours, "{options:?}, {perf:?}");
         }
@@ -84,7 +85,7 @@ fn places_are_chosen_when_it_is_reported() {
         for perf in oracle::perfs() {
             let mut perfs = reported_by(&perf, &file, &[option]);
             let mut ours = ours.clone();
-            // Newer perfs pad numbers of CPUs and have other orders.
+            // Newer perfs pad CPU numbers and use other orders.
             perfs.sort();
             ours.sort();
             assert_eq!(ours, perfs, "{option}, {perf:?}");
@@ -139,7 +140,7 @@ fn what_both_perfs_record_is_read() {
     }
 }
 
-/// Standard output of a shell's line with `$pmc`, `$perf` and `$newest` in it.
+/// Runs a shell line that may use `$pmc`, `$perf` and `$newest`, and returns its stdout.
 #[track_caller]
 fn shell(line: &str) -> String {
     let perfs = oracle::perfs();
@@ -157,7 +158,7 @@ fn recordings_go_through_pipes_in_all_directions() {
     if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
         return;
     }
-    // What the command prints is kept out of the recording.
+    // The command's output does not go into the recording.
     let record = "stat record -o - -a -A -e page-faults,cpu-clock echo hello 2>/dev/null";
     for (writer, readers) in
         [("pmc", &["pmc", "perf", "newest"][..]), ("perf", &["pmc"]), ("newest", &["pmc"])]
@@ -197,7 +198,7 @@ fn a_report_has_all_forms_of_a_run() {
     let (dir, file) = folder();
     let options = ["record", "-e", "task-clock,page-faults", "-I", "20", "-o", &file, "sleep", "0.05"];
     let printed = pmc(&options);
-    // Where it is printed, and how, changes nothing in the counts.
+    // The output destination and format do not change the counts.
     assert_eq!(pmc(&["report", "-i", &file]), printed);
     let text = pmc(&["report", "--summary", "-M", "page_fault_rate", &file]);
     assert!(text.contains("Performance counter stats") && text.contains("page_fault_rate"), "{text}");
@@ -210,7 +211,7 @@ fn a_report_has_all_forms_of_a_run() {
     assert!(pmc(&["report", "--openmetrics", &file]).contains("# EOF"));
 }
 
-/// Options may stand before the word, as perf has it; behind `--` it is a program's name.
+/// Options may come before the word, as in perf. After `--` it is a program's name.
 #[test]
 fn the_second_word_may_follow_options() {
     if !crate::kit::need_kernel_mode() {
@@ -220,7 +221,7 @@ fn the_second_word_may_follow_options() {
     let before = pmc(&["-e", "page-faults", "-x;", "record", "-o", &file, "true"]);
     assert!(before.contains(";page-faults;"), "{before}");
     assert!(pmc(&["-x;", "report", "-i", &file]).contains(";page-faults;"));
-    // pmc's own stand before the command.
+    // pmc's own options come before the command.
     for own in [&["--no-pager"][..], &["--buildid-dir", "stat"]] {
         kit::run(&[own, &["stat", "report", "-i", &file]].concat()).expect(0).says(&["page-faults"]);
     }
@@ -243,7 +244,7 @@ fn what_is_missing_or_torn_is_said() {
         std::fs::write(&torn, bytes).unwrap();
         kit::run(&["stat", "report", "-i", torn.to_str().unwrap()])
     };
-    // However much of it is there: a table or words, and no fall.
+    // A file cut at any length gives a table or a message, and no crash.
     for cut in (0..whole.len()).step_by(37) {
         let ran = say(&whole[..cut]);
         assert!(matches!(ran.status, Some(0 | 1)) && !ran.stderr.contains("panicked"), "{cut}: {ran:?}");
@@ -260,7 +261,8 @@ fn what_is_missing_or_torn_is_said() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // The command starts when the file's head is complete. Before that, nothing tells what made the file.
+    // The command starts when the file's header is complete. Before that, the file does not show which tool
+    // wrote it.
     let command = kit::wait_for_child(child.id());
     kit::wait_for("the command to start", || {
         std::fs::read_to_string(format!("/proc/{command}/comm")).is_ok_and(|comm| comm == "sleep\n")

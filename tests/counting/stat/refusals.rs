@@ -1,4 +1,4 @@
-//! What is refused: each message says what, why and what to try, with the right status.
+//! Refused requests: each message says what failed, why and what to try, with the right status.
 
 use std::process::Command;
 
@@ -74,7 +74,7 @@ fn a_start_gate_that_cannot_be_opened_is_an_error() {
     if !kit::need_perf_events() || !kit::need_program("strace") {
         return;
     }
-    // The first write of a run opens the gate.
+    // The first write of a run releases the command.
     let mut strace = Command::new("strace");
     strace.args([
         "-e",
@@ -164,7 +164,7 @@ fn the_kernel_s_share_needs_a_right_and_is_left_out() {
     assert!(!ran.stderr.contains("count user mode only"), "{}", ran.stderr);
 }
 
-/// An ordinary user's kernel events are those of user mode: never any.
+/// An ordinary user's kernel events are counted in user mode only, so these never occur.
 #[test]
 fn what_only_the_kernel_does_is_not_zero() {
     let events = "context-switches,cpu-migrations,page-faults";
@@ -173,13 +173,13 @@ fn what_only_the_kernel_does_is_not_zero() {
     assert_eq!(ran.stderr.matches("<not counted>").count(), 2, "{}", ran.stderr);
     let ran = kit::as_nobody(&["stat", "-x,", "-e", "context-switches:u", "--", "true"]).unwrap().expect(0);
     assert!(ran.stderr.starts_with("<not counted>,,context-switches:u,"), "{}", ran.stderr);
-    // What is counted is not said to be sampled, though the kernel writes of it into rings.
+    // The message says counting, not sampling, although the kernel writes the log into rings.
     let log = ["stat", "record", "--log-exit", "-e", "page-faults", "-o", "/dev/null", "--", "true"];
     kit::as_nobody(&log).unwrap().expect(0).says(&["counting user mode only"]);
     if !kit::need_root() {
         return;
     }
-    // Root's tracepoints with :u, too.
+    // This applies to root's tracepoints with :u, too.
     let ran = kit::run(&["stat", "-x,", "-e", "sched:sched_switch:u", "--", "true"]).expect(0);
     assert!(ran.stderr.starts_with("<not counted>,,sched:sched_switch,"), "{}", ran.stderr);
 }
@@ -214,7 +214,7 @@ fn the_default_set_of_an_ordinary_user_has_no_row_of_not_supported() {
     assert!(!ran.stderr.contains("<not supported>") || !told, "{}", ran.stderr);
 }
 
-/// The kernel says EINVAL, EFAULT or EOPNOTSUPP: which rule was broken, we say.
+/// The kernel returns EINVAL, EFAULT or EOPNOTSUPP; pmc says which rule was broken.
 #[test]
 fn requests_that_contradict_themselves() {
     if !kit::need_perf_events() || !kit::need_root() {
@@ -268,10 +268,10 @@ fn results_that_cannot_be_written() {
     shell("\"$0\" stat -e task-clock -o - -- true >&-")
         .expect(1)
         .says(&["-o -", "standard output is closed"]);
-    // The command's own closed stream is its own affair.
+    // pmc does not report a stream that the user closed for the command.
     shell("\"$0\" stat -e task-clock -- true >&-").expect(0).says(&["task-clock"]);
     shell("\"$0\" stat -e task-clock -- true 2>&-").expect(0);
-    // A reader that has gone is no failure: `pmc stat … | head`.
+    // A closed reader is not a failure: `pmc stat … | head`.
     shell("{ \"$0\" stat -e task-clock -o - -- sleep 0.2; echo $? >&2; } | true").says(&["0\n"]);
     shell(
         "{ \"$0\" stat -e task-clock -- sh -c 'sleep 0.2; exit 3'; echo $? >&3; } 2>&1 3>&1 >/dev/null | cat",
@@ -288,10 +288,10 @@ fn descriptors_are_made_room_for() {
         let script = format!("{limit}; exec \"$0\" stat -x, -e {events} -- true");
         Command::new("sh").args(["-c", &script, crate::kit::binary()]).output().unwrap().into()
     };
-    // The soft limit is raised without a word.
+    // pmc raises the soft limit silently.
     let ran = with("ulimit -Sn 64").expect(0);
     assert_eq!(ran.stderr.lines().count(), 200, "{}", ran.stderr);
-    // The hard one only by those who may; otherwise it is said, before the command starts.
+    // The hard limit can be raised only with privileges. Otherwise pmc reports it before the command starts.
     let ran = with("ulimit -n 64");
     if ran.status != Some(0) {
         ran.expect(1).says(&["making room for 200 open counters", "ulimit -n 264", "fewer events"]);

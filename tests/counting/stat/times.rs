@@ -1,4 +1,4 @@
-//! Intervals, delay, timeout, orders, repeats and comparisons.
+//! Intervals, delay, timeout, control commands, repeated runs and comparisons.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -16,11 +16,11 @@ fn intervals_keep_the_beat() {
     let text = pmc(&["-I", "50", "-x,", "-e", "task-clock", "--", "sleep", "1"]);
     let times: Vec<f64> =
         text.lines().map(|line| line.trim().split(',').next().unwrap().parse().unwrap()).collect();
-    // A beat may be late or left out where the machine has other work; none comes too soon.
+    // On a busy machine an interval may end late or be skipped, but never end early.
     let last = times[times.len() - 1];
     assert!(times.len() >= 3 && times.len() as f64 <= last / 0.05 + 1.5, "{times:?}");
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
-    // Late once is late once: the beat is kept.
+    // A late interval does not delay the following ones.
     let is_on_the_beat = |time: &f64| (time / 0.05).fract() < 0.5 || (time / 0.05).fract() > 0.9;
     assert!(times[times.len() / 2..times.len() - 1].iter().any(is_on_the_beat), "{times:?}");
 }
@@ -48,7 +48,7 @@ fn interval_count_and_summary() {
         "cpu-clock",
     ]);
     assert!(!plain.contains("summary"), "{plain}");
-    // A pipe is no screen to clear.
+    // A pipe is not a screen to clear.
     let piped = pmc(&["-a", "-I", "20", "--interval-count", "2", "--interval-clear", "-e", "cpu-clock"]);
     assert!(!piped.contains('\u{1b}'), "{piped:?}");
 }
@@ -65,14 +65,13 @@ fn a_delay_leaves_the_beginning_out() {
     };
     let (all, late) = (faults(&[]), faults(&["-D", "2000"]));
     assert!(late < all / 10.0, "{late} of {all}");
-    // A command that is over before the delay is.
+    // A command that ends before the delay does.
     kit::run(&["stat", "-e", "task-clock", "-D", "60000", "--", "true"])
         .expect(0)
         .says(&["<not counted>", "counting was off"]);
 }
 
-/// Nothing was counted while it lasted, so nothing is held against it: no elapsed time, no interval, no
-/// timeout.
+/// The delay is not part of the measurement: it adds no elapsed time, no interval and no timeout.
 #[test]
 fn a_delay_is_no_part_of_the_measurement() {
     if !kit::need_perf_events() {
@@ -92,7 +91,7 @@ fn a_delay_is_no_part_of_the_measurement() {
     assert!(text.lines().all(|line| time(line) <= most), "within {most} s: {text}");
     assert!(text.lines().count() > 0);
 
-    // As long as was asked for, however long it took to begin.
+    // It measures for the requested time, however long the start took.
     let counts = count(&["-D", "1000", "--timeout", "200", "-e", "task-clock", "--", "sleep", "60"]);
     assert!(counts.seconds("elapsed_s") >= 0.2, "{}", counts.0);
 }
@@ -171,7 +170,7 @@ fn commands_are_compared() {
     if !kit::need_perf_events() {
         return;
     }
-    // So far apart that no neighbour on the machine hides it.
+    // These commands differ so much that other load on the machine cannot hide it.
     let text = pmc(&["--vs", "true", "--vs", BUSY, "-r", "5", "-e", "task-clock"]);
     assert!(text.contains("slower") && text.contains(" p "), "{text}");
     let ran =
@@ -184,7 +183,7 @@ fn commands_are_compared() {
     ran.says(&["ended with status 4"]);
 }
 
-/// A command is heard once, whatever kind of run repeats it, at a terminal and in a pipe.
+/// A repeated command's output appears once, in every kind of run, at a terminal and in a pipe.
 #[test]
 fn a_repeated_command_is_heard_once() {
     if !kit::need_perf_events() || !kit::need_program("script") {
@@ -204,7 +203,7 @@ fn a_repeated_command_is_heard_once() {
     assert_eq!((heard(&text, "spoken"), heard(&text, "shouted")), (3, 3), "{text}");
     let text = at_a_terminal("-r 2 --vs 'echo one' --vs 'echo two'");
     assert_eq!((heard(&text, "one"), heard(&text, "two")), (1, 1), "{text}");
-    // A bar where it takes a while.
+    // A progress bar for longer runs.
     let text = at_a_terminal("-r 3 -- sleep 0.4");
     assert!(text.contains("runs [") && text.contains("left"), "{text}");
     for (option, times) in [("-e", 1), ("--show-output", 3)] {
@@ -217,7 +216,7 @@ fn a_repeated_command_is_heard_once() {
     }
 }
 
-/// Warm-up runs are neither heard nor counted, and `--prepare` comes before each run.
+/// Warm-up runs are neither printed nor counted, and `--prepare` runs before each run.
 #[test]
 fn a_command_is_warmed_up() {
     if !kit::need_perf_events() {
@@ -253,7 +252,7 @@ fn exact_counts_are_not_scaled() {
     }
 }
 
-/// Makes `ctl` and `ack` in a folder.
+/// Creates `ctl` and `ack` in a folder.
 fn fifos(dir: &Path) -> (String, String) {
     let [ctl, ack] = ["ctl", "ack"].map(|name| dir.join(name).to_str().unwrap().to_owned());
     assert!(Command::new("mkfifo").args([&ctl, &ack]).status().unwrap().success());
@@ -272,7 +271,7 @@ fn orders_come_through_a_fifo_and_are_acknowledged() {
     wait_for_counters(child.id(), 1);
     let mut orders = OpenOptions::new().read(true).write(true).open(&ctl).unwrap();
     let mut answers = BufReader::new(OpenOptions::new().read(true).write(true).open(&ack).unwrap());
-    // An order may come in pieces; one that is none is named and has no answer.
+    // A control command may arrive in pieces. An invalid one is reported and gets no answer.
     for (text, answered) in
         [("pi", false), ("ng\n", true), ("jump\n", false), ("\n", false), ("stop\n", true)]
     {

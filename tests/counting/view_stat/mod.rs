@@ -1,6 +1,6 @@
-//! Every form in which counts are shown, from counts built here: no kernel needed.
+//! Every output format for counts, from counts built here: no kernel needed.
 //!
-//! Goldens are in `tests/data/golden/stat`; `perf` holds the lines against perf's own.
+//! The goldens are in `tests/data/golden/stat`; `perf` compares the lines with perf's own.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -21,7 +21,8 @@ use samples::*;
 
 #[test]
 fn csv_lines_have_perf_s_fields() {
-    // As perf 6.1 prints `perf stat -x, -e task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
+    // As perf 6.1 prints `perf stat -x, -e
+    // task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
     let want = "\
 0.64,msec,task-clock,638016,100.00,0.525,CPUs utilized
 0,,context-switches,638016,100.00,0.000,/sec
@@ -225,7 +226,8 @@ fn the_exposition_is_openmetrics() {
     let got = openmetrics::exposition(&counts);
     assert!(got.ends_with("# EOF\n"));
     kit::golden("stat/openmetrics.txt", &got);
-    // The rules of the format that a scraper checks: one block a family, units as suffix, `_total` on counters, no sample twice.
+    // The format's rules that a scraper checks: one block per family, units as suffix, `_total` on counters,
+    // no duplicate sample.
     let (mut family, mut kind, mut seen) = (String::new(), String::new(), std::collections::HashSet::new());
     for line in got.lines().filter(|l| *l != "# EOF") {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -290,7 +292,7 @@ fn commands_are_compared() {
     };
     let many = [times, times.map(|time| time.min(101_500_000))].concat();
     assert!(got(&many).contains(" Outliers: elapsed of B in run 3;"), "{}", got(&many));
-    // Among five runs one stands out nearly always.
+    // Among five runs one is nearly always an outlier.
     assert!(!got(&times).contains("Outliers"), "{}", got(&times));
 }
 
@@ -314,7 +316,7 @@ fn lines_fit_the_terminal() {
                 let wide: Vec<&str> = bare.lines().filter(|l| pmc::text::width(l) > columns).collect();
                 assert!(wide.is_empty(), "{what} {columns}: {wide:#?}\n{text}");
                 assert!(*what != "hardware" || colour == text.contains('\u{1b}'), "{text}");
-                // Nothing that was counted is missing.
+                // Every counted event appears.
                 for event in &counts.events {
                     assert!(bare.matches(&event.name).count() >= 2, "{what} {columns}: {bare}");
                 }
@@ -324,7 +326,7 @@ fn lines_fit_the_terminal() {
             }
         }
     }
-    // What fits is perf's.
+    // Output that fits is the same as perf's.
     let style = StatStyle { width: Some(200), ..plain() };
     for (_, counts) in &counted {
         let written = |style: &StatStyle| written(|out| text::run(out, counts, &command(), style));

@@ -1,9 +1,9 @@
-//! perf as the oracle for fields, order and number forms: its own lines are read into counts and written again. The
-//! metric is left out, since perf computed it from more digits than it shows.
+//! perf as the oracle for fields, order and number formats: its own lines are parsed into counts and printed
+//! again. Metrics are left out, because perf computes them from more digits than it shows.
 
 use super::*;
 
-/// A line of perf's, taken apart.
+/// A parsed line of perf's output.
 struct Line {
     time: Option<f64>,
     place: String,
@@ -99,7 +99,7 @@ fn counts(line: &Line, aggregation: Aggregation, runs: usize) -> Counts {
     }
 }
 
-/// perf's lines in a form; `None` where perf cannot be asked.
+/// Returns perf's lines in a format, or `None` if perf is not available.
 fn ask(form: &str, mode: &[&str]) -> Option<Vec<String>> {
     let events = "task-clock,context-switches,page-faults,cycles,duration_time";
     let all = [&["stat", form, "-e", events], mode, &["--", "sleep", "0.03"]].concat();
@@ -108,14 +108,14 @@ fn ask(form: &str, mode: &[&str]) -> Option<Vec<String>> {
         return None;
     }
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
-    // What perf has to say besides (of threads that end meanwhile, say) is none of its lines.
+    // Other messages, for instance about threads that end meanwhile, are not perf's data lines.
     let is_line = |line: &&str| if form == "-j" { line.starts_with('{') } else { line.contains(';') };
     let lines: Vec<String> = text.lines().filter(is_line).map(str::to_owned).collect();
     assert!(lines.len() >= 5, "{form} {mode:?}: {text}");
     Some(lines)
 }
 
-/// Whether the perf here has 6.1's layout: others name the keys differently.
+/// Whether the installed perf has 6.1's layout: others use different key names.
 fn is_6_1() -> bool {
     if !kit::need_program("perf") {
         return false;
@@ -128,7 +128,7 @@ fn is_6_1() -> bool {
     )
 }
 
-/// The line without the metric, and without the spread: two equal runs have none.
+/// Returns the line without the metric and without the variance, which two equal runs do not have.
 fn comparable(line: &str) -> String {
     let line = line.split("\"metric-value\"").next().unwrap();
     if let Some((before, after)) = line.split_once("\"variance\" : ") {

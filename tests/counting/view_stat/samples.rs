@@ -1,4 +1,4 @@
-//! The counts that the tests show in every form, and how to get at what was written.
+//! The counts that the tests show in every format, and helpers to get at the output.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use pmc::profile::metrics::named::NAMED;
 use pmc::units::Count;
 use pmc::view::stat::{StatStyle, Subject};
 
-/// One of pmc's own metrics by its name, or one that is written `NAME=EXPRESSION`.
+/// Returns one of pmc's own metrics by name, or one written as `NAME=EXPRESSION`.
 pub(crate) fn formula(text: &str) -> pmc::error::Result<Formula> {
     let written = text.contains('=').then(|| definition(text)).transpose()?;
     let library = Library::new(NAMED.iter().copied().chain(written));
@@ -35,7 +35,7 @@ pub(crate) fn event(name: &str, role: Role) -> Event {
     }
 }
 
-/// A clock: counted in nanoseconds, shown in milliseconds.
+/// Returns a clock: counted in nanoseconds, shown in milliseconds.
 pub(crate) fn clock(name: &str, role: Role) -> Event {
     Event { scale: 1e-6, unit: "msec".into(), ..event(name, role) }
 }
@@ -60,7 +60,7 @@ pub(crate) fn row(place: PlaceLabel, summed: u32, values: Vec<Value>) -> Row {
     Row { place, summed, values }
 }
 
-/// What perf saw of `true`, with its numbers.
+/// perf's counts for `true`.
 pub(crate) fn software() -> Counts {
     let ns = 638_016;
     let events = vec![
@@ -88,7 +88,7 @@ pub(crate) fn software() -> Counts {
     }
 }
 
-/// A machine with counters, more events than fit: two groups, the second shared.
+/// A machine with counters and more events than fit: two groups, the second shared.
 pub(crate) fn hardware() -> Counts {
     let ns = 1_000_000_000;
     let mut events = vec![
@@ -156,7 +156,7 @@ pub(crate) fn repeated() -> Counts {
     }
 }
 
-/// Two places of one kind, a clock and faults in each; the second place has no faults.
+/// Two places of the same kind with a clock and faults. The second place has no faults.
 pub(crate) fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Counts {
     let place = |n: u32| match aggregation {
         Aggregation::Global => PlaceLabel::default(),
