@@ -240,7 +240,7 @@ fn what_cannot_be_compared_is_explained() {
     ]);
     // Both clocks are CPU time, if they sample the same modes.
     let compared = diff(&[&clock, &task], &["-s", "dso"]).expect(0);
-    compared.prints(&["task-clock is compared with cpu-clock; both are CPU time", "prog"]);
+    let compared = compared.prints(&["task-clock is compared with cpu-clock; both are CPU time", "prog"]);
     // In a pipe only rows come without `#`, as from perf.
     let rows: Vec<&str> = compared.stdout.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(

@@ -10,6 +10,8 @@
 //! ```
 //! In a pipe all lines but rows start with `#`, as in perf.
 
+mod streams;
+
 use std::io::{self, Write};
 
 use super::{Layout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
@@ -44,7 +46,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
         }
         head(&mut out, comparison, event)?;
         match comparison.by_stream {
-            true => streams(&mut out, comparison, event, layout)?,
+            true => streams::write(&mut out, comparison, event, layout)?,
             false => table(&mut out, comparison, event, layout)?,
         }
         tree(out.out, comparison, event, layout)?;
@@ -265,63 +267,6 @@ fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &
             out,
             "{gap}  {mark}{more} {what} differ by more than sampling noise, {rest} are within noise."
         )?;
-    }
-    Ok(())
-}
-
-/// Writes the hottest call chains: first those common to the recordings, then the others.
-fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
-    let all = wanted(event, layout);
-    let rows = all.iter().map(|line| Row {
-        is_noise: line.changes.iter().all(is_noise),
-        numbers: numbers(comparison, event, line, layout, false),
-        words: Vec::new(),
-        cells: &[],
-    });
-    let table = Table { titles: titles(comparison, layout, false), keys: Vec::new(), rows: rows.collect() };
-    let mut texts = table.lines(comparison, layout, &[]).into_iter();
-    let heading = texts.next().unwrap_or_default();
-    let with_numbers: Vec<(&Line, String)> = all.into_iter().zip(texts).collect();
-    let section = |line: &Line| match line.values.split_first() {
-        Some((_, new)) if new.iter().all(|value| value.samples == 0) => 1,
-        Some((old, _)) if old.samples == 0 => 2,
-        _ => 0,
-    };
-    let sections = [
-        ("Matched hot streams", "hot chain pair"),
-        ("Hot streams in old perf data only", "hot chain"),
-        ("Hot streams in new perf data only", "hot chain"),
-    ];
-    for (number, (title, what)) in sections.into_iter().enumerate() {
-        writeln!(out.out, "{}[ {title} ]", if number == 0 { "" } else { "\n" })?;
-        for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
-        {
-            writeln!(out.out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
-            frames(out.out, comparison, line, layout)?;
-        }
-    }
-    claims(out, comparison, event, "streams")
-}
-
-/// Writes a call chain, one frame per line, innermost first.
-fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &Layout) -> io::Result<()> {
-    let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
-    if line.values.iter().any(|value| value.weights()[0] > 0) {
-        let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
-        writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
-    }
-    let frame = |cells: &'_ [Cell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
-    let rows = line.frames(&comparison.keys).map(|cells| Row {
-        is_noise: false,
-        numbers: Vec::new(),
-        words: frame(cells),
-        cells,
-    });
-    let keys = comparison.keys.iter().map(|key| (*key, String::new())).collect();
-    let table = Table { titles: Vec::new(), keys, rows: rows.collect() };
-    let fitted = table.fitted(layout.width.map(|columns| columns.saturating_sub(4)), false);
-    for text in table.lines(comparison, layout, &fitted.widths).iter().skip(1) {
-        writeln!(out, "    {text}")?;
     }
     Ok(())
 }
