@@ -5,8 +5,8 @@
 //!            ── boot MACHINES side by side, run all commands of each ──> OUT/NAME.{out,err,status}
 //!                                                                         └─ one test per NAME
 //! ```
-//! The guest runs one instruction per cycle and per nanosecond, so the counts of a loop of known length are known.
-//! `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tests the checks themselves.
+//! The guest runs one instruction per cycle and per nanosecond, so the counts of a loop of known length are
+//! known. `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tests the checks themselves.
 
 mod kit;
 #[path = "pmu/logs.rs"]
