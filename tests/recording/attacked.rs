@@ -1,4 +1,4 @@
-//! pmc run by root among traps of another user: links, pipes, files that shrink, endless streams.
+//! Root runs pmc in folders where another user set traps: links, pipes, files that shrink, endless streams.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::fs;

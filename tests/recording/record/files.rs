@@ -358,8 +358,8 @@ fn who_has_ended_is_not_told_of() {
     ended.wait().expect("it has ended");
 }
 
-/// The recording has build-id records of hundreds of files with names of all lengths. The newest perf rejects a
-/// file with a record whose size is not a multiple of 8 bytes.
+/// The recording has build-id records of hundreds of files with names of all lengths. The newest perf
+/// rejects a file with a record whose size is not a multiple of 8 bytes.
 #[test]
 fn recordings_of_hundreds_of_modules_are_read_by_both_perfs() {
     if !ready() || !crate::kit::need_program("gcc") {
