@@ -1,6 +1,6 @@
-//! How long it takes to turn counts into text: the cost of an interval beyond reading the counters.
+//! Time to format counts as text: the cost of an interval without reading the counters.
 //!
-//! `cargo bench --bench format`. The table is that of `pmc stat -a -A -I` on 16 CPUs.
+//! `cargo bench --bench format`. The table is the output of `pmc stat -a -A -I` on 16 CPUs.
 
 use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Role, Row, Value};
 use pmc::profile::metrics::library::{Binder, Library, definition};

@@ -1,4 +1,4 @@
-//! How long event text takes to become requests: pmc's start must stay well under a millisecond.
+//! Time to parse event text into requests. pmc's start must stay well under a millisecond.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn tree(name: &str) -> Host {
     Host::rooted(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs").join(name))
 }
 
-/// From nothing read at all to a whole server's memory controllers.
+/// From text that needs no files to text that needs all memory controllers of a server.
 const TEXTS: [(&str, &str); 8] = [
     ("virtual", "task-clock"),
     ("virtual", "cycles,instructions"),
@@ -30,7 +30,7 @@ fn parse((machine, text): (&str, &str)) -> bool {
     event::parse(divan::black_box(text), &tree(machine)).is_ok()
 }
 
-/// Hostile text: linear in its length.
+/// Hostile text: the time must be linear in its length.
 #[divan::bench(args = [1_000, 10_000, 100_000])]
 fn braces(length: usize) -> bool {
     event::parse(&divan::black_box("{".repeat(length)), &tree("virtual")).is_ok()

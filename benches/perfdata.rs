@@ -1,5 +1,5 @@
-//! How fast records are read: `cargo bench --bench perfdata`. The recording is made by the writer, always the
-//! same.
+//! Speed of reading records: `cargo bench --bench perfdata`. The writer makes the recording, always the same
+//! one.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ fn main() {
     divan::main();
 }
 
-/// Two events' samples with call chains of 30 addresses, some 130 MB.
+/// Samples of two events with call chains of 30 addresses, about 130 MB.
 fn recording(options: Options) -> (tempfile::TempDir, PathBuf) {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let path = lab.path().join("perf.data");
@@ -57,7 +57,7 @@ fn recording(options: Options) -> (tempfile::TempDir, PathBuf) {
     (lab, path)
 }
 
-/// The first pass: every header, side-band only.
+/// The first pass: all record headers, but contents only of side-band records.
 #[divan::bench(sample_count = 10)]
 fn scan(bencher: divan::Bencher<'_, '_>) {
     let (_lab, path) = recording(Options::default());
@@ -91,7 +91,7 @@ fn samples(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-/// Opening a compressed recording: unpacking it.
+/// Opening a compressed recording, which decompresses it.
 #[divan::bench(sample_count = 5)]
 fn unpack(bencher: divan::Bencher<'_, '_>) {
     let (_lab, path) = recording(Options { compress: Some(1), ..Options::default() });

@@ -1,7 +1,7 @@
-//! Resolving two thousand addresses of a large program, with and without inlined functions.
+//! Resolves two thousand addresses of a large program, with and without inlined functions.
 //!
-//! `PMC_BENCH_PROGRAM` names the program (one with over 100 MB of debug information shows most); without it
-//! this bench's own file is taken. `cargo bench --bench symbol`.
+//! `PMC_BENCH_PROGRAM` names the program; one with over 100 MB of debug information shows the most. The
+//! default is this bench's own file. `cargo bench --bench symbol`.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ fn program() -> PathBuf {
     std::env::var_os("PMC_BENCH_PROGRAM").map_or_else(|| "/proc/self/exe".into(), PathBuf::from)
 }
 
-/// Places spread evenly over the text.
+/// Addresses spread evenly over the text section.
 fn queries(count: u64) -> Vec<SymbolQuery> {
     let bytes = std::fs::read(program()).expect("the program can be read");
     let file = object::File::parse(&*bytes).expect("an ELF file");

@@ -1,11 +1,12 @@
-//! `pmc` on hardware counters: a few boots of the emulated machine of `tests/pmu/`, many checks.
+//! `pmc` on hardware counters: many checks in a few boots of the emulated machine of `tests/pmu/`.
 //!
 //! ```text
-//! cargo test ── cross-build pmc and guest/work.c ──> OUT ── boot MACHINES side by side: run every command of each ──> OUT/NAME.{out,err,status}
-//!                                                                                                └─ one test a NAME
+//! cargo test ── cross-build pmc and guest/work.c ──> OUT
+//!            ── boot MACHINES side by side, run all commands of each ──> OUT/NAME.{out,err,status}
+//!                                                                         └─ one test per NAME
 //! ```
-//! The guest runs one instruction a cycle and a nanosecond, so what a loop of known length must count is known.
-//! `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tries the checks themselves.
+//! The guest runs one instruction per cycle and per nanosecond, so the counts of a loop of known length are
+//! known. `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tests the checks themselves.
 
 mod kit;
 #[path = "pmu/logs.rs"]
@@ -28,7 +29,8 @@ use std::sync::OnceLock;
 
 use kit::Ran;
 
-/// What the guest runs, by name; `$T` is the tool. `work N M`: 2 N instructions in user mode, then M system calls.
+/// Commands that the guest runs, by name; `$T` is the tool. `work N M`: 2 N instructions in user mode, then
+/// M system calls.
 const BATCH: &[(&str, &str)] = &[
     ("counts", "$T stat -x, -e cycles,instructions work 10000000"),
     ("table", "$T stat work 10000000"),
@@ -95,7 +97,8 @@ const SLOW_BATCH: &[(&str, &str)] = &[
     ("slow_table", "$T stat -e cycles,instructions work 10000000"),
 ];
 
-/// The same in a machine of two CPUs, whose counters all follow one count of instructions: good for plumbing, not for figures.
+/// The same in a machine with two CPUs. All its counters follow one count of instructions, so it tests the
+/// handling of counts, not their values.
 const TWIN_BATCH: &[(&str, &str)] = &[
     ("each_cpu", "$T stat -x, -a -A -e instructions:u work 10000000"),
     ("one_cpu", "$T stat -x, -C 1 -A -e instructions:u,page-faults taskset -c 1 work 10000000"),
@@ -109,7 +112,7 @@ const TWIN_BATCH: &[(&str, &str)] = &[
 /// Options of a boot, and the checks run in it: name and shell text.
 type Machine = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
-/// The machines, as options of run.sh, and what runs in them.
+/// The machines: options of run.sh and the commands that run in each.
 const MACHINES: &[Machine] = &[
     (&[], BATCH),
     (&["-i", "shift=2"], SLOW_BATCH),
@@ -125,7 +128,7 @@ const MACHINES: &[Machine] = &[
     (&["-n", "-p"], traces::NEWEST_BATCH),
 ];
 
-/// Commands that only pmc has.
+/// Commands that only pmc supports.
 const OURS: &[&str] = &["exact", "info", "watching", "large_group_table"];
 
 fn rig() -> PathBuf {
@@ -138,7 +141,7 @@ fn tool() -> String {
     std::env::var("PMC_PMU_TOOL").unwrap_or_else(|_| "pmc".to_owned())
 }
 
-/// What the guest's run of this command left; `None` where there is no rig.
+/// Results of the guest's run of this command; `None` without the emulated machine.
 #[track_caller]
 fn guest(name: &str) -> Option<Ran> {
     let built =
@@ -174,7 +177,7 @@ fn guest(name: &str) -> Option<Ran> {
     Some(Ran { status: read("status").trim().parse().ok(), stdout: read("out"), stderr: read("err") })
 }
 
-/// Builds what the guest needs, boots the machines, runs their batches; where the results are.
+/// Builds the guest's programs, boots the machines and runs their batches. Returns the folder of results.
 fn boot() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pmu");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
@@ -186,7 +189,7 @@ fn boot() -> PathBuf {
             .arg(out.join("work"))
             .arg(here.join("guest/work.c")),
     );
-    // One that can be followed by frame pointers (which gcc leaves out of leaf functions unless told), and one that cannot.
+    // One program with frame pointers (which gcc omits from leaf functions by default), and one without.
     let framed = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
     for (name, options) in [("hot", &framed[..]), ("hotter", &["-fomit-frame-pointer"])] {
         succeed(
@@ -206,7 +209,7 @@ fn boot() -> PathBuf {
                 .env("PMURIG_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest-target")),
         );
     }
-    // Each machine emulates on one CPU: side by side they take half the time.
+    // Each machine emulates on one CPU, so running them side by side halves the time.
     std::thread::scope(|scope| {
         for (number, (options, batch)) in MACHINES.iter().enumerate() {
             let (here, out) = (&here, &out);
@@ -242,7 +245,8 @@ fn succeed(command: &mut Command) {
     );
 }
 
-/// One line of `-x,` output: the value (or why there is none), the event, and the share of time on a counter.
+/// One line of `-x,` output: the value (or why there is none), the event, and the percentage of time on a
+/// counter.
 #[derive(Debug)]
 struct Row {
     value: Result<f64, String>,
@@ -258,7 +262,8 @@ impl Row {
     }
 }
 
-/// The lines of `-x,`; `places` and `extra` are the numbers of columns before the value and between event and run time.
+/// The lines of `-x,`. `places` is the number of columns before the value, `extra` the number between event
+/// and run time.
 fn rows(ran: &Ran, places: usize, extra: usize) -> Vec<Row> {
     let lines = ran.stderr.lines().filter(|line| line.split(',').count() >= places + extra + 5);
     lines
@@ -275,7 +280,7 @@ fn rows(ran: &Ran, places: usize, extra: usize) -> Vec<Row> {
         .collect()
 }
 
-/// The rows of a plain run that ended well.
+/// The rows of a plain run, which must succeed.
 #[track_caller]
 fn plain(ran: Ran, count: usize) -> Vec<Row> {
     let ran = ran.expect(0);
@@ -293,7 +298,7 @@ fn near(got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// Twice 10 million instructions, and what the C library adds, in user mode.
+/// Twice 10 million instructions plus those of the C library, in user mode.
 const LOOP: f64 = 20.1e6;
 
 #[test]
@@ -301,7 +306,7 @@ fn cycles_and_instructions_count_a_loop_of_known_length() {
     let Some(ran) = guest("counts") else { return };
     let rows = plain(ran, 2);
     assert_eq!((rows[0].event.as_str(), rows[1].event.as_str()), ("cycles", "instructions"));
-    // The kernel's part, exec and exit, is some hundred thousand instructions.
+    // The kernel's part, exec and exit, takes some hundred thousand instructions.
     near(rows[1].value(), LOOP, 0.10);
     near(rows[0].value(), rows[1].value(), 0.001);
     assert!(rows.iter().all(|row| row.share == 100.0), "{rows:?}");
@@ -363,7 +368,7 @@ fn a_group_that_does_not_fit_says_which_event_is_one_too_many() {
     let rows = rows(&ran, 0, 0);
     assert_eq!(rows.len(), 7, "{}", ran.stderr);
     assert_eq!(rows[6].value, Err("<not supported>".to_owned()));
-    // The rest is a group still, which perf then leaves uncounted.
+    // The other six events are still a group, which perf leaves uncounted.
     assert!(rows[..6].iter().all(|row| row.value == rows[0].value), "{rows:?}");
     let Some(ran) = guest("large_group_table") else { return };
     for word in ["EINVAL", "why:", "try:"] {
@@ -388,7 +393,7 @@ fn more_events_than_counters_are_scaled_within_error() {
         near(row.value(), 10.0 * LOOP, 0.05);
         assert!(row.share > 45.0 && row.share < 75.0, "6 counters for 10 events: {row:?}");
     }
-    // Six counters are busy all the time.
+    // Six counters are always in use.
     near(rows.iter().map(|row| row.share).sum(), 600.0, 0.05);
 }
 
@@ -442,7 +447,7 @@ fn intervals_add_up_to_the_whole() {
 fn a_delay_leaves_out_the_beginning() {
     let Some(ran) = guest("delayed") else { return };
     let row = &rows(&ran.expect(0), 0, 0)[0];
-    // 200 ms of work, the first 100 not counted.
+    // 200 ms of work; the first 100 ms are not counted.
     near(row.value(), 100e6, 0.15);
 }
 
@@ -474,7 +479,7 @@ fn children_are_counted_unless_told_otherwise() {
 #[test]
 fn a_running_task_is_counted_from_outside() {
     let Some(ran) = guest("task") else { return };
-    // 200 ms at an instruction a nanosecond, shared with the tool itself.
+    // 200 ms at one instruction per nanosecond, shared with the tool itself.
     near(plain(ran, 1)[0].value(), 190e6, 0.15);
 }
 
@@ -535,7 +540,7 @@ fn info_finds_the_counters() {
     let json: serde_json::Value = serde_json::from_str(&json.expect(0).stdout).expect("one JSON document");
     let pmu = &json["counters"][0];
     assert_eq!(pmu["pmu"], "armv8_pmuv3", "{json:#}");
-    // Seven: six for any event, and one for cycles.
+    // Seven counters: six for any event, and one for cycles.
     assert_eq!((pmu["general"].as_u64(), pmu["fixed"].as_u64()), (Some(6), Some(1)), "{json:#}");
     text.expect(0).prints(&["armv8_pmuv3", "6 general, 1 fixed"]);
 }

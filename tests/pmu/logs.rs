@@ -1,11 +1,11 @@
-//! Counts of each thread by itself (`log-exit`, `log-cswitch`): on the newest kernel they add up to the total; Debian
-//! 12's kernel does not report a thread's counts at its end, and pmc says so.
+//! Counts per thread (`log-exit`, `log-cswitch`). On the newest kernel they add up to the total. Debian 12's
+//! kernel does not report a thread's counts when it exits, and pmc says so.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// A shell with eight children, which take turns on the one CPU.
+/// A shell with eight children that take turns on the only CPU.
 macro_rules! tree {
     () => {
         "sh -c 'for i in 1 2 3 4 5 6 7 8; do work ${i}00000 50 & done; wait'"
@@ -13,7 +13,7 @@ macro_rules! tree {
 }
 const PROCESSES: usize = 9;
 
-/// What the newest kernel runs.
+/// Commands for the newest kernel.
 pub(super) const BATCH: &[(&str, &str)] = &[
     ("exits", concat!("$T stat record --json=2 -o e.data --log-exit -e cycles,instructions ", tree!())),
     ("exits_report", "$T stat report --log-exit --json=2 -i e.data"),
@@ -21,7 +21,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("slices_report", "$T stat report --log-cswitch --json=2 -i s.data"),
 ];
 
-/// What Debian 12's runs.
+/// Commands for Debian 12's kernel.
 pub(super) const OLDER_BATCH: &[(&str, &str)] = &[
     ("no_exits", "$T stat --log-exit -e cycles true"),
     ("no_exits_sampled", "$T record -s -o n.data -e cycles true"),
@@ -38,7 +38,7 @@ fn document(name: &str) -> Option<serde_json::Value> {
     Some(serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}\n{text}")))
 }
 
-/// The sum of each event over these rows, and over the threads that they are of.
+/// The sum of each event over these rows, and the number of threads in them.
 fn sums(document: &serde_json::Value, rows: &[&serde_json::Value]) -> (BTreeMap<String, u64>, usize) {
     let (mut sums, mut threads) = (BTreeMap::new(), std::collections::BTreeSet::new());
     for row in rows {
@@ -65,7 +65,7 @@ fn counts_at_the_ends_of_processes_add_up_to_the_total() {
     for event in ["cycles", "instructions"] {
         assert_eq!(ends[event], total[event], "{event}");
     }
-    // 2 instructions a turn, 3.6 million turns.
+    // 2 instructions per iteration, 3.6 million iterations.
     assert!(total["instructions"] > 7_200_000, "{total:?}");
 }
 

@@ -1,4 +1,5 @@
-//! NetBSD's view of the counters: their number and width, parts of a count apart, detached counting, `tprof`.
+//! NetBSD's view of the counters: their number and width, separate parts of a count, detached counting,
+//! `tprof`.
 
 use super::*;
 
@@ -21,7 +22,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ),
 ];
 
-/// The count of each row of `-x,`, by its first field.
+/// The count of each row of `-x,`, with the row's first field.
 fn parts(name: &str) -> Option<Vec<(String, f64)>> {
     let run = guest(name)?.expect(0);
     let row = |line: &str| {
@@ -44,7 +45,7 @@ fn counters_have_class_and_number() {
     };
     assert_eq!(row("general")[2], "6");
     assert_eq!(row("fixed")[2], "1");
-    // arm64 tells the width only to who may read counters by himself.
+    // arm64 reports the width only to users who may read counters in user mode.
     assert_eq!(row("general")[3], "?");
 }
 
@@ -91,6 +92,6 @@ fn counters_that_nobody_holds_go_on() {
 #[test]
 fn tprof_samples_each_n_events() {
     let Some(run) = guest("tprof") else { return };
-    // 200 million instructions, and what else ran.
+    // 200 million instructions, plus other processes.
     run.expect(0).says(&["samples"]).prints(&["work"]);
 }

@@ -1,8 +1,8 @@
-//! Probes and breakpoints in the kernel, which the machine that runs the tests often lacks: the guest's kernel has them.
+//! Probes and breakpoints in the kernel. The host kernel often lacks them; the guest's kernel has them.
 
 use super::*;
 
-/// What the guest runs. `work 0 N` calls getppid(2) N times.
+/// Commands that the guest runs. `work 0 N` calls getppid(2) N times.
 pub(super) const BATCH: &[(&str, &str)] = &[
     (
         "kprobe_children",
@@ -39,7 +39,6 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("kprobe_left", "cat /sys/kernel/tracing/kprobe_events"),
 ];
 
-/// The count of each row.
 #[track_caller]
 fn counts(name: &str) -> Option<Vec<f64>> {
     let ran = guest(name)?.expect(0);
@@ -49,7 +48,7 @@ fn counts(name: &str) -> Option<Vec<f64>> {
 #[test]
 fn kprobes_count_children_and_returns() {
     let Some(children) = counts("kprobe_children") else { return };
-    // Shells ask for their parent too.
+    // Shells also call getppid(2).
     assert!((600.0..610.0).contains(&children[0]), "{children:?}");
     assert_eq!(counts("kprobe_own").unwrap(), [300.0, 300.0]);
     assert_eq!(counts("kprobe_offset").unwrap(), [300.0]);

@@ -1,9 +1,9 @@
-//! `pmc record` on counters that overflow: which event is chosen, how many samples come, and what the report
-//! names.
+//! `pmc record` on counters that overflow: the chosen event, the number of samples, and the functions in the
+//! report.
 
 use super::*;
 
-/// What the guest runs. `hot N` takes 2 N instructions, 3 of 4 in `hot_leaf`.
+/// Commands that the guest runs. `hot N` takes 2 N instructions, 3 of 4 in `hot_leaf`.
 pub(super) const BATCH: &[(&str, &str)] = &[
     ("record_cycles", "$T record -e cycles -g -o c.data hot 200000000"),
     ("report_cycles", "$T report -i c.data --json -s sym"),
@@ -36,10 +36,10 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ),
 ];
 
-/// Rows of a report: the name, own and total percent.
+/// Rows of a report: name, self percentage and total percentage.
 type Rows = Vec<(String, f64, f64)>;
 
-/// The report of this name: the number of samples, and its rows.
+/// The number of samples and the rows of the report with this name.
 #[track_caller]
 fn report(name: &str, event: usize) -> Option<(u64, Rows)> {
     let run = guest(name)?.expect(0);
@@ -65,7 +65,7 @@ fn cycles_are_sampled_by_frequency_and_the_report_names_the_hot_function() {
         return;
     };
     run.expect(0).says(&["none lost"]);
-    // 0.4 s at 4000 a second; the kernel takes a while to find the period.
+    // 0.4 s at 4000 samples per second; the kernel takes a while to find the period.
     assert!((400..3000).contains(&samples), "{samples} samples");
     let (_, own, _) = row(&rows, "hot_leaf");
     assert!((65.0..80.0).contains(own), "{rows:?}");
@@ -80,13 +80,13 @@ fn every_millionth_instruction_is_sampled() {
         return;
     };
     run.expect(0).says(&["none lost"]);
-    // 200 million instructions.
+    // One sample per million of 200 million instructions.
     assert!((199..=203).contains(&samples), "{samples} samples");
     let (_, own, _) = row(&rows, "hot_leaf");
     assert!((73.0..77.0).contains(own), "{rows:?}");
 }
 
-/// An order changes the period; each sample says its own.
+/// A control command changes the period, and each sample carries its own period.
 #[test]
 fn the_period_is_changed_while_it_samples() {
     let Some(run) = guest("period_changed") else { return };
@@ -99,7 +99,7 @@ fn the_period_is_changed_while_it_samples() {
             (words[2].trim_end_matches(':').parse().unwrap(), words[0].parse().unwrap())
         })
         .collect();
-    // 100 million instructions before, as many after.
+    // 100 million instructions before the change and 100 million after it.
     let of = |period: u64| counts.iter().find(|(of, _)| *of == period).map_or(0, |(_, count)| *count);
     assert!((8..=10).contains(&of(10_000_000)) && (98..=102).contains(&of(1_000_000)), "{}", run.stdout);
 }
@@ -113,8 +113,7 @@ fn without_a_choice_cycles_are_sampled_as_precisely_as_the_machine_takes_them() 
     assert!(!run.stderr.contains("cpu-clock"), "{}", run.stderr);
     assert!(samples > 2, "{samples} samples");
     row(&rows, "hot_leaf");
-    // The highest precision is asked for first. This PMU has none, and its driver takes no notice of the
-    // wish.
+    // pmc requests the highest precision first. This PMU supports none, and its driver ignores the request.
     let calls = run.stderr.lines().filter(|line| line.contains("perf_event_open({"));
     let mut cycles =
         calls.filter(|line| line.contains("PERF_COUNT_HW_CPU_CYCLES") && line.contains("SAMPLE_IP"));
@@ -169,7 +168,7 @@ fn hardware_counters_are_left_alone_while_somebody_else_has_them() {
     let (instructions, clock) = (of("instructions:u"), of("task-clock"));
     assert!(instructions.len() >= 10, "{rows:?}");
     let counted: f64 = instructions.iter().filter_map(|row| row.value.as_ref().ok()).sum();
-    // 1.6 thousand million in all; for 0.6 of some 1.6 s nobody counted.
+    // 1.6 billion in total. For 0.6 s of about 1.6 s, pmc did not count.
     assert!((0.3e9..1.35e9).contains(&counted), "{counted}: {rows:?}");
     let gaps =
         instructions.iter().filter(|row| row.value.as_ref().map_or(true, |value| *value == 0.0)).count();
@@ -179,7 +178,7 @@ fn hardware_counters_are_left_alone_while_somebody_else_has_them() {
     record.expect(0).says(&["does not use them"]);
     let Some((samples, _)) = report("report_yield", 0) else { return };
     assert!((300..1350).contains(&samples), "{samples} of 1600 samples");
-    // The gap is in the file, as the kernel writes of events that it stops.
+    // The file has a record of the gap, like those that the kernel writes for events that it stops.
     let json: serde_json::Value =
         serde_json::from_str(&guest("report_yield").expect("run").stdout).expect("JSON");
     let gap = json["trust"]["yielded_ns"].as_u64().expect("a number");

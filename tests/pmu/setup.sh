@@ -1,13 +1,13 @@
 #!/bin/bash
 # setup.sh - build the arm64 guest with an emulated PMUv3 (QEMU TCG) from
-# Debian packages only. Idempotent: each step is skipped when its product is
-# there. `setup.sh --force` rebuilds the guest (debs already there are kept).
+# Debian packages only. Idempotent: each step is skipped if its product exists.
+# `setup.sh --force` rebuilds the guest but keeps downloaded packages.
 #
 # Products, under $PMURIG (default ~/.cache/pmurig):
 #   vmlinuz        arm64 kernel (Debian generic arm64 flavour)
 #   initrd.cpio    busybox + modules + /init (boots, mounts, runs, powers off)
 #   arm_spe_timer.ko  a PMU with an AUX area (guest/trace, run.sh -p)
-#   newest/        the same three of the newest kernel that Debian has (run.sh -n)
+#   newest/        the same three for Debian's newest kernel (run.sh -n)
 #   rootfs.ext4    Debian arm64 userland with perf, perl, strace, binutils
 #   sysroot/       arm64 Rust std (libstd-rust-web-dev:arm64) for cross.sh
 set -euo pipefail
@@ -30,17 +30,16 @@ elif ! apt-cache show busybox-static:arm64 >/dev/null 2>&1 || [ -n "$missing" ];
 fi
 if [ -n "${missing// /}" ]; then
     say "installing:$missing"
-    # bookworm and bookworm-security carry rustc-web; no recommends: no GUI, no arm64 packages
-    # No recommends: no GUI, no arm64 packages. Some other package that dpkg could not configure makes
-    # apt-get fail although ours are in, so ask dpkg about ours.
+    # bookworm and bookworm-security have rustc-web. Without recommended packages there is no GUI and no
+    # arm64 package. apt-get fails if dpkg cannot configure an unrelated package, so check ours with dpkg.
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >apt.log 2>&1 || true
     for p in $HOSTPKGS; do installed "$p" || { tail -20 apt.log; echo "setup.sh: $p is not installed" >&2; exit 1; }; done
 fi
 say "host packages ok: $(qemu-system-aarch64 --version | head -1)"
 
-# A copy of QEMU with exact event-counter overflow under -icount (see the file).
-# Without it everything works but sampling by INSTRUCTIONS: it then only takes
-# a sample at the 4 ms tick. run.sh takes the copy when it is there.
+# A copy of QEMU with exact event-counter overflow under -icount (see
+# patch_qemu.py). Without it, sampling by INSTRUCTIONS takes samples only at the
+# 4 ms tick; everything else works. run.sh uses the copy if it exists.
 QBIN=$(readlink -f "$(command -v qemu-system-aarch64)")
 if [ ! -e qemu-pmufix ] || [ "$QBIN" -nt qemu-pmufix ]; then
     rm -f qemu-pmufix
@@ -58,22 +57,22 @@ if ! ls debs/"$KPKG"_*_arm64.deb >/dev/null 2>&1; then
     say "downloading $KPKG"
     (cd debs && apt-get download -qq -o APT::Sandbox::User=root "$KPKG:arm64")
 fi
-# What builds modules for it: its headers, and programs for this machine.
+# Headers and build programs (for the host) to build modules for this kernel.
 if [ "$(cat headers/.kver 2>/dev/null)" != "$KVER" ] && ! ls debs/linux-headers-"$KVER"_*_arm64.deb >/dev/null 2>&1; then
     say "downloading linux-headers-$KVER"
     KBUILD=$(apt-cache depends "linux-headers-$KVER:arm64" | sed -n 's/^ *Depends: \(linux-kbuild-[^:]*\).*/\1/p')
     rm -rf debs/linux-{headers,kbuild}-* debs/part; mkdir debs/part
     (cd debs/part && apt-get download -qq -o APT::Sandbox::User=root "linux-headers-$KVER:arm64" \
         "linux-headers-${KVER%-"$FLAVOUR"}-common" "$KBUILD")
-    mv debs/part/* debs/ # All of them, or none.
+    mv debs/part/* debs/ # All packages or none.
 fi
 RUSTV=$(dpkg-query -W -f '${Version}' rustc-web)
 if ! ls debs/libstd-rust-web-dev_*_arm64.deb >/dev/null 2>&1; then
     say "downloading libstd-rust-web-dev:arm64=$RUSTV"
     (cd debs && apt-get download -qq -o APT::Sandbox::User=root "libstd-rust-web-dev:arm64=$RUSTV")
 fi
-# The guest's userland: let apt resolve the closure against an EMPTY dpkg
-# status, as if on a bare arm64 machine, and download only.
+# The guest's userland: apt resolves all dependencies against an EMPTY dpkg
+# status, as if on a bare arm64 machine, and only downloads the packages.
 GUESTPKGS="busybox-static linux-perf bash coreutils util-linux bsdutils procps grep sed mawk findutils libc-bin binutils perl-base strace kmod"
 mkdir -p rootdebs/partial aptstate
 if [ ! -e rootdebs/.done ] || [ "$(cat rootdebs/.done)" != "$GUESTPKGS" ]; then
@@ -106,7 +105,7 @@ if [ $FORCE = 1 ] || [ ! -e rootfs.ext4 ] || [ rootdebs/.done -nt rootfs.ext4 ];
     for d in rootdebs/*.deb; do
         dpkg --fsys-tarfile "$d" | tar -C root -x --keep-directory-symlink
     done
-    # no maintainer scripts were run: the few things they would have made
+    # Maintainer scripts did not run, so create the few files that they would have made.
     echo 'root:x:0:0:root:/root:/bin/bash' >root/etc/passwd
     echo 'nobody:x:65534:65534:nobody:/:/usr/sbin/nologin' >>root/etc/passwd
     printf 'root:x:0:\nnogroup:x:65534:\n' >root/etc/group
@@ -124,7 +123,7 @@ if [ $FORCE = 1 ] || [ ! -e rootfs.ext4 ] || [ rootdebs/.done -nt rootfs.ext4 ];
 fi
 
 # ---- 5. initramfs ------------------------------------------------------------
-# initrd MODULES VERSION FILE: busybox and the modules of that kernel, dependencies first.
+# initrd MODULES VERSION FILE: packs busybox and the modules of that kernel, dependencies first.
 initrd() {
     rm -rf ird; mkdir -p ird/{bin,mod,proc,sys,dev,new}
     cp root/usr/bin/busybox ird/bin/busybox
@@ -147,7 +146,7 @@ if [ $FORCE = 1 ] || [ ! -e initrd.cpio ] || [ "$HERE/init" -nt initrd.cpio ]; t
     initrd kernel "$KVER" initrd.cpio
 fi
 
-# headers DIR DEB...: a kernel's headers and build programs, below DIR, told where they are.
+# headers DIR DEB...: unpacks a kernel's headers and build programs to DIR and adjusts their paths.
 headers() {
     rm -rf "$1"; mkdir -p "$1"
     for d in "${@:2}"; do dpkg -x "$d" "$1"; done
@@ -160,8 +159,8 @@ if [ $FORCE = 1 ] || [ "$(cat headers/.kver 2>/dev/null)" != "$KVER" ]; then
     echo "$KVER" >headers/.kver
 fi
 
-# The newest kernel that Debian has (its unstable suite), for what this one lacks: inherited groups that samples
-# read (6.13), counts of threads that end (missing from 5.13 to 6.18). apt works with lists of its own.
+# Debian's newest kernel (from the unstable suite), for features that the other lacks: inherited groups that
+# samples read (6.13), and counts of exiting threads (missing from 5.13 to 6.18). apt uses its own package lists.
 if [ $FORCE = 1 ] || [ ! -e newest/initrd.cpio ] || [ ! -e newest/headers ] || [ "$HERE/init" -nt newest/initrd.cpio ]; then
     say "fetching the newest kernel"
     rm -rf newest; mkdir -p newest/{lists/partial,cache/archives/partial,debs,unpacked}
@@ -175,11 +174,11 @@ if [ $FORCE = 1 ] || [ ! -e newest/initrd.cpio ] || [ ! -e newest/headers ] || [
         -o APT::Sandbox::User=root)
     apt-get "${o[@]}" update -qq
     NEW=$(apt-cache "${o[@]}" depends linux-image-arm64 | sed -n 's/^ *Depends: linux-image-//p' | head -1)
-    # Newer packages have the kernel and its modules apart.
+    # Newer packages separate the kernel and its modules.
     (cd newest/debs && apt-get "${o[@]}" download -qq $(apt-cache "${o[@]}" pkgnames \
         | grep -xE "linux-(image|base|binary|modules)-${NEW//+/\\+}"))
     for d in newest/debs/*.deb; do dpkg -x "$d" newest/unpacked; done
-    # And what builds modules for it. Its programs are for this machine, but for a newer C library.
+    # Headers and build programs for its modules. The programs run on the host but need a newer C library.
     rm newest/debs/*.deb
     (cd newest/debs && apt-get "${o[@]}" download -qq "linux-headers-$NEW" "linux-headers-${NEW%-arm64}-common" \
         "linux-kbuild-${NEW%-arm64}:$host" "libc6:$host")
@@ -198,8 +197,8 @@ if [ $FORCE = 1 ] || [ ! -e newest/initrd.cpio ] || [ ! -e newest/headers ] || [
 fi
 
 # ---- 6. a PMU with an AUX area -------------------------------------------------
-# module DIR: DIR/arm_spe_timer.ko, with the headers in DIR. The compiler may be older than the kernel's: it is not
-# told what it does not know. Without BTF, which needs pahole.
+# module DIR: builds DIR/arm_spe_timer.ko with the headers in DIR. Leaves out options that a compiler older than
+# the kernel's may not support, and BTF, which needs pahole.
 module() {
     if [ $FORCE = 0 ] && [ -e "$1/arm_spe_timer.ko" ] && [ -z "$(find "$HERE/guest/trace" -newer "$1/arm_spe_timer.ko")" ]; then return 0; fi
     say "building $1/arm_spe_timer.ko"
@@ -211,7 +210,7 @@ module() {
     mv "$1/module/arm_spe_timer.ko" "$1/"
 }
 module .
-# Tomorrow's kernel may need a newer compiler, or have another interface: what needs no trace goes on without.
+# A future kernel may need a newer compiler or change its interface. Tests without traces still run then.
 module newest || say "WARNING: no arm_spe_timer.ko for the newest kernel"
 
 # ---- 7. Rust std for aarch64 ---------------------------------------------------

@@ -1,13 +1,13 @@
 //! `pmc record` of traces: AUX areas that a PMU of the guest fills (`guest/trace/`), decoded by perf.
 //!
-//! Each record of the trace is 64 bytes and says where the CPU was, so what perf decodes can be counted and its names are
-//! known: `hot` spends 3 of 4 instructions in `hot_leaf`.
+//! Each trace record is 64 bytes and gives the location of the CPU, so decoded samples can be counted and
+//! their symbols are known: `hot` spends 3 of 4 instructions in `hot_leaf`.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// What perf makes of a trace: its samples by command and function.
+/// Decodes a trace with perf: number of samples by command and function.
 macro_rules! decoded {
     ($file:literal) => {
         concat!(
@@ -18,7 +18,7 @@ macro_rules! decoded {
     };
 }
 
-/// What the guest runs.
+/// Commands that the guest runs.
 pub(super) const BATCH: &[(&str, &str)] = &[
     ("trace", "$T record -o t.data -e arm_spe_0// hot 20000000"),
     ("trace_decoded", decoded!("t.data")),
@@ -92,7 +92,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ),
 ];
 
-/// The same with two CPUs, each with an area of its own.
+/// The same with two CPUs, each with its own area.
 pub(super) const TWIN_BATCH: &[(&str, &str)] = &[
     (
         "trace_twin",
@@ -119,7 +119,7 @@ pub(super) const NEWEST_BATCH: &[(&str, &str)] = &[
     ),
 ];
 
-/// Samples that perf decoded, by command and function.
+/// Number of samples that perf decoded, by command and function.
 #[track_caller]
 fn decoded(name: &str) -> Option<BTreeMap<(String, String), u64>> {
     let ran = guest(name)?.expect(0);
@@ -131,7 +131,7 @@ fn decoded(name: &str) -> Option<BTreeMap<(String, String), u64>> {
     Some(ran.stdout.lines().filter_map(row).collect())
 }
 
-/// That perf has decoded `hot`, with its functions in their shares.
+/// Checks that perf decoded `hot` with the expected shares of its functions. Returns the number of samples.
 #[track_caller]
 fn is_hot(rows: &BTreeMap<(String, String), u64>) -> u64 {
     let of = |function: &str| rows.get(&("hot".to_owned(), function.to_owned())).copied().unwrap_or(0);
@@ -150,7 +150,7 @@ fn a_trace_is_recorded_whole_and_decoded_by_perf() {
     for what in ["PERF_RECORD_TIME_CONV", "PERF_RECORD_ITRACE_START", "PMU Type"] {
         assert!(records.stdout.contains(what), "no {what}: {}", records.stdout);
     }
-    // What the AUX records tell of is what stands in the file, each of 64 bytes a sample.
+    // The AUX records describe all of the trace data in the file, 64 bytes per sample.
     let told: u64 = sizes(&records.stdout, "PERF_RECORD_AUX ").iter().sum();
     let written: u64 = sizes(&records.stdout, "PERF_RECORD_AUXTRACE ").iter().sum();
     assert!(told > 0 && told == written && told.is_multiple_of(64), "{told} told of, {written} written");
@@ -161,7 +161,7 @@ fn a_trace_is_recorded_whole_and_decoded_by_perf() {
     assert_eq!(samples, told / 64, "{rows:?}");
 }
 
-/// The `size:` of each line that holds the word.
+/// The `size:` of each line that contains the word.
 fn sizes(text: &str, word: &str) -> Vec<u64> {
     let size = |line: &str| {
         let size = line.split("size: 0x").nth(1)?.split_whitespace().next()?;
@@ -194,7 +194,7 @@ fn cpus_threads_and_children_are_traced() {
         let Some(ran) = guest(recorded) else { return };
         assert!(ran.stderr.contains(" of trace, none lost"), "{recorded}: {}", ran.stderr);
         let rows = decoded(name).expect("it has run");
-        // A thread that runs on while it is traced is in one loop all the time.
+        // A thread that was already running stays in one loop while it is traced.
         match name {
             "trace_thread_decoded" => {
                 assert!(rows[&("hot".to_owned(), "hot_leaf".to_owned())] > 1000, "{rows:?}")
@@ -226,7 +226,7 @@ fn a_trace_that_finds_no_room_goes_on_and_says_so() {
     let ran = ran.expect(0);
     assert!(ran.stderr.contains("trace cut off ") && ran.stderr.contains("-m RING,AREA"), "{}", ran.stderr);
     is_hot(&decoded("trace_small_decoded").expect("it has run"));
-    // There is no context switch that would start a CPU's again.
+    // System-wide, no context switch would restart the trace of a CPU.
     let system = guest("trace_small_system").expect("it has run").expect(0);
     assert!(system.stderr.contains("trace cut off "), "{}", system.stderr);
     is_hot(&decoded("trace_small_system_decoded").expect("it has run"));
@@ -239,7 +239,7 @@ fn snapshots_hold_the_newest_of_a_trace() {
     // One for the signal, one at the end.
     assert_eq!(ran.stdout.trim(), "2", "{}", ran.stderr);
     assert!(ran.stderr.contains("64.0 KiB of trace"), "{}", ran.stderr);
-    // Two areas of 64 bytes a sample, and nothing else.
+    // Two areas full of samples of 64 bytes, and nothing else.
     let rows = decoded("trace_snapshots_decoded").expect("it has run");
     let own = |function: &str| rows.get(&("hot".to_owned(), function.to_owned())).copied().unwrap_or(0);
     assert_eq!(own("hot_leaf") + own("cool_leaf"), 2 * (32 << 10) / 64, "{rows:?}");
@@ -249,7 +249,7 @@ fn snapshots_hold_the_newest_of_a_trace() {
 fn a_trace_stops_and_goes_on_by_order() {
     let Some(ran) = guest("trace_switched") else { return };
     let ran = ran.expect(0);
-    // 200 ms of work at 64 bytes each 10 us, of which 10 ms were asked for.
+    // 200 ms of work at 64 bytes every 10 us. Tracing was enabled for 10 ms of it.
     let (before, _) = ran.stderr.split_once(" of trace, none lost").expect("what was traced");
     let words: Vec<&str> = before.split_whitespace().rev().take(2).collect();
     let kib: f64 = words[1].parse().expect("a number");
@@ -279,27 +279,30 @@ fn each_cpu_has_an_area_of_its_own() {
         for cpu in ["[000] hot", "[001] hot"] {
             let line = ran.stdout.lines().find(|line| line.ends_with(cpu));
             let count = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-            // 60 ms in that function, a sample each 50 us.
+            // 60 ms in that function, with a sample every 50 us.
             assert!(count.is_some_and(|count| count > 300), "{name}, {cpu}: {} {}", ran.stdout, ran.stderr);
         }
     }
 }
 
-/// What another event of the group has to tell goes into the trace: mostly records of the second, which come 50 times as often.
+/// Another event of the group writes its records into the trace. Most records are from the second event,
+/// which occurs 50 times as often.
 #[test]
 fn samples_of_another_event_go_into_the_trace() {
     let Some(ran) = guest("trace_output") else { return };
     let ran = ran.expect(0);
     assert!(ran.stdout.contains("PERF_RECORD_AUX_OUTPUT_HW_ID"), "{}", ran.stdout);
     let records = sizes(&ran.stdout, "PERF_RECORD_AUX ").iter().sum::<u64>() / 64;
-    // 40 million instructions are 40 ms of the guest: some 40 of the leader's, some 2000 of the other's.
+    // 40 million instructions are 40 ms of guest time: about 40 records of the leader and 2000 of the other
+    // event.
     assert!(records > 1000, "{records}: {}", ran.stdout);
     let alone = guest("trace_output_alone").expect("it has run");
     assert_ne!(alone.status, Some(0));
     assert!(alone.stderr.contains("aux_output is about a trace"), "{}", alone.stderr);
 }
 
-/// As perf asks for it: times in the trace unless the text says otherwise, the driver's own interval, a quarter of the area.
+/// pmc requests the same as perf: timestamps in the trace unless the event text disables them, the driver's
+/// own interval, and a wakeup at each quarter of the area.
 #[test]
 fn a_trace_is_asked_for_as_perf_does() {
     let Some(ran) = guest("trace_attrs") else { return };
@@ -326,7 +329,7 @@ fn the_newest_kernel_pauses_traces_and_puts_them_into_samples() {
     is_hot(&decoded("trace_newest_decoded").expect("it has run"));
     let paused = guest("trace_paused").expect("it has run").expect(0);
     is_hot(&decoded("trace_paused_decoded").expect("it has run"));
-    // Nothing resumes the second one.
+    // Nothing resumes the second trace.
     assert!(
         paused.stderr.lines().any(|line| line.contains("tq.data") && !line.contains("of trace")),
         "{}",

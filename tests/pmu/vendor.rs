@@ -1,4 +1,5 @@
-//! The names of Arm's manuals on a core that they are for, in a machine where an instruction takes four cycles.
+//! Event names from Arm's manuals on a core that supports them, in a machine where an instruction takes four
+//! cycles.
 
 use super::*;
 

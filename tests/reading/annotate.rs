@@ -1,4 +1,4 @@
-//! `pmc annotate` against perf annotate, objdump, and programs whose costs are known.
+//! `pmc annotate` against `perf annotate`, `objdump` and programs with known costs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use crate::kit;
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use lab::Lab;
 use serde_json::Value;
 
-/// Three functions that take 50, 30 and 20 % of the time. In `fifty` one line takes nearly all.
+/// Three functions that take 50, 30 and 20 % of the time. In `fifty` one line takes nearly all of it.
 const SHARES: &str = r#"
 __attribute__((noinline)) void fifty(long n) {
     sink += 1;
@@ -50,7 +50,7 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a Vec<Value> {
     value[name].as_array().unwrap_or_else(|| panic!("no list {name}"))
 }
 
-/// Samples of the first event.
+/// Number of samples of the first event.
 fn samples(item: &Value) -> u64 {
     item["costs"][0]["samples"].as_u64().unwrap_or(0)
 }
@@ -70,10 +70,11 @@ fn known_shares_are_shown_by_function_and_line() {
         let function = list(&document, "functions").iter().find(|f| f["symbol"] == name).unwrap();
         let of = &function["events"][0]["function"];
         let (percent, error) = (of["percent"].as_f64().unwrap(), of["error"].as_f64().unwrap());
-        // The interval holds the truth nineteen times in twenty; what the machine adds is allowed a point and a half.
+        // The interval contains the true value in 19 of 20 runs. Allow 1.5 points more for noise of the
+        // machine.
         assert!((percent - want).abs() < 1.5 * error + 1.5, "{name}: {percent} ±{error}");
         assert!(error > 0.1 && error < 10.0, "{error}");
-        // Every sample is on one instruction and on one line.
+        // Every sample is attributed to exactly one instruction and one line.
         let own = of["samples"].as_u64().unwrap();
         assert_eq!(list(function, "instructions").iter().map(samples).sum::<u64>(), own, "{name}");
         assert_eq!(list(function, "lines").iter().map(samples).sum::<u64>(), own, "{name}");
@@ -81,7 +82,8 @@ fn known_shares_are_shown_by_function_and_line() {
     let fifty = list(&document, "functions").iter().find(|f| f["symbol"] == "fifty").unwrap();
     let hottest = list(fifty, "lines").iter().max_by_key(|line| samples(line)).unwrap();
     assert!(hottest["text"].as_str().unwrap().contains("imul"), "{hottest}");
-    // A sample that waits for the last of the four multiplications may be found on what follows it, which is the loop's.
+    // A sample that waits for the last multiplication may be attributed to the next instruction, which
+    // belongs to the loop.
     assert!(hottest["costs"][0]["percent"].as_f64().unwrap() > 60.0, "{hottest}");
     let inlined = list(fifty, "instructions").iter().find(|i| i["mnemonic"] == "imul").unwrap();
     assert_eq!((&inlined["function"], &inlined["inlined"]), (&"chain".into(), &true.into()));
@@ -147,10 +149,9 @@ int main(void) { for (int i = 0; i < 12000; i++) sink = work(sink + i, uneven())
         let cost = &line["costs"][0];
         let (percent, error) = (cost["percent"].as_f64().unwrap(), cost["error"].as_f64().unwrap());
         assert!((percent - want).abs() < 1.5 * error + 1.5, "{mark}: {percent} ±{error}");
-        // The text says the same.
+        // The text shows the same percentages, rounded to one decimal place.
         let row = text.stdout.lines().find(|row| row.contains('│') && row.contains(&mark)).unwrap();
         let shown: f64 = row.split('%').next().and_then(|part| part.trim().parse().ok()).unwrap();
-        // It shows one digit behind the point.
         assert!((shown - percent).abs() < 0.06, "{row}");
     }
 }
@@ -223,7 +224,7 @@ int main(void) {
         .iter()
         .position(|event| event["name"] == "page-faults")
         .unwrap();
-    // The store is the only thing that can fault.
+    // Only the store can fault.
     let faulting: Vec<&Value> =
         list(function, "instructions").iter().filter(|i| !i["costs"][faults].is_null()).collect();
     assert_eq!(faulting.len(), 1, "{faulting:?}");
@@ -232,7 +233,7 @@ int main(void) {
     assert_eq!(function["events"][faults]["skid"], "interrupt");
 }
 
-/// Rows to a pipe: address and number, by event.
+/// Parses piped output: the values of all events by address.
 fn rows(text: &str, columns: usize) -> BTreeMap<u64, Vec<f64>> {
     let row = |line: &str| {
         let (numbers, rest) = line.split_once(" : ")?;
@@ -266,7 +267,7 @@ fn rows_in_a_pipe_are_those_of_perf() {
             }
         }
     }
-    // What is neither row nor heading is a comment, and awk's third word an address.
+    // Every other line is a heading or a comment, and the third word of a row is an address for `awk`.
     let text = kit::run(&["annotate", "-i", single.to_str().unwrap()]).expect(0).stdout;
     assert!(text.contains("Disassembly of shares for cpu-clock:u (") && text.contains(" <fifty>:"), "{text}");
     let is_known = |line: &str| {
@@ -276,14 +277,14 @@ fn rows_in_a_pipe_are_those_of_perf() {
             || line.contains(" : ")
     };
     assert!(text.lines().all(is_known), "{text}");
-    // Events that were no group have a table each, unless they are asked for side by side.
+    // Events outside a group get a table each, except with `--group`.
     let two = lab.record("two.data", &["-e", "cpu-clock:u", "-e", "task-clock:u", "-F", "2000"], &program);
     let two = |option: &[&str]| {
         kit::run(&[&["annotate", "-i", two.to_str().unwrap(), "fifty"], option].concat()).expect(0).stdout
     };
     assert_eq!(two(&[]).matches("Disassembly of").count(), 2);
     assert!(rows(&two(&["--group"]), 2).len() > 5);
-    // The listing with arrows can be had too, and colours.
+    // The listing with arrows and colours are available as options.
     assert!(two(&["--stdio2"]).contains('╰'));
     assert!(two(&["--stdio-color", "always"]).contains("\x1b[31m"));
 }
@@ -310,7 +311,7 @@ fn names_and_sources_are_those_that_were_asked_for() {
     };
     assert!(annotated(&[]).contains("<ns::hot"), "{}", annotated(&[]));
     assert!(annotated(&["--no-demangle"]).contains("<_ZN2ns3hotEl>:"), "{}", annotated(&["--no-demangle"]));
-    // The sources moved: `--prefix` stands for so many of the folders that the compiler knew.
+    // Sources that moved: `--prefix` replaces the leading folders that `--prefix-strip` removes.
     std::fs::create_dir(lab.path("moved")).unwrap();
     std::fs::rename(lab.path("deep/src/hot.cc"), lab.path("moved/hot.cc")).unwrap();
     assert!(!annotated(&[]).contains("HERE"));
@@ -318,7 +319,7 @@ fn names_and_sources_are_those_that_were_asked_for() {
     let (depth, moved) = (depth.to_string(), lab.path("moved"));
     let prefixed = annotated(&["--prefix", moved.to_str().unwrap(), "--prefix-strip", &depth]);
     assert!(prefixed.contains("HERE"), "{prefixed}");
-    // Functions whose program is gone have no instructions.
+    // Functions of a missing program have no instructions.
     std::fs::rename(&program, lab.path("elsewhere")).unwrap();
     let all = kit::run(&["annotate", "-i", file, "--functions", "0", "--skip-missing", "--json"]).expect(0);
     let all: Value = serde_json::from_str(&all.stdout).unwrap();
@@ -348,7 +349,7 @@ fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
     assert!(notes(function).contains("no line information"), "{}", notes(function));
     annotate(&file, &["fifty"]).expect(0).prints(&["no source lines", "try: build it with -g"]);
 
-    // Sources that moved away or changed.
+    // Sources that are missing or changed.
     let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
     std::fs::rename(lab.path("shares.c"), lab.path("gone.c")).unwrap();
@@ -378,7 +379,7 @@ fn what_cannot_be_shown_is_explained() {
         .sum();
     let whole = global["functions"][0]["events"][0]["function"]["percent"].as_f64().unwrap();
     assert!((sum - whole).abs() < 0.1, "{sum} {whole}");
-    // The reader that leaves early ends the program quietly.
+    // pmc exits quietly when the reader closes the pipe early.
     let mut child = kit::pmc()
         .args(["annotate", "--functions", "0", "-i", file.to_str().unwrap()])
         .stdout(Stdio::piped())
@@ -388,7 +389,7 @@ fn what_cannot_be_shown_is_explained() {
     drop(child.stdout.take());
     let ended: kit::Ran = child.wait_with_output().unwrap().into();
     assert_eq!((ended.clone().expect(0).stderr.as_str(), ended.stdout.as_str()), ("", ""));
-    // Without the program there are no names, and the answer says so.
+    // Without the program there are no symbols, and the error says so.
     std::fs::remove_file(&program).unwrap();
     annotate(&file, &["fifty"]).expect(1).says(&["no sample"]);
 }

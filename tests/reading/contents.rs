@@ -1,4 +1,4 @@
-//! What a recording says of itself: `pmc evlist` and `pmc buildid-list` against perf's.
+//! Recording details: `pmc evlist` and `pmc buildid-list` compared with perf.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::kit;
 use crate::kit::lab::Lab;
 
-/// What perf's command prints of the file, without its tips.
+/// Output of a perf command for the file, without its tips.
 fn perf(words: &[&str], file: &Path) -> String {
     let said = Command::new("perf").args(words).arg("-i").arg(file).output().unwrap();
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
@@ -27,7 +27,7 @@ fn events_and_build_ids_are_those_that_perf_lists() {
     let file = lab.record("perf.data", &["-e", events, "-g"], &program);
     for form in [&[][..], &["-F"], &["-g"], &["--trace-fields"], &["-v"]] {
         let words = [&["evlist"], form].concat();
-        // perf 6.1 leaves out a config of 0; perf 7.2 prints it.
+        // perf 6.1 omits a config of 0; perf 7.2 prints it.
         let ours = pmc(&words, &file).replace(", config: 0,", ",");
         assert_eq!(ours, perf(&words, &file), "{form:?}");
     }
@@ -35,7 +35,8 @@ fn events_and_build_ids_are_those_that_perf_lists() {
     for form in [&[][..], &["-H"]] {
         let words = [&["buildid-list"], form].concat();
         let (ours, theirs) = (pmc(&words, &file), perf(&words, &file));
-        // With hits, perf says only what it had to open; a page that two files had in turn counts for both here.
+        // With hits, perf lists only the files that it opened. If two files were mapped at one page in turn,
+        // pmc lists both.
         assert!(theirs.lines().all(|line| ours.contains(line)), "{form:?}\n{theirs}\n{ours}");
         assert!(form == ["-H"] || ours == theirs, "{theirs}\n{ours}");
     }
@@ -84,7 +85,7 @@ fn a_recording_comes_on_standard_input_unasked() {
     }
     run("pmc evlist < /dev/null", file.parent().unwrap()).expect(0).prints(&["cpu-clock"]);
     run(": | pmc evlist", file.parent().unwrap()).expect(0).prints(&["cpu-clock"]);
-    // A list that a loop reads is not for us.
+    // pmc must not consume a list that a shell loop reads from standard input.
     let list = "printf '1\\n2\\n' > list; while read number; do pmc evlist; done < list";
     run(list, file.parent().unwrap()).expect(0).prints(&["cpu-clock\ncpu-clock\n"]);
     let late = format!("(sleep 3; cat {}) | pmc evlist", file.display());

@@ -1,4 +1,4 @@
-//! `pmc diff`: recordings whose differences are known, and such that have none.
+//! `pmc diff` on recordings with known differences and on equal recordings.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use crate::kit;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use lab::Lab;
 use serde_json::Value;
 
-/// Three functions whose shares are those of the rounds that are given.
+/// Three functions, or four with `FOURTH`. The macros set the rounds of each, and so its share.
 const SHARES: &str = r#"
 __attribute__((noinline)) void first(long n) { sink += chain(sink, FIRST * n / 100); }
 __attribute__((noinline)) void second(long n) { sink += chain(sink, SECOND * n / 100); sink++; }
@@ -27,9 +27,9 @@ __attribute__((noinline)) void work(long n) {
 int main(void) { for (int i = 0; i < ROUNDS; i++) { work(uneven()); sink++; } return 0; }
 "#;
 
-/// Without optimization every function has its frame pointer, leaves too.
+/// Without optimization every function has a frame pointer, even a leaf.
 const FLAGS: [&str; 2] = ["-O0", "-g"];
-/// User code only: what the kernel does beside it changes from run to run.
+/// User code only: the kernel's share of the work changes from run to run.
 const RECORD: [&str; 5] = ["-e", "cpu-clock:u", "-F", "3989", "-g"];
 
 fn program(lab: &Lab, name: &str, rounds: &[&str]) -> PathBuf {
@@ -37,7 +37,7 @@ fn program(lab: &Lab, name: &str, rounds: &[&str]) -> PathBuf {
     lab.build(&format!("{name}/prog"), &[lab::CHAIN, SHARES].concat(), &[&FLAGS[..], rounds].concat())
 }
 
-/// So many rounds that a moment in which the machine is slower does not tell.
+/// Enough rounds that a short slowdown of the machine does not matter.
 const OLD: [&str; 4] = ["-DFIRST=5003", "-DSECOND=3001", "-DTHIRD=2003", "-DROUNDS=24000"];
 const NEW: [&str; 5] = ["-DFIRST=3001", "-DSECOND=3001", "-DTHIRD=2003", "-DFOURTH=2003", "-DROUNDS=36000"];
 
@@ -58,7 +58,7 @@ fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
     rows.iter().find(|row| row["sym"] == name).unwrap_or_else(|| panic!("no row for {name}: {rows:?}"))
 }
 
-/// Rows that are said to differ.
+/// Rows that `diff` reports as different.
 fn claimed(document: &Value) -> Vec<&Value> {
     let rows = document["events"][0]["rows"].as_array().unwrap();
     rows.iter().filter(|row| row["changes"][0]["verdict"] != "within noise").collect()
@@ -72,7 +72,7 @@ fn known_changes_are_found_with_their_size() {
     let document = json(&[&old, &new], &[]);
     assert_eq!((&document["version"], &document["compute"]), (&1.into(), &"delta-abs".into()));
     assert_eq!(document["files"][1]["path"], new.to_str().unwrap());
-    // 5003 : 3001 : 2003 of 10007 became 3001 : 3001 : 2003 : 2003 of 10008.
+    // Shares of 5003 : 3001 : 2003 (sum 10007) became 3001 : 3001 : 2003 : 2003 (sum 10008).
     for (name, verdict, delta) in [("first", "less", -20.0), ("fourth", "new", 20.0)] {
         let change = &row(&document, name)["changes"][0];
         assert_eq!(change["verdict"], verdict, "{change}");
@@ -85,7 +85,7 @@ fn known_changes_are_found_with_their_size() {
                 && change["p"].as_f64() <= change["p_adjusted"].as_f64()
         );
     }
-    // The totals differ and are made alike: what kept its share did not change.
+    // The totals differ and are normalized, so functions with an unchanged share show no change.
     for name in ["second", "third"] {
         let delta = row(&document, name)["changes"][0]["delta"].as_f64().unwrap();
         let error = row(&document, name)["changes"][0]["error"].as_f64().unwrap();
@@ -127,8 +127,8 @@ fn known_changes_are_found_with_their_size() {
     let fields = diff(&[&old, &new], &["-t", ";", "--percent-limit", "10"]).expect(0);
     assert!(fields.stdout.lines().skip(1).all(|line| line.split(';').count() == 10), "{}", fields.stdout);
 
-    // Costs themselves hang on how fast the machine was in each run, equally for all functions: of its own cost
-    // `first` has 3001 · 36000 where it had 5003 · 24000, and the others have half as much again.
+    // Absolute costs depend on the machine's speed in each run, which affects all functions equally. The
+    // cost of `first` went from 5003 · 24000 to 3001 · 36000; the other functions cost half as much again.
     let ratio = json(&[&old, &new], &["-c", "ratio"]);
     let computed = |name: &str| row(&ratio, name)["changes"][0]["computed"]["value"].as_f64().unwrap();
     let apart = computed("second") / computed("first");
@@ -142,8 +142,9 @@ fn known_changes_are_found_with_their_size() {
     let value = row(&weighted, "second")["changes"][0]["computed"]["value"].as_f64().unwrap();
     assert!((value - (2.0 * now - 3.0 * before)).abs() < 1e-6 * before, "{value}: {before} {now}");
 
-    // In the tree: work has lost nothing, first below it has. (A sample in a function's first instruction, before its frame
-    // stands, misses the caller: `first` has a small node below main too.)
+    // In the tree, `work` lost nothing but `first` below it did. (A sample in a function's first
+    // instruction, before its frame is set up, misses the caller, so `first` also has a small node below
+    // `main`.)
     let tree = json(&[&old, &new], &["--tree"]);
     let nodes = tree["events"][0]["tree"].as_array().unwrap();
     let caller = |node: &Value| node["parent"].as_u64().map(|at| &nodes[at as usize]["symbol"]);
@@ -171,7 +172,7 @@ fn known_changes_are_found_with_their_size() {
         "{rows:?}"
     );
 
-    // Several recordings, each against the first.
+    // Several recordings, each compared with the first.
     let three = json(&[&old, &new, &old], &["-o", "2"]);
     let first = row(&three, "first");
     assert_eq!(first["changes"][0]["verdict"], "less");
@@ -190,7 +191,8 @@ fn the_same_program_twice_differs_in_nothing() {
     let same = json(&[&base, &base], &[]);
     assert!(claimed(&same).is_empty());
     assert!(!same["events"][0]["rows"].as_array().unwrap().is_empty());
-    // One pair in twenty may differ by chance, and the machine has other work: three pairs in a row do not.
+    // One pair in twenty may differ by chance, and other load disturbs the machine. Three pairs in a row do
+    // not differ.
     let again = |number: usize| {
         let file = lab.record(&format!("{number}.data"), &RECORD, &program);
         let document = json(&[&base, &file], &[]);
@@ -238,7 +240,7 @@ fn what_cannot_be_compared_is_explained() {
         "page-faults",
         "matched by name",
     ]);
-    // Both clocks are CPU time, if they sample the same modes.
+    // Both clocks measure CPU time if they sample the same modes.
     let compared = diff(&[&clock, &task], &["-s", "dso"]).expect(0);
     let compared = compared.prints(&["task-clock is compared with cpu-clock; both are CPU time", "prog"]);
     // In a pipe only rows come without `#`, as from perf.
@@ -264,7 +266,7 @@ fn what_cannot_be_compared_is_explained() {
         let said = diff(&[&clock, &clock], bad).expect(2).stderr;
         assert!(!said.is_empty(), "{bad:?}");
     }
-    // Without names: perf.data.old and perf.data of the folder one stands in.
+    // Without file names, `diff` reads `perf.data.old` and `perf.data` in the current folder.
     let alone = |folder: &Path| -> kit::Ran {
         kit::pmc().args(["diff", "--no-cache"]).current_dir(folder).output().unwrap().into()
     };

@@ -1,4 +1,4 @@
-//! What `pmc export` and `pmc flamegraph` write, read by programs that we did not write.
+//! Output of `pmc export` and `pmc flamegraph`, read by independent programs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use inferno::collapse::Collapse as _;
 use crate::kit;
 use crate::kit::lab::{CHAIN, Lab};
 
-/// Two functions call a third; the thread and the program have names of their own.
+/// Two functions call a third. The thread and the program have different names.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 static __attribute__((noinline)) unsigned long leaf(unsigned long x, long n) { return chain(x, n); }
@@ -27,14 +27,14 @@ int main(void) {
 }
 "#;
 
-/// A recording of the program, with callers.
+/// A recording of the program, with call chains.
 fn recorded(lab: &Lab) -> PathBuf {
     let flags = ["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE"];
     let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &flags);
     lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program)
 }
 
-/// Exports to a file of this name.
+/// Exports the recording to a file with this name and returns its text.
 fn export(lab: &Lab, recording: &Path, name: &str, more: &[&str]) -> String {
     let out = lab.path(name);
     let words = ["export", recording.to_str().unwrap(), "-o", out.to_str().unwrap(), "--no-cache"];
@@ -79,7 +79,7 @@ fn folded_stacks_are_those_of_perf_script_and_inferno() {
     let mut theirs = Vec::new();
     inferno::collapse::perf::Folder::default().collapse(&script.stdout[..], &mut theirs).unwrap();
     let ours = export(&lab, &file, "a.folded", &["--no-inline"]);
-    // Of the dynamic loader perf has other callers: the function behind the call, and what is not mapped.
+    // In the dynamic loader perf finds other callers: the function after the call, and unmapped addresses.
     let of_program = |lines: &str| {
         let lines = lines.lines().filter(|line| line.contains(";work;"));
         counts(&lines.collect::<Vec<_>>().join("\n"))
@@ -93,7 +93,7 @@ fn folded_stacks_are_those_of_perf_script_and_inferno() {
     let mut sorted: Vec<&str> = ours.lines().collect();
     sorted.dedup_by_key(|line| line.rsplit_once(' ').unwrap().0);
     assert_eq!(sorted.len(), ours.lines().count());
-    // The filters are those of report.
+    // The filters work as in `report`.
     let worker = export(&lab, &file, "b.folded", &["--comms", "a worker", "-S", "twice"]);
     assert!(worker.lines().all(|line| line.starts_with("a_worker;") && line.contains(";twice")), "{worker}");
     assert!(!worker.is_empty());
@@ -108,11 +108,11 @@ fn tables_are_those_of_report() {
     assert_eq!(export(&lab, &file, "a.csv", &[]), report("--csv"));
 }
 
-/// However many threads have read it, and whichever was first.
+/// The result must not depend on the number of threads that read the file or on their order.
 #[test]
 fn the_same_recording_is_written_in_the_same_bytes() {
     let Some(lab) = Lab::new() else { return };
-    // Three seconds of CPU time of its children, however fast they are: some 60,000 samples.
+    // The children use three seconds of CPU time, however fast the machine is: about 60,000 samples.
     let source = r#"#include <stdlib.h>
 #include <sys/times.h>
 #include <unistd.h>
@@ -175,8 +175,8 @@ fn where_it_goes() {
         let pmc = kit::pmc().get_program().to_owned();
         Command::new("sh").args(["-c", &line]).current_dir(folder).env("PMC", pmc).output().unwrap().into()
     };
-    // A name of its own with the permissions that the umask leaves. The file that was there is replaced whole, and
-    // keeps its permissions.
+    // A default file name gets the permissions that the umask leaves. An existing file is replaced as a
+    // whole and keeps its permissions.
     let mode = |name: &str| std::fs::metadata(lab.path(name)).unwrap().permissions().mode() & 0o777;
     run("umask 027; pmc flamegraph perf.data && pmc export perf.data --format folded").expect(0);
     assert_eq!((mode("flamegraph.svg"), mode("perf.folded")), (0o640, 0o640));
@@ -187,19 +187,19 @@ fn where_it_goes() {
     assert!(std::fs::read_to_string(lab.path("old.svg")).unwrap().contains("<svg"));
     assert_eq!(mode("old.svg"), 0o600);
     assert!(lab.path("link.svg").is_symlink());
-    // Nothing is left of what failed, and what was there stays.
+    // A failed export leaves no temporary file and keeps the old file.
     run("pmc export t.c -o old.svg").expect(1);
     assert!(std::fs::read_to_string(lab.path("old.svg")).unwrap().contains("<svg"));
     let names = std::fs::read_dir(file.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(!names.into_iter().any(|name| name.to_string_lossy().ends_with(".new")));
-    // A pipe in, a pipe out.
+    // Pipes as input and output.
     let whole = run("pmc export perf.data -o - --format folded --no-cache").expect(0).stdout;
     let piped = run("cat perf.data | pmc export -o - --format folded --no-cache | cat").expect(0).stdout;
     assert_eq!(whole, piped);
     run("pmc record -q -e cpu-clock -g -o - -- ./walk | pmc export -o live.svg").expect(0);
     assert!(std::fs::read_to_string(lab.path("live.svg")).unwrap().contains("twice"));
     run("pmc export perf.data -o - --format folded | head -c 1").expect(0);
-    // Refusals say what there is.
+    // Error messages list the valid choices.
     run("pmc export perf.data -o x.sgv").expect(2).says(&["x.sgv", "try: one of", ".svg", ".folded"]);
     run("pmc export perf.data -o x --format sgv").expect(2).says(&["sgv", "try: one of", "svg"]);
     run("pmc export perf.data").expect(2).says(&["missing output format", "--format"]);
@@ -222,14 +222,14 @@ fn names_full_of_markup_do_nothing_in_a_picture() {
     assert!(!svg.contains("<script>alert") && !svg.contains("<b>"), "{svg}");
 }
 
-/// What another program says when it is given these words; it must end well.
+/// Output of another program, which must succeed.
 #[track_caller]
 fn said(program: &str, words: &[&str]) -> String {
     let ran = kit::Ran::from(Command::new(program).args(words).env("LC_ALL", "C").output().unwrap());
     ran.expect(0).stdout
 }
 
-/// Shares of all periods, in percent, as the report has them: its own, and with what was called.
+/// A function's self and total percentage of all periods in the report.
 fn shares(file: &Path, function: &str) -> (f64, f64) {
     let words = ["report", "--json", "--no-cache", "-s", "sym", file.to_str().unwrap()];
     let document: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).unwrap();
@@ -238,7 +238,7 @@ fn shares(file: &Path, function: &str) -> (f64, f64) {
     (row["self"]["percent"].as_f64().unwrap(), row["total"]["percent"].as_f64().unwrap())
 }
 
-/// The number before a `%` in a line.
+/// The percentage number `which` of a line, counted from 0.
 fn percent(line: &str, which: usize) -> f64 {
     let numbers = line.split_whitespace().filter_map(|word| word.trim_matches(['(', ')']).strip_suffix('%'));
     numbers.filter_map(|number| number.parse().ok()).nth(which).unwrap()
@@ -252,7 +252,7 @@ fn pprof_reads_functions_lines_modules_and_threads() {
     }
     let file = recorded(&lab);
     export(&lab, &file, "a.pb.gz", &[]);
-    // The report counts what is inlined as its caller's own.
+    // The report counts inlined code as its caller's self cost.
     export(&lab, &file, "b.pb.gz", &["--no-inline"]);
     let go = |name: &str, more: &[&str]| {
         let path = lab.path(name);
@@ -284,7 +284,7 @@ fn callgrind_annotate_reads_costs_of_functions_and_lines() {
         return;
     }
     let file = recorded(&lab);
-    // The report counts what is inlined as its caller's own.
+    // The report counts inlined code as its caller's self cost.
     let text = export(&lab, &file, "a.callgrind", &["--no-inline"]);
     let path = lab.path("a.callgrind");
     let annotate =
@@ -300,7 +300,7 @@ fn callgrind_annotate_reads_costs_of_functions_and_lines() {
         }
     }
     assert!(text.contains("cmd: ") && text.contains("events: cpu-clock\n"), "{text}");
-    // Lines, and inlined functions as functions of their own.
+    // Line costs, and inlined functions as separate functions.
     export(&lab, &file, "b.callgrind", &[]);
     let lines = said("callgrind_annotate", &["--threshold=100", lab.path("b.callgrind").to_str().unwrap()]);
     assert!(lines.contains("walk.c:chain [walk]") && lines.contains("__asm__ volatile"), "{lines}");
@@ -323,7 +323,7 @@ fn gprof_reads_a_file_a_program() {
     assert!(flat.contains(" seconds."), "{flat}");
     let graph = said("gprof", &["-b", "-q", &walk, &gmon]);
     let column = |text: &str, function: &str, column: usize| -> f64 {
-        // In the graph a function's own line begins with its number.
+        // In the call graph, a function's primary line begins with its index.
         let own = |words: &Vec<&str>| words.contains(&function) && (column == 0 || words[0].starts_with('['));
         let line = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(own);
         line.and_then(|words| words.get(column)?.parse().ok()).unwrap_or(0.0)
@@ -333,7 +333,7 @@ fn gprof_reads_a_file_a_program() {
         let (own, total) = shares(&file, function);
         let shown = column(&flat, function, 0);
         assert!((shown - own / whole * 100.0).abs() < 1.0, "{function}: {own} of {whole}\n{flat}");
-        // The report has what the kernel did there, too.
+        // The report's total also includes kernel time.
         let shown = column(&graph, function, 1);
         assert!((shown - total / whole * 100.0).abs() < 8.0, "{function}: {total} of {whole}\n{graph}");
     }
@@ -363,7 +363,7 @@ fn speedscope_is_as_its_schema_has_it() {
     let profiles = document["profiles"].as_array().unwrap();
     let names: Vec<&str> = profiles.iter().map(|profile| profile["name"].as_str().unwrap()).collect();
     assert!(names.iter().any(|name| name.starts_with("a worker (")), "{names:?}");
-    // Each sample is there, and its stack leads from the root to the function that was sampled.
+    // Each sample is exported, and its stack ends in the sampled function.
     let frames = document["shared"]["frames"].as_array().unwrap();
     let mut of_leaf = 0;
     for sample in profiles.iter().flat_map(|profile| profile["samples"].as_array().unwrap()) {
@@ -405,8 +405,8 @@ fn firefox_has_threads_categories_and_marks() {
     assert!(text.contains("prev_comm=") && text.contains("\"sched:sched_switch\""));
 }
 
-/// The Firefox profiler's own code with a profile open (<https://www.npmjs.com/package/@firefox-devtools/profiler-cli>
-/// 0.10.0, as its makers built it): a process that stays, asked by others.
+/// The Firefox profiler's published code (<https://www.npmjs.com/package/@firefox-devtools/profiler-cli>
+/// 0.10.0) with an open profile. A background process keeps the profile; each command queries it.
 struct FirefoxProfiler<'a> {
     lab: &'a Lab,
     program: PathBuf,
@@ -420,7 +420,8 @@ impl<'a> FirefoxProfiler<'a> {
         let xz = Command::new("xz").arg("-dc").stdin(packed).stdout(unpacked).status().unwrap();
         assert!(xz.success());
         let profiler = Self { lab, program };
-        // It gives up waiting for the one that stays after half a second: that goes on all the same.
+        // `load` stops waiting for the background process after half a second, but that process keeps
+        // loading.
         let loaded = profiler.run(&["load", lab.path(profile).to_str().unwrap()]);
         assert!(loaded.status == Some(0) || loaded.stderr.contains("did not become ready"), "{loaded:?}");
         kit::wait_for("Firefox's profiler", || profiler.run(&["thread", "list"]).status == Some(0));
@@ -471,7 +472,7 @@ fn the_firefox_profiler_counts_what_was_recorded() {
             *count = (count.0 + own, count.1 + total);
         }
     }
-    // Stacks, each a name behind a name; a sample is half a millisecond.
+    // Counts per function from the folded stacks. A sample is half a millisecond.
     let mut ours: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (stack, period) in counts(&export(&lab, &file, "a.folded", &[])) {
         let calls: Vec<&str> = stack.split(';').skip(1).collect();
@@ -489,7 +490,7 @@ fn the_firefox_profiler_counts_what_was_recorded() {
     assert!(marks["markers"][0]["label"].as_str().unwrap().contains("prev_comm="), "{marks}");
 }
 
-/// Opens a page in a browser without a network, has a script work with it, and hands back what that found.
+/// Opens a page in a browser without a network, runs a script in it and returns the script's results.
 #[track_caller]
 fn in_browser(lab: &Lab, page: &str, script: &str, more: &[&str]) -> serde_json::Value {
     let script = format!(
@@ -504,7 +505,7 @@ fn in_browser(lab: &Lab, page: &str, script: &str, more: &[&str]) -> serde_json:
     serde_json::from_str(&results.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")).unwrap()
 }
 
-/// What a browser without a network has made of a document when that stands still.
+/// The DOM of a document in a browser without a network, once loading has finished.
 #[track_caller]
 fn opened(lab: &Lab, name: &str, document: &str, more: &[&str]) -> String {
     let file = lab.path(name);
@@ -553,7 +554,7 @@ fn a_page_is_searched_and_zoomed_and_asks_nobody() {
     }
     let file = recorded(&lab);
     let page = export(&lab, &file, "a.html", &[]);
-    // Nothing in it names another place, and the browser is told that it may load nothing.
+    // The page refers to no other location, and its policy forbids loading anything.
     assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("url("));
     assert!(page.contains("default-src 'none'"));
     let script = "
@@ -631,7 +632,7 @@ fn names_full_of_markup_do_nothing_in_a_page() {
     if !kit::need_program("chromium") {
         return;
     }
-    // The program's name is its thread's and its module's; the recording's is the page's title.
+    // The thread and the module have the program's name. The page's title is the recording's name.
     let name = "<img src=x onerror='document.title=1'>";
     let source =
         format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");

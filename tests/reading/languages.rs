@@ -1,9 +1,8 @@
-//! Names **and lines** for programs of many languages and in many conditions: built here, recorded by `pmc
-//! record`, read by `pmc script --json` (whole stacks) and `pmc report --json` (the hottest row and its
-//! line).
+//! Names **and lines** for programs in many languages and conditions. The tests build them, record them with
+//! `pmc record`, and read them with `pmc script --json` (whole stacks) and `pmc report --json` (the hottest
+//! row and its line).
 //!
-//! The programs are in `tests/data/languages`; a comment `mark NAME` stands on each line that a stack must
-//! show.
+//! The programs are in `tests/data/languages`. A comment `mark NAME` marks each line that a stack must show.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use crate::kit;
@@ -21,7 +20,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A folder with a program and its recording that goes away with the test.
+/// A temporary folder with a program and its recording.
 struct Lab(tempfile::TempDir);
 
 impl Lab {
@@ -37,7 +36,7 @@ impl Lab {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// Runs a compiler or the like in the folder.
+    /// Runs a compiler or similar program in the folder.
     #[track_caller]
     fn run(&self, program: &str, args: &[&str]) {
         let output = Command::new(program)
@@ -46,19 +45,19 @@ impl Lab {
             .env("HOME", self.0.path())
             .env("GOCACHE", self.path("cache"))
             .env("GOFLAGS", "-mod=mod")
-            // rustup finds its toolchains below the true home.
+            // rustup looks for its toolchains under the real home.
             .env("RUSTUP_HOME", rustup_home())
             .output()
             .unwrap();
         assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Records `command`; gives the file.
+    /// Records `command` and returns the file.
     #[track_caller]
     fn record(&self, options: &[&str], command: &[&str]) -> PathBuf {
         let file = self.path("recording");
         let mut pmc = kit::pmc();
-        // Node leaves a log where it runs.
+        // Node writes a log to its working directory.
         pmc.current_dir(self.0.path());
         pmc.args(["record", "-e", "cpu-clock", "-F", "2000"]).args(options).arg("-o").arg(&file);
         if !command.is_empty() {
@@ -75,7 +74,7 @@ fn rustup_home() -> PathBuf {
     std::env::var_os("RUSTUP_HOME").map(PathBuf::from).or_else(home).unwrap_or_default()
 }
 
-/// A program's source.
+/// Path of a program's source.
 fn source(name: &str) -> PathBuf {
     kit::data("languages").join(name)
 }
@@ -88,7 +87,7 @@ struct Wanted {
     inlined: bool,
 }
 
-/// A function with code of its own, at the line of this mark.
+/// A function that is not inlined, at the line of this mark.
 const fn at(symbol: &'static str, mark: &'static str) -> Wanted {
     Wanted { symbol, mark: Some(mark), inlined: false }
 }
@@ -98,12 +97,12 @@ const fn inlined(symbol: &'static str, mark: &'static str) -> Wanted {
     Wanted { symbol, mark: Some(mark), inlined: true }
 }
 
-/// A function whose line nothing tells.
+/// A function without line information.
 const fn named(symbol: &'static str) -> Wanted {
     Wanted { symbol, mark: None, inlined: false }
 }
 
-/// The place of a mark: file and line.
+/// File and line of a mark.
 #[track_caller]
 fn place(source: &Path, mark: &str) -> (String, u64) {
     let text = std::fs::read_to_string(source).unwrap();
@@ -144,7 +143,7 @@ fn stacks(file: &Path) -> Vec<Vec<Frame>> {
     text.lines().map(stack).collect()
 }
 
-/// The report as a document, rows told apart by module, function and line.
+/// The report as JSON, with one row per module, function and line.
 #[track_caller]
 fn report(file: &Path) -> Value {
     let keys = "dso,sym,srcline";
@@ -161,8 +160,9 @@ fn report(file: &Path) -> Value {
     serde_json::from_str(&ran.expect(0).stdout).unwrap()
 }
 
-/// Most samples must be in the first of these functions, and nearly all of those have all of the frames, one
-/// calling the other. What was inlined into the first (an iterator's step, say) may stand before it.
+/// Checks that most samples hit the first of these functions, and that nearly all of those stacks have all
+/// the frames, each called by the next. Code inlined into the first function (an iterator's step, say) may
+/// precede it.
 #[track_caller]
 fn expect_stack(file: &Path, source: &Path, wanted: &[Wanted]) {
     let stacks = stacks(file);
@@ -192,7 +192,7 @@ fn expect_stack(file: &Path, source: &Path, wanted: &[Wanted]) {
     );
 }
 
-/// The report's hottest row is this function at this line.
+/// Checks that the report's hottest row is this function at this line.
 #[track_caller]
 fn expect_row(file: &Path, source: &Path, dso: &str, symbol: &str, mark: &str) {
     let document = report(file);
@@ -204,7 +204,7 @@ fn expect_row(file: &Path, source: &Path, dso: &str, symbol: &str, mark: &str) {
     assert!(row["self"]["percent"].as_f64() > Some(50.0), "{row}");
 }
 
-/// What the report says about a module.
+/// The report's entry for a module.
 #[track_caller]
 fn module<'a>(document: &'a Value, name: &str) -> &'a Value {
     let modules = document["modules"].as_array().unwrap();
@@ -214,7 +214,7 @@ fn module<'a>(document: &'a Value, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no {name} in {modules:#?}"))
 }
 
-/// What every test needs.
+/// Whether perf events and the programs are available.
 #[track_caller]
 fn ready(programs: &[&str]) -> bool {
     kit::need_perf_events() && programs.iter().all(|program| kit::need_program(program))

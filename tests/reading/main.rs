@@ -1,5 +1,5 @@
-//! Reading: what `pmc report`, `script`, `annotate` and `diff` say of a recording, as text and on the screen;
-//! names and stacks.
+//! Reading recordings: text and screen output of `pmc report`, `script`, `annotate` and `diff`, symbols and
+//! stacks.
 
 #[path = "../kit/mod.rs"]
 mod kit;

@@ -1,4 +1,4 @@
-//! Memory that hostile recordings may take: at most ten times their size and 64 MiB.
+//! Memory limit for hostile recordings: ten times their size plus 64 MiB.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::io::Read;
@@ -12,12 +12,12 @@ use pmc::units::PerfTime;
 
 use crate::kit;
 
-/// Bytes of each recording. In smaller ones the 64 MiB would hide the factor.
+/// Size of each recording in bytes. In smaller ones the 64 MiB would hide the factor.
 const SIZE: u64 = 24 << 20;
 /// Samples of different threads: enough that neither output fits into a pipe.
 const SAMPLES: u32 = 8000;
 
-/// Writes a recording of records that `one` makes of their numbers, and some samples.
+/// Writes a recording of records that `one` makes from their numbers, and some samples.
 fn write(path: &Path, one: fn(&mut encode::Encoder, u32)) {
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(sample_type::IP | sample_type::TID);
@@ -56,7 +56,7 @@ fn map(records: &mut encode::Encoder, thread: Thread, addr: u64, number: u32) {
     records.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
 }
 
-/// Peak memory of pmc in bytes. It is asked for when the output has begun, which waits for its reader.
+/// Peak memory of pmc in bytes. Measured once output has begun, while pmc waits for its reader.
 #[track_caller]
 fn peak(file: &Path, way: &[&str]) -> u64 {
     let mut pmc = kit::pmc();

@@ -1,5 +1,5 @@
-//! Every record of the kernel's and every field of a sample, as perf_event_open(2) lays them out: written here by
-//! hand, byte for byte, since no machine writes all of them.
+//! Every kernel record and every sample field, as perf_event_open(2) lays them out. The bytes are written by
+//! hand because no single machine produces all of them.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use pmc::abi::attr::kind as event;
@@ -7,7 +7,7 @@ use pmc::abi::{Attr, read_format, sample_type};
 use pmc::record::{FileId, Layouts, RawRecord, Record, Thread, kind};
 use pmc::units::PerfTime;
 
-/// Fields of 1, 2, 4 or 8 bytes and text, one behind the other, padded to words.
+/// Concatenates fields of 1, 2, 4 or 8 bytes and text, padded to words.
 macro_rules! body {
     ($($field:expr),* $(,)?) => {{
         let mut bytes: Vec<u8> = Vec::new();
@@ -48,7 +48,7 @@ fn every_record_of_the_kernel_is_understood() {
         let parsed = RawRecord::first(&bytes).unwrap().parse();
         let text = format!("{parsed:?}");
         assert!(parsed.is_some_and(check), "record {kind}: {text}");
-        // One that is too short for its fields is none.
+        // A record that is too short for its fields does not parse.
         let bytes = record(kind, misc, &[]);
         let empty = RawRecord::first(&bytes).unwrap().parse();
         assert!(empty.is_none() || matches!(kind, 9 | 14), "record {kind}: {empty:?}");

@@ -1,4 +1,4 @@
-//! Symbols against other people's opinion: small programs are compiled here and every address is compared with
+//! Symbols against other tools: small programs are compiled here, and every address is compared with
 //! `addr2line`, `nm`, `c++filt` and the kernel's own lists.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
@@ -69,7 +69,7 @@ int main(int argc, char **) {
 }
 "#;
 
-/// A compiled program in a folder of its own.
+/// A compiled program in its own folder.
 struct Built {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -107,7 +107,7 @@ fn build(compiler: &str, source: (&str, &str), args: &[&str]) -> Built {
     Built { _folder: folder, path }
 }
 
-/// Options that see nothing of the machine's own caches and debug files.
+/// Options that ignore the machine's caches and debug files.
 fn plain() -> Options {
     Options {
         symfs: None,
@@ -124,7 +124,7 @@ fn plain() -> Options {
     }
 }
 
-/// The file offsets that belong to these addresses of the file.
+/// Converts addresses of the file to file offsets.
 fn offsets(path: &Path, addresses: &[u64]) -> Vec<SymbolQuery> {
     let bytes = std::fs::read(path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -136,7 +136,7 @@ fn offsets(path: &Path, addresses: &[u64]) -> Vec<SymbolQuery> {
     addresses.iter().map(place).collect()
 }
 
-/// First and last address of the text section.
+/// Start and end address of the text section.
 fn text(path: &Path) -> (u64, u64) {
     let bytes = std::fs::read(path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -170,7 +170,7 @@ fn spelled(symbolizer: &Symbolizer, answer: &Answer, index: usize) -> Vec<String
     answer.frames(index).iter().map(spell).collect()
 }
 
-/// What GNU addr2line says of each address.
+/// The frames that GNU addr2line prints for each address.
 fn gnu(path: &Path, addresses: &[u64]) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let list: Vec<String> = addresses.iter().map(|a| format!("{a:#x}")).collect();
@@ -192,10 +192,10 @@ fn gnu(path: &Path, addresses: &[u64]) -> Vec<Vec<String>> {
     all
 }
 
-/// An address, what we say of it, what addr2line says.
+/// An address, pmc's frames and addr2line's frames.
 type Difference = (u64, Vec<String>, Vec<String>);
 
-/// Compares every address of the text; returns how many there were and where the two differ.
+/// Compares every address of the text section. Returns the number of addresses and the differences.
 fn compare(built: &Built, options: Options, step: u64) -> (usize, Vec<Difference>) {
     let (start, end) = text(&built.path);
     let addresses: Vec<u64> = (start..end).step_by(step as usize).collect();
@@ -206,15 +206,15 @@ fn compare(built: &Built, options: Options, step: u64) -> (usize, Vec<Difference
     for (index, their) in theirs.iter().enumerate() {
         assert_eq!(symbolizer.address(id, queries[index]), Some(addresses[index]));
         let our = spelled(&symbolizer, &answer, index);
-        // The linker's name of a part of a function (`f.cold`) is more exact than the compiler's; a file that is
-        // known from the symbol table only, without a line, is no place.
+        // The linker's name for a part of a function (`f.cold`) is more precise than the compiler's. A file
+        // that is known only from the symbol table, without a line, does not count as a source location.
         let equal = |our: &String, their: &String| {
             let ((name, place), (their_name, their_place)) =
                 (our.rsplit_once(' ').unwrap(), their.rsplit_once(' ').unwrap());
-            // Where the compiler gave an inlined function no linker's name, addr2line shows the outer symbol's; where it
-            // gave the outer one none, we show the symbol's.
+            // If the compiler gave an inlined function no linkage name, addr2line shows the outer symbol's
+            // name. If the outer function has no linkage name, pmc shows the symbol's.
             let better = name.starts_with("_Z") != their_name.starts_with("_Z");
-            // A constructor has several names for one piece of code.
+            // A constructor has several names for the same code.
             let alike = |raw: &str| pmc::symbol::demangle::demangle(raw);
             let same_name = name == their_name
                 || alike(name).is_some() && alike(name) == alike(their_name)

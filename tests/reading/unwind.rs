@@ -1,5 +1,5 @@
-//! Unwinding against the compiler's own unwinder: a program copies its registers and its stack and says what
-//! `backtrace(3)` finds at the same place.
+//! Unwinding against the compiler's own unwinder: a program copies its registers and stack and prints the
+//! result of `backtrace(3)` at the same point.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use crate::kit;
@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
 
 struct Copied {
     registers: Registers,
-    /// What `backtrace(3)` said, from the innermost.
+    /// Result of `backtrace(3)`, innermost first.
     found: Vec<u64>,
     stack: Vec<u8>,
     maps: String,
@@ -115,7 +115,7 @@ fn copied(args: &[&str], in_thread: bool) -> Option<Copied> {
     let words: Vec<u64> = bytes.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap())).collect();
     let count = words[4] as usize;
     let maps = std::fs::read_to_string(folder.path().join("out.maps")).unwrap();
-    // The files must be there while the maps are read.
+    // Keep the files: the tests read them when they parse the maps.
     let kept = folder.keep();
     Some(Copied {
         registers: Registers { ip: words[0], sp: words[1], fp: words[2], lr: words[3], others: [0; 16] },
@@ -126,7 +126,7 @@ fn copied(args: &[&str], in_thread: bool) -> Option<Copied> {
     })
 }
 
-/// The process's code with the tables of its files; those whose path has `without` in it come without.
+/// The process's code with the unwind tables of its files, except files whose path ends in `without`.
 fn space(copied: &Copied, without: Option<&str>) -> Space {
     let mut space = Space::new(copied.arch);
     for line in copied.maps.lines().filter(|l| l.contains(" r-xp ")) {
@@ -162,7 +162,7 @@ fn chains_are_those_of_the_compilers_unwinder() {
         &["-O2", "-fomit-frame-pointer", "-Wl,--no-eh-frame-hdr"],
     ] {
         for in_thread in [false, true] {
-            // Without the index the C library's own unwinder is blind; ours makes an index.
+            // Without the index the C library's unwinder fails; pmc builds its own index.
             let blind = args.contains(&"-Wl,--no-eh-frame-hdr");
             let Some(copied) = copied(args, in_thread) else { return };
             let mut chain = Vec::new();
@@ -177,7 +177,7 @@ fn chains_are_those_of_the_compilers_unwinder() {
             assert_eq!(end, End::Root, "{args:?} thread {in_thread}: {ours:x?}");
             assert!(ours.len() > 22, "{args:?}: {ours:x?}");
             if !blind {
-                // The first is the place of the call itself, which differs.
+                // The first address is the call site itself, which differs.
                 let theirs: Vec<u64> = copied.found[1..].iter().copied().filter(|a| *a != 0).collect();
                 let least = theirs.len().min(ours.len() - 1);
                 assert!(least > 22, "{theirs:x?}");
@@ -240,7 +240,7 @@ fn rules_that_never_end_are_refused() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // The rule of the frame's address is an expression: jump three bytes back, to itself.
+    // The rule for the frame address is an expression that jumps three bytes back, to itself.
     for (escape, usable) in
         [(".cfi_escape 0x0f,3,0x2f,0xfd,0xff", false), (".cfi_escape 0x0f,2,0x77,8", true)]
     {

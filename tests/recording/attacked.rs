@@ -1,4 +1,4 @@
-//! Root's pmc where another user has put something in its way: links, pipes, files that shrink, endless streams.
+//! Root runs pmc in folders where another user set traps: links, pipes, files that shrink, endless streams.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::fs;
@@ -13,7 +13,7 @@ use crate::kit::{self, Ran};
 
 const NOBODY: u32 = 65534;
 
-/// A folder of nobody's, with a file of root's outside.
+/// A folder owned by the user `nobody`, and a file of root outside it.
 struct Scene {
     folder: tempfile::TempDir,
     root: tempfile::TempDir,
@@ -73,7 +73,7 @@ impl Scene {
     }
 }
 
-/// Ends with all its children.
+/// A process that is killed with all its children when the test ends.
 struct Attacker(Child);
 
 impl Drop for Attacker {
@@ -88,7 +88,7 @@ fn libc() -> String {
     maps.split_whitespace().find(|word| word.contains("libc.so.6")).unwrap_or_default().to_owned()
 }
 
-/// A library that shrinks while it is read: by `report`, whose recording names it, and by the recorder.
+/// A library shrinks while pmc reads it: in `report`, whose recording names it, and in the recorder.
 #[test]
 fn a_library_that_shrinks_ends_nothing() {
     let Some(scene) = Scene::new() else { return };
@@ -186,7 +186,7 @@ fn a_pipe_in_the_place_of_the_recording_gets_nothing() {
     make("perf.data");
     scene.pmc(&["record", "-e", "cpu-clock", "--", "true"]).expect(0).says(&["was a pipe"]);
     scene.nothing_is_lost("perf.data");
-    // One that is named is written to, and without a reader it can be interrupted.
+    // pmc writes to a pipe that `-o` names. While pmc waits for a reader, it can be interrupted.
     make("chosen");
     let words = ["record", "-e", "cpu-clock", "-o", "chosen", "--", "true"];
     let mut waits = kit::pmc();
@@ -203,7 +203,7 @@ fn a_pipe_in_the_place_of_the_recording_gets_nothing() {
     assert!(reader.wait_with_output().unwrap().stdout.starts_with(b"PERFILE2"));
 }
 
-/// Whether it waits for a reader.
+/// Whether the process is waiting for a pipe reader.
 fn is_pausing(pid: u32) -> bool {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let sleep = [libc_number("clock_nanosleep"), libc_number("nanosleep")];
@@ -244,7 +244,7 @@ fn a_limit_of_file_sizes_is_told() {
     let ran = run(&["record", "-e", "cpu-clock", "-F", "5000", "--", "sh", "-c", busy]);
     assert_eq!(ran.status.signal(), None, "{ran:?}");
     Ran::from(ran).expect(1).says(&["EFBIG"]);
-    // The command has the signal as ever.
+    // The command still receives SIGXFSZ.
     let ran = run(&["stat", "-e", "task-clock", "--", "sh", "-c", "exec head -c 100000 /dev/zero > much"]);
     Ran::from(ran).expect(128 + 25);
 }
@@ -278,7 +278,7 @@ fn output_that_nobody_takes_is_an_error() {
             );
         }
     }
-    // What is measured has what it was given: a closed output.
+    // The measured command inherits the closed standard output.
     let ran = kit_shell(&format!("exec {} stat -e task-clock -- sh -c 'echo x' >&-", kit::binary()), &[]);
     assert!(ran.status != Some(0) && ran.stderr.contains("echo"), "{ran:?}");
 }
@@ -342,7 +342,7 @@ fn an_archive_is_its_owners_alone() {
     assert!(Command::new("tar").arg("-tf").arg(&made).output().unwrap().status.success());
 }
 
-/// A terminal that goes away ends the screens quietly, by the signal that tells it.
+/// When its terminal goes away, the screen exits quietly by the signal that reports it.
 #[test]
 fn a_closed_terminal_ends_the_screen_without_an_abort() {
     if !kit::need_perf_events() || !kit::need_program("script") || !kit::need_program("setsid") {
@@ -364,7 +364,7 @@ fn a_closed_terminal_ends_the_screen_without_an_abort() {
         let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = terminal.stdout.take().unwrap();
         let mut seen = Vec::new();
-        // Drawn: the alternate screen was entered.
+        // The screen is drawn once it enters the alternate screen.
         while !seen.windows(8).any(|part| part == b"\x1b[?1049h") {
             let mut part = [0; 4096];
             let got = std::io::Read::read(&mut output, &mut part).unwrap();

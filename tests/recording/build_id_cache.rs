@@ -1,5 +1,5 @@
-//! Files of recordings, kept by build-id where perf keeps them: `record` fills the cache, `buildid-cache` tends it, perf
-//! reads what pmc put there and the other way.
+//! Files of recordings in perf's build-id cache: `record` fills the cache, `buildid-cache` manages it, and
+//! pmc and perf read each other's entries.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ impl<'a> Cache<'a> {
         Self { lab, folder: lab.path(name) }
     }
 
-    /// `pmc --buildid-dir FOLDER WORDS…`, in the lab.
+    /// Runs `pmc --buildid-dir FOLDER WORDS…` in the lab.
     fn pmc(&self, words: &[&str]) -> Ran {
         let mut command = kit::pmc();
         command.env_remove("PERF_BUILDID_DIR").current_dir(self.lab.path(""));
@@ -37,7 +37,7 @@ impl<'a> Cache<'a> {
         self.pmc(&["buildid-cache", "-l"]).expect(0).stdout
     }
 
-    /// The `elf` of what is kept under a path.
+    /// The cached `elf` file of a program's path.
     fn elf(&self, program: &Path) -> PathBuf {
         let above = self.folder.join(program.strip_prefix("/").unwrap());
         std::fs::read_dir(above).unwrap().next().unwrap().unwrap().path().join("elf")
@@ -57,12 +57,12 @@ fn files_are_kept_listed_and_removed_as_perf_does() {
     assert!(cache.list().contains(name) && cache.list().lines().count() == 2);
     assert_eq!(cache.perf(&["buildid-cache", "-l"]).stdout, cache.list());
     assert_eq!(std::fs::read(cache.elf(&program)).unwrap(), std::fs::read(&program).unwrap());
-    // What perf puts there, pmc lists and removes.
+    // pmc lists and removes entries that perf added.
     cache.pmc(&["buildid-cache", "-r", "other"]).expect(0);
     assert!(!cache.folder.join(other.strip_prefix("/").unwrap()).exists());
     cache.perf(&["buildid-cache", "-a", "other"]).expect(0);
     assert_eq!(cache.list().lines().count(), 2);
-    // Under one path, a build later.
+    // A newer build under the same path.
     std::fs::rename(&other, &program).unwrap();
     cache.pmc(&["buildid-cache", "-u", "prog"]).expect(0);
     cache.pmc(&["buildid-cache", "-p", "prog"]).expect(0);
@@ -97,13 +97,13 @@ fn a_recording_keeps_what_it_hit() {
     assert!(cache.list().contains(name), "{}", cache.list());
     assert_eq!(cache.pmc(&["buildid-cache", "-M", "perf.data"]).expect(0).stdout, "");
     assert_eq!(cache.perf(&["buildid-cache", "-M", "perf.data"]).stdout, "");
-    // The program is gone: both find its names by its build-id.
+    // The program is deleted: both tools find its symbols by build-id.
     std::fs::remove_file(&program).unwrap();
     cache.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["spin"]);
     let theirs = cache.perf(&["report", "--stdio", "-s", "sym"]);
     assert!(theirs.stdout.contains("] spin"), "{theirs:?}");
     assert!(!Cache::new(&lab, "none").pmc(&["report", "--stdio", "--no-cache"]).stdout.contains("] spin"));
-    // And what perf kept.
+    // The same with a cache that perf filled.
     lab.build("spin", SPIN, &[]);
     let theirs = Cache::new(&lab, "theirs");
     theirs.perf(&["record", "-o", "perf.data", "-e", "cpu-clock:u", "./spin"]).expect(0);
@@ -126,7 +126,7 @@ fn what_is_damaged_is_said_and_kept_anew() {
     cache.pmc(&["buildid-cache", "-M", "perf.data"]).expect(0).prints(&["spin"]);
     cache.pmc(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0);
     assert_eq!(std::fs::read(&elf).unwrap(), whole);
-    // A cache that cannot be one costs no recording.
+    // An unusable cache does not fail the recording.
     let file = Cache { lab: &lab, folder: lab.path("spin.c") };
     file.pmc(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0).says(&["the recording is complete", "-N"]);
     cache.pmc(&["report", "--stdio"]).expect(0).prints(&["spin"]);
@@ -144,14 +144,14 @@ fn an_archive_holds_what_another_machine_needs() {
     }
     let cache = Cache::new(&lab, "cache");
     let program = lab.build("spin", SPIN, &[]);
-    // What was not kept is kept by the way.
+    // `archive` adds missing files to the cache.
     cache.pmc(&["record", "-N", "-e", "cpu-clock:u", "./spin"]).expect(0);
     let kept = |cache: &Cache<'_>| cache.list().lines().filter(|line| line.ends_with("/spin")).count();
     cache.pmc(&["archive"]).expect(0).prints(&["$ tar xvf perf.data.tar.bz2 -C ~/.debug"]);
     cache.pmc(&["archive", "--all"]).expect(0).prints(&["--unpack perf.all-"]);
     assert_eq!(kept(&cache), 1);
     std::fs::remove_file(&program).unwrap();
-    // As perf's users unpack it.
+    // Unpack it as perf's users do.
     let plain = Cache::new(&lab, "plain");
     std::fs::create_dir(&plain.folder).unwrap();
     let mut tar = Command::new("tar");
@@ -168,18 +168,19 @@ fn an_archive_holds_what_another_machine_needs() {
     ours.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["] spin"]);
     let gone = Cache::new(&lab, "gone");
     gone.pmc(&["archive", "--exclude-buildids", "no-file"]).expect(1).says(&["ENOENT"]);
-    // Libraries are still here; the program is named as missing.
+    // The libraries still exist; `archive` reports the program as missing.
     gone.pmc(&["archive"]).says(&["/spin"]);
 }
 
-/// A static program, so that a root needs nothing else.
+/// Flags for a static program, so that a chroot needs no other files.
 const STATIC: &[&str] = &["-static", "-Wl,--build-id=sha1"];
 /// Spins until the file `go` is in its folder.
 const WAITING: &str = "#include <unistd.h>
     int spin(void) { for (volatile long i = 0; i < 10000000; i++); return 0; }
     int main(void) { while (access(\"go\", F_OK)) spin(); return spin(); }";
 
-/// Records a command; what it waits for is `let_go` once a file of this name is kept.
+/// Records a command. Calls `let_go`, which releases the command, once a file with this name is in the
+/// cache.
 #[track_caller]
 fn record_until_kept(cache: &Cache<'_>, options: &[&str], name: &str, let_go: impl FnOnce()) {
     let mut pmc = kit::pmc();
@@ -194,7 +195,7 @@ fn record_until_kept(cache: &Cache<'_>, options: &[&str], name: &str, let_go: im
     Ran::from(running.wait_with_output().unwrap()).expect(0);
 }
 
-/// That a report of `perf.data` has the names of [`WAITING`], once its program is gone; pmc's and perf's.
+/// Checks that the reports of pmc and perf have the symbols of [`WAITING`] after its program is gone.
 #[track_caller]
 fn names_are_kept(cache: &Cache<'_>, program: &str) {
     cache.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["] spin", program]);
@@ -209,7 +210,7 @@ fn files_of_a_chroot_are_kept() {
         return;
     }
     for options in [&[][..], &["--call-graph", "dwarf"]] {
-        // Also where the name is another program's for us.
+        // The second path names another program outside the chroot.
         for name in ["/pmc-in-a-chroot", "/bin/true"] {
             let cache = Cache::new(&lab, "cache");
             let (root, program) = (lab.path("root"), lab.build("spin", WAITING, STATIC));

@@ -1,4 +1,4 @@
-//! Recording: what `pmc record` writes and `pmc top` watches, and perf's file format, written and read.
+//! Recording: the files of `pmc record`, the tables of `pmc top`, and perf's file format, written and read.
 
 #[path = "../kit/mod.rs"]
 mod kit;

@@ -1,4 +1,4 @@
-//! Recordings made by the installed perf, read by pmc, against what perf says of them.
+//! Recordings made by the installed perf, read by pmc and compared with perf's output.
 
 use crate::kit;
 use crate::kit::oracle::{self, Recording};
@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use pmc::perfdata::{Buffer, Features, Form, Note, Options, Reader, RecordedEvent, Writer};
 use pmc::record::kind;
 
-/// Work that maps files, starts processes and takes some 50 ms of CPU.
+/// Work that maps files, starts processes and takes about 50 ms of CPU time.
 const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
 
-/// A folder of recordings that goes away with the test.
+/// A temporary folder for recordings.
 struct Lab(tempfile::TempDir);
 
 impl Lab {
@@ -25,7 +25,7 @@ impl Lab {
     }
 }
 
-/// Records WORK with perf.
+/// Records [`WORK`] with perf.
 #[track_caller]
 fn record(file: &Path, options: &[&str]) {
     let folder = file.parent().expect("a folder");
@@ -37,11 +37,11 @@ fn perf(arguments: &[&str], file: &Path) -> String {
     oracle::perf_of(file, arguments)
 }
 
-/// Records of each kind, as perf dumps them.
+/// Number of records of each kind in perf's dump.
 fn perf_counts(file: &Path) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for line in perf(&["report", "-D"], file).lines() {
-        // `…: PERF_RECORD_X …` with numbers before it; text in payloads is not preceded by `0x… [0x…]`.
+        // `…: PERF_RECORD_X …` follows numbers. Text in payloads does not follow `0x… [0x…]`.
         let Some((before, after)) = line.split_once(": PERF_RECORD_") else { continue };
         if !before.contains("[0x") {
             continue;
@@ -52,7 +52,7 @@ fn perf_counts(file: &Path) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Records of each kind, as pmc reads them, in a scan and again chunk by chunk.
+/// Number of records of each kind that pmc reads, in a scan and then chunk by chunk.
 fn our_counts(reader: &Reader) -> BTreeMap<String, u64> {
     let index = reader.scan(|_| {}).expect("the scan reads");
     let mut buffer = Buffer::default();
@@ -84,7 +84,7 @@ fn our_counts(reader: &Reader) -> BTreeMap<String, u64> {
     named.map(|(name, n)| (name.trim_start_matches("HEADER_").to_owned(), n)).collect()
 }
 
-/// What perf's dump and our counts must agree on: everything, except that perf leaves out or renames a few.
+/// Checks that pmc and perf's dump count the same records, except a few that perf omits or renames.
 #[track_caller]
 fn agree(file: &Path) -> Reader {
     let reader = Reader::open(file).expect("pmc reads it");
@@ -130,7 +130,7 @@ fn recordings_of_every_kind_hold_the_records_that_perf_sees() {
     }
 }
 
-/// Reads everything and writes it again.
+/// Copies all records of a recording to another file.
 fn rewrite(from: &Reader, to: &Path, options: Options) -> u64 {
     let features = Features { compressed: None, ..from.features().clone() };
     let mut writer = Writer::create(to, from.events(), &features, options).expect("the writer begins");
@@ -138,7 +138,8 @@ fn rewrite(from: &Reader, to: &Path, options: Options) -> u64 {
     let mut buffer = Buffer::default();
     for chunk in &index.chunks {
         let records = from.load(chunk, &mut buffer).expect("the chunk loads");
-        // In two slices, as a ring that wraps gives them; headers of perf's own streams are the writer's to make.
+        // Append two slices, like a ring buffer that wraps. The writer makes the headers of perf's streams
+        // itself.
         let bytes = records.rest();
         let (first, second) = bytes.split_at(bytes.len() / 16 * 8);
         writer.append(&[first, second]).expect("the writer appends");
@@ -146,7 +147,7 @@ fn rewrite(from: &Reader, to: &Path, options: Options) -> u64 {
     writer.finish(&features).expect("the writer finishes")
 }
 
-/// The header without what depends on where things lie in the file.
+/// The header without the lines that depend on the file's layout.
 fn header_text(file: &Path) -> String {
     let text = perf(&["report", "--header-only", "-I"], file);
     let placed =
@@ -194,7 +195,8 @@ fn what_is_written_is_what_was_read() {
             assert_eq!(std::fs::metadata(&copy).expect("it is there").len(), size);
             let again = agree(&copy);
             let mut recounted = our_counts(&again);
-            // What is known at the start, for readers of files without an end; and how far compressed records unpack.
+            // The writer adds FEATURE records: the features known at the start, for readers of unfinished
+            // files, and the extent of the unpacked records.
             assert!(recounted.remove("FEATURE").is_some_and(|count| count > 10), "{recounted:?}");
             let mut counts = counts.clone();
             counts.remove("FEATURE");
@@ -287,7 +289,6 @@ fn streams_that_we_write_are_read_by_perf() {
     }
 }
 
-/// The names of a recording's events.
 fn names(reader: &Reader) -> Vec<String> {
     reader.events().iter().map(RecordedEvent::name).collect()
 }
@@ -301,7 +302,7 @@ fn events_that_nobody_named_have_perfs_names() {
     let file = lab.path("named");
     record(&file, &["-e", "sched:sched_switch,cpu-clock:u,page-faults:k,mem:0x1000:w", "-a"]);
     let reader = Reader::open(&file).expect("pmc reads it");
-    // A stream that says what was asked for, and not by which name; the tracepoint's stands in its format.
+    // A stream that has the events' attrs but not their names. A tracepoint's name is in its format.
     let events: Vec<RecordedEvent> =
         reader.events().iter().map(|event| RecordedEvent { name: None, ..event.clone() }).collect();
     let features = Features { event_desc: None, ..reader.features().clone() };
@@ -310,7 +311,7 @@ fn events_that_nobody_named_have_perfs_names() {
     let writer = Writer::stream(stream, &copy, &events, &features, Options::default());
     writer.expect("the writer begins").finish(&features).expect("it finishes");
     let unnamed = names(&Reader::open(&copy).expect("pmc reads it"));
-    // With `u` perf leaves out guests too, and tells it by the `H`.
+    // With `u`, perf also excludes guests and shows this as `H`.
     assert_eq!(unnamed[..4], ["sched:sched_switch", "cpu-clock:uH", "page-faults:k", "mem:0x1000:w"]);
 }
 
@@ -320,7 +321,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
         return;
     }
     let lab = Lab::new();
-    // perf, killed: its header says that there are no data.
+    // perf, killed: its header says that there is no data.
     let file = lab.path("killed");
     let options = ["record", "-N", "-e", "cpu-clock", "-a", "-F", "4000", "-o"];
     let make = || {
@@ -334,7 +335,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
     assert_eq!(reader.notes(), [Note::Unfinished { lost: 0 }]);
     assert!(our_counts(&reader)["SAMPLE"] > 100);
 
-    // Ours, never finished, with and without compression: perf reads it too.
+    // pmc's writer, never finished, with and without compression. perf reads the file too.
     let file = lab.path("fp");
     record(&file, &["-e", "cpu-clock,page-faults", "-g"]);
     let reader = Reader::open(&file).expect("pmc reads it");
@@ -357,7 +358,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
         assert_eq!(our_counts(&Reader::open(&copy).expect("it opens"))["SAMPLE"], index.count(kind::SAMPLE));
         assert!(perf(&["script"], &copy) == script, "perf script differs: {compress:?}");
 
-        // Half a record behind the data size: nobody minds.
+        // Readers ignore half a record after the data size.
         let mut torn = std::fs::read(&copy).expect("it is there");
         torn.extend([9, 0, 0, 0, 0, 0, 64, 0, 1, 2, 3, 4]);
         std::fs::write(&copy, torn).expect("it can be written");
@@ -396,7 +397,7 @@ fn a_full_disk_leaves_a_readable_file() {
         }
     }
     assert!(writer.append(&[&[]]).is_err() || failure.is_some());
-    // There is room again, so the sections are written: behind the last whole record.
+    // With free space again, the writer puts the sections after the last whole record.
     Command::new("mount").args(["-o", "remount,size=1m"]).arg(&small).status().expect("mount starts");
     let ended = writer.finish(&Features { hostname: Some("here".into()), ..Features::default() });
     let read = Reader::open(&copy)
@@ -509,7 +510,8 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
             ours.push((format.name.clone(), line));
         }
     }
-    // Records of one moment on two CPUs have no order, so the lines are compared as a bag.
+    // Records with equal timestamps on two CPUs have no defined order, so the lines are compared as a
+    // multiset.
     let theirs = perf_traces(&file);
     assert_eq!(ours.len(), theirs.len());
     let mut bag: BTreeMap<&str, i64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Damaged, hostile and foreign recordings: no panic, no hang, no memory beyond the file's own size and some.
+//! Damaged, hostile and foreign recordings: no panic, no hang, and little more memory than the file's size.
 
 use crate::kit;
 
@@ -17,7 +17,7 @@ fn saved(name: &str) -> Vec<u8> {
     std::fs::read(kit::data(&format!("perfdata/{name}.data"))).expect("a saved recording")
 }
 
-/// Reads everything there is to read; the number of records.
+/// Reads all data of a file and returns the number of records.
 fn devour(path: &Path) -> Result<u64, Error> {
     let reader = Reader::open(path)?;
     let tracing = reader.features().tracing_data.as_ref().and_then(|data| TracingData::parse(&data.0));
@@ -78,7 +78,7 @@ fn saved_recordings_are_whole() {
 
 #[test]
 fn damaged_recordings_harm_nobody() {
-    // In a process of its own: the peak of this one includes what other tests read meanwhile.
+    // Use a separate process: the peak of this one includes the memory of other tests.
     const ALONE: &str = "PMC_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
         let mut alone = std::process::Command::new(std::env::current_exe().expect("our own file"));
@@ -95,7 +95,7 @@ fn damaged_recordings_harm_nobody() {
         for round in 0..400 {
             let mut bytes = whole.clone();
             for _ in 0..1 + random.next(12) {
-                // Half of the hits go to the header and the attrs, where they hurt most.
+                // Half of the changes hit the header and the attrs, where they do the most damage.
                 let reach = if random.next(2) == 0 { bytes.len().min(700) } else { bytes.len() };
                 let at = random.next(reach);
                 match random.next(4) {
@@ -144,7 +144,7 @@ fn a_torn_file_is_read_up_to_the_tear() {
     let reader = Reader::open(&file).expect("it opens");
     assert!(matches!(reader.notes(), [Note::Torn { at, .. }] if *at == cut), "{:?}", reader.notes());
     let index = reader.scan(|_| {}).expect("it scans");
-    // The record that is cut off and the end of the file are one tear.
+    // The cut record and the rest of the file are reported as one loss.
     let end =
         Reader::open(kit::data("perfdata/fp.data")).map(|whole| whole.data_offset() + whole.data_size());
     let end = end.expect("it opens");
@@ -165,7 +165,7 @@ fn one_tear_is_one_note() {
         std::fs::write(&file, bytes).expect("it can be written");
         Reader::open(&file).and_then(|reader| reader.scan(|_| {})).expect("it scans").notes
     };
-    // Cut off among the features: they are all gone for one reason.
+    // Truncated within the features: one note covers all that are missing.
     let whole = saved("fp");
     let cut = notes(&whole[..whole.len() * 2 / 3]);
     assert!(matches!(&cut[..], [Note::BadFeatures(names)] if names.len() > 3), "{cut:?}");
@@ -176,7 +176,7 @@ fn one_tear_is_one_note() {
     killed.truncate(6003);
     let killed = notes(&killed);
     assert!(matches!(killed[..], [Note::Unfinished { lost: 1.. }]), "{killed:?}");
-    // Compressed records, cut off, and with a size in the middle that is none.
+    // Compressed records: truncated, and with an invalid size in the middle.
     let mut packed = saved("packed");
     let reader = Reader::open(kit::data("perfdata/packed.data")).expect("it opens");
     let torn = notes(&packed[..reader.data_offset() as usize + 1003]);
@@ -212,7 +212,7 @@ fn tracepoints_that_nobody_named_have_their_formats_names() {
     let named = Reader::open(kit::data("perfdata/traces.data")).expect("it opens");
     let names = |reader: &Reader| reader.events().iter().map(|event| event.name()).collect::<Vec<_>>();
     assert!(names(&named).iter().any(|name| name.starts_with("sched:")), "{:?}", names(&named));
-    // The list of the events' names says that it is empty.
+    // The list of event names claims to be empty.
     let word = |bytes: &[u8], at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
     let before = (0..Feature::EVENT_DESC as u32).filter(|bit| word(&bytes, 72) >> bit & 1 == 1).count();
     let row = (word(&bytes, 40) + word(&bytes, 48)) as usize + before * 16;
@@ -239,7 +239,7 @@ fn simpleperfs_own_records_are_passed_over() {
     };
     let (samples, ..) = count(&whole);
     let start = Reader::open(kit::data("perfdata/fp.data")).expect("it opens").data_offset() as usize;
-    // Tracing data in their record, then records whose size has more than 16 bits: 100,000 and 3,000,000 bytes.
+    // Tracing data in a record, then records with sizes of more than 16 bits: 100,000 and 3,000,000 bytes.
     let mut added: Vec<u8> = Vec::new();
     let mut record = |kind: u32, size: usize, first: u32| {
         let begin = added.len();
@@ -254,7 +254,7 @@ fn simpleperfs_own_records_are_passed_over() {
     record(kind::FIRST_SIMPLEPERF + 1, 3_000_000, 0);
     let mut bytes = whole.clone();
     bytes.splice(start..start, added.iter().copied());
-    // The table of features has moved: this one has none.
+    // The table of features would have moved, so this file has none.
     let size = u64::from_ne_bytes(*whole[48..].first_chunk().unwrap()) + added.len() as u64;
     bytes[48..56].copy_from_slice(&size.to_ne_bytes());
     bytes[72..104].fill(0);
@@ -285,7 +285,7 @@ fn what_is_no_recording_is_refused_with_advice() {
 fn packed_nothing_does_not_fill_the_disk() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("bomb");
-    // A header and 512 MiB of zeros in some 20 KiB.
+    // A header and 512 MiB of zeros, compressed to about 20 KiB.
     let zeros = vec![0; 1 << 20];
     let mut packed =
         zstd::stream::Encoder::new(std::fs::File::create(&file).expect("it can be made"), 3).expect("zstd");
@@ -297,7 +297,7 @@ fn packed_nothing_does_not_fill_the_disk() {
     assert!(matches!(Reader::open(&file), Err(Error::Bomb { .. })));
 }
 
-/// A recording built by hand in either byte order.
+/// Builds a recording by hand, in either byte order.
 struct Builder {
     out: Vec<u8>,
     big: bool,
@@ -330,14 +330,15 @@ impl Builder {
         self.out.extend(bytes);
         self
     }
-    /// Bit fields fill each byte from the other end on big-endian machines.
+    /// Writes bit fields, which fill each byte from the other end on big-endian machines.
     fn flags(&mut self, value: u64) -> &mut Self {
         let bytes = value.to_le_bytes();
         let big = self.big;
         self.out.extend(bytes.map(|b| if big { b.reverse_bits() } else { b }));
         self
     }
-    /// A branch entry's bit fields: widths as the kernel declares them, first field first.
+    /// Writes the bit fields of a branch entry, in the order and with the widths of the kernel's
+    /// declaration.
     fn fields(&mut self, fields: &[(u64, u32)]) -> &mut Self {
         let (mut word, mut used) = (0, 0);
         for &(value, width) in fields {
@@ -355,7 +356,7 @@ impl Builder {
     }
 }
 
-/// One event with nearly every field, and one of each interesting record.
+/// A recording of one event with nearly every field, and one record of each interesting kind.
 fn built(big: bool) -> Vec<u8> {
     let sample_type = sample_type::IDENTIFIER
         | sample_type::IP

@@ -1,11 +1,11 @@
-//! `pmc profile`: one step from a program to its answer, and runtimes that are asked for the names of their code.
+//! `pmc profile`: recording and report in one step, and runtimes that are told to name their code.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::kit;
 
-/// Where a test works.
+/// A temporary working folder.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -13,7 +13,7 @@ impl Folder {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// Builds a C program; `None` without a compiler.
+    /// Builds a C program; returns `None` without a compiler.
     #[track_caller]
     fn build(&self, name: &str, source: &str, options: &[&str]) -> Option<String> {
         if !kit::need_program("gcc") {
@@ -44,7 +44,7 @@ fn a_command_is_recorded_and_shown_in_one_step() {
     if !kit::need_perf_events() {
         return;
     }
-    // Its status is the command's; the page is sorted by what functions cost themselves.
+    // pmc exits with the command's status. The report is sorted by self cost.
     let run =
         folder.profile(&["-e", "cpu-clock:u", "--", &program]).expect(7).says(&["perf.data:", "none lost"]);
     let row =
@@ -90,7 +90,7 @@ fn the_answer_is_a_file_where_one_is_asked_for() {
     assert!(read("page.html").starts_with("<!doctype html>"));
     folder.profile(&["-q", "-e", "cpu-clock:u", "--format", "folded", "--", &program]).expect(7);
     assert!(read("perf.folded").contains("main;busy "), "{}", read("perf.folded"));
-    // What cannot be written is said before anything runs.
+    // An invalid output format is reported before the command runs.
     folder.profile(&["--format", "xml", "-o", "never", "--", &program]).expect(2).says(&["unknown format"]);
     assert!(!folder.0.path().join("never").exists());
 }
@@ -111,7 +111,8 @@ fn running_processes_are_found_by_their_name() {
     folder.profile(&["-p", "pmc-by-name"]).expect(2).says(&["no process is called `pmc-by-name`", "pgrep"]);
 }
 
-/// Says what its environment asks for. What is exported makes it look like a runtime to whoever reads its file.
+/// Source of a program that prints an environment variable. Its exported functions make its file look like a
+/// runtime.
 fn runtime(exported: &[&str], variable: &str) -> String {
     let functions: String =
         exported.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect();
@@ -145,7 +146,7 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
         if !kit::need_perf_events() {
             return;
         }
-        // Through a script, as most are started.
+        // Run through a script, as most runtimes are.
         let script = folder.0.path().join(format!("{name}.sh"));
         std::fs::write(&script, format!("#!{program}\n")).expect("a script");
         let run = |options: &[&str]| {
@@ -200,7 +201,7 @@ fn shims_and_shared_libraries_do_not_hide_a_python_that_names_its_functions() {
     if !kit::need_perf_events() {
         return;
     }
-    // As pyenv does: its shims hand over to it, and it says what they stand for.
+    // Like pyenv: its shims run the manager, and `which` tells what program a shim runs.
     let manager = format!("#!/bin/sh\ncase $1 in which) echo {python};; exec) exec {python};; esac\n");
     let shim = format!(
         "#!/bin/sh\nset -e\nprogram=\"${{0##*/}}\"\nexec \"{at}/manager\" exec \"$program\" \"$@\"\n"
@@ -271,13 +272,13 @@ fn what_a_command_prints_stays_its_own() {
             unpack.args(["-dc", "F.gz"]).current_dir(folder.0.path()).output().expect("gzip starts");
         assert!(unpacked.status.success() && unpacked.stdout == text.as_bytes());
     }
-    // Where there is no command, standard output has the report.
+    // Without a command, the report goes to standard output.
     let own = std::process::id().to_string();
     let run = folder.profile(&["-e", "page-faults", "-p", &own, "--duration", "100ms"]).expect(0);
     assert!(run.stdout.contains("Trust: ") && !run.stderr.contains("Trust: "), "{}", run.stdout);
 }
 
-/// The statement about the data's quality, in a text, without what stands before and behind it.
+/// The summary of the data's quality in a text, without the words around it.
 #[track_caller]
 fn trust(text: &str) -> String {
     let line = text.lines().find_map(|line| line.split_once("Trust: "));
@@ -299,12 +300,12 @@ fn each_command_says_the_same_of_the_data() {
     {
         assert_eq!(trust(&kit::run(shows).expect(0).stdout), profiled);
     }
-    // Where callers are not looked at, nothing is claimed of them.
+    // A report that does not read callers makes no claim about them.
     let flat = kit::run(&["report", "--stdio", "-g", "none", "--no-children", "-i", file]).expect(0).stdout;
     assert!(trust(&flat).ends_with("call chains not read") && !trust(&flat).contains("root"), "{flat}");
     let compared = kit::run(&["diff", file, file]).expect(0).stdout;
     assert_eq!(trust(&compared), format!("{file}: {}", trust(&flat)));
-    // Of no samples, nothing is said of names.
+    // Without samples there is no claim about symbols.
     let idle = folder.profile(&["-e", "cpu-clock:u", "-F", "1", "--", "true"]).expect(0);
     assert_eq!(trust(&idle.stderr), "0 samples, none lost");
 }
@@ -316,11 +317,11 @@ fn time_of_processes_that_no_sample_met_is_told() {
     if !kit::need_perf_events() {
         return;
     }
-    // Only the counting by the shell at the end takes long enough to be sampled for sure.
+    // Only the shell's counting loop at the end is long enough to be sampled reliably.
     const SHORT: &str = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done
         while [ $i -lt 100000 ]; do i=$((i+1)); done";
     let in_no_sample = "of the command's CPU time (";
-    // In percent.
+    // Percentage of the CPU time without samples.
     let unsampled = |said: &str| {
         let before = said.split_once(in_no_sample).map(|(before, _)| before.trim_end().trim_end_matches('%'));
         before.map_or(0.0, |before| before.rsplit(' ').next().unwrap().parse::<f64>().expect("a number"))
@@ -333,7 +334,7 @@ fn time_of_processes_that_no_sample_met_is_told() {
         let file = folder.0.path().join("perf.data");
         let file = file.to_str().expect("UTF-8");
         kit::run(&["report", "--stdio", "-i", file]).expect(0).prints(&[in_no_sample]);
-        // Of a part of the samples it is not known.
+        // The unsampled time is unknown for a part of the samples.
         let part = kit::run(&["report", "--stdio", "-i", file, "--time", "0%-1%"]).expect(0);
         assert!(!part.stdout.contains(in_no_sample), "{}", part.stdout);
         let json = kit::run(&["report", "--json", "-i", file]).expect(0).stdout;
@@ -343,6 +344,6 @@ fn time_of_processes_that_no_sample_met_is_told() {
         of_short = of_short.min(unsampled(&run.stderr));
     }
     let run = folder.profile(&["-e", "cpu-clock", "--", &program]).expect(7);
-    // On a busy machine its timer comes late.
+    // On a busy machine the sampling timer fires late.
     assert!(unsampled(&run.stderr) < of_short / 2.0, "{of_short}: {}", run.stderr);
 }

@@ -1,25 +1,26 @@
-//! The README's commands, run as they are printed: what a reader sees there, a reader gets.
+//! Runs the README's commands as printed and compares their output with the README.
 //!
-//! A block of commands is indented by four spaces; `$ ` begins a command, what follows is what it printed. Numbers
-//! may differ, and further lines may stand between those that are shown; a line `…` stands for any.
+//! A block of commands is indented by four spaces. `$ ` begins a command, and its output follows. Numbers
+//! may differ, and the actual output may have more lines between those shown. A line `…` marks omitted
+//! lines.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::kit;
 
-/// What the README shows of one command.
+/// A command in the README and its output there.
 struct Shown {
     command: String,
     lines: Vec<String>,
 }
 
-/// Files whose text stands in the README, by the name that was said before, and the commands, in order.
+/// Files whose text the README contains, each with the name given before it, and the commands, in order.
 fn shown(readme: &str) -> (Vec<(String, String)>, Vec<Shown>) {
     let (mut files, mut commands) = (Vec::new(), Vec::<Shown>::new());
     let mut named = String::new();
     let mut paragraph = String::new();
-    // A block goes on over empty lines.
+    // A block continues after empty lines.
     let mut block: Vec<&str> = Vec::new();
     for line in readme.lines().chain(["end"]) {
         match line.strip_prefix("    ") {
@@ -54,13 +55,13 @@ fn shown(readme: &str) -> (Vec<(String, String)>, Vec<Shown>) {
     (files, commands)
 }
 
-/// A line without what differs from run to run: numbers, what relates them, bars, and the room between words.
+/// A line without the parts that differ from run to run: numbers, comparison signs, bars and spacing.
 fn skeleton(line: &str) -> String {
     let is_bar = |word: &str| word.chars().all(|c| ('\u{2500}'..='\u{259f}').contains(&c));
     let is_sign = |word: &str| ["(+-", "(", "±", "<", "="].contains(&word);
-    // A sample in a stripped library has no symbol.
+    // Samples in a stripped library have no symbol, which changes the rest of the line.
     let line = line.split_once(" reach a root,").map_or(line, |(before, _)| before);
-    // On a busy machine, few runs may not show a difference.
+    // On a busy machine, a few runs may not show a difference.
     let line = if line.contains("No difference between B and A is shown") {
         "B is 1 times as fast as A.".to_owned()
     } else {
@@ -70,7 +71,7 @@ fn skeleton(line: &str) -> String {
     let words = words.map(|word| match word {
         _ if word.contains(|c: char| c.is_ascii_digit()) => "#",
         "K/sec" | "M/sec" => "/sec",
-        // Slower machines take longer, and more samples for it.
+        // Slower machines take longer and collect more samples.
         _ => match word.trim_end_matches([';', ',', '.']) {
             "bytes" | "KiB" | "MiB" | "GiB" => "bytes",
             "ns" | "µs" | "ms" => "s",
@@ -82,7 +83,7 @@ fn skeleton(line: &str) -> String {
     words.join(" ")
 }
 
-/// The first line that is shown and was not printed, in the order of the README.
+/// The first line of the README's output that was not printed in this order.
 fn missing<'a>(shown: &'a [String], printed: &str) -> Option<&'a str> {
     let mut printed = printed.lines().map(skeleton);
     shown.iter().filter(|line| line.trim() != "…").find_map(|line| {

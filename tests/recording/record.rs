@@ -1,5 +1,5 @@
-//! Recordings made by pmc: what perf, linux-perf-data and pmc's own reader see in them, and what becomes of them when the
-//! recorder is killed, the disk is full, or the target dies.
+//! Recordings made by pmc, read by perf, linux-perf-data and pmc. Includes recordings after the recorder was
+//! killed, the disk was full, or the target died.
 
 use crate::kit;
 
@@ -16,7 +16,7 @@ use crate::kit::oracle;
 use pmc::perfdata::Reader;
 use pmc::record::kind;
 
-/// A folder of recordings that goes away with the test.
+/// A temporary folder for recordings.
 struct Lab(tempfile::TempDir);
 
 impl Lab {
@@ -28,21 +28,21 @@ impl Lab {
     }
 }
 
-/// Work that maps files, starts processes and takes some 50 ms of CPU.
+/// Work that maps files, starts processes and takes about 50 ms of CPU time.
 const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
 
-/// Keeps a CPU busy.
+/// Shell loop that keeps a CPU busy.
 const SPIN: &str = "while :; do :; done";
 
-/// Whether this machine can run these tests at all.
+/// Whether this machine can run these tests.
 #[track_caller]
 fn ready() -> bool {
-    // Both are asked for, so that both are told.
+    // Check all needs, so that every missing one is reported.
     let needs = [kit::need_program("perf"), kit::need_root(), kit::need_perf_events()];
     needs.iter().all(|&met| met)
 }
 
-/// Records into `file`; the run.
+/// Records into `file` and returns the finished run.
 #[track_caller]
 fn record(file: &Path, options: &[&str], command: &[&str]) -> kit::Ran {
     let mut pmc = kit::pmc();
@@ -53,13 +53,13 @@ fn record(file: &Path, options: &[&str], command: &[&str]) -> kit::Ran {
     pmc.output().expect("pmc starts").into()
 }
 
-/// What perf prints about a file; it must not fail.
+/// Output of perf for a file; perf must succeed.
 #[track_caller]
 fn perf(arguments: &[&str], file: &Path) -> String {
     ask_perf(Path::new("perf"), arguments, file)
 }
 
-/// What this perf prints.
+/// Output of the given perf for a file.
 #[track_caller]
 fn ask_perf(perf: &Path, arguments: &[&str], file: &Path) -> String {
     let run = oracle::ask(perf, &[arguments, &["-i", file.to_str().expect("a plain path")]].concat());
@@ -70,7 +70,7 @@ fn ask_perf(perf: &Path, arguments: &[&str], file: &Path) -> String {
     String::from_utf8_lossy(&run.stdout).into_owned()
 }
 
-/// Samples as the script of each perf here shows them, a line each: as many in all of them.
+/// Number of samples in the script output of every installed perf. All of them must agree.
 #[track_caller]
 fn perf_samples(file: &Path) -> usize {
     let samples = |perf: &PathBuf| {
@@ -82,14 +82,14 @@ fn perf_samples(file: &Path) -> usize {
     counts[0]
 }
 
-/// Samples as pmc's own reader sees them.
+/// Number of samples that pmc's reader finds.
 #[track_caller]
 fn our_samples(file: &Path) -> usize {
     let reader = Reader::open(file).expect("pmc reads it");
     reader.scan(|_| {}).expect("the scan reads").count(kind::SAMPLE) as usize
 }
 
-/// Samples as linux-perf-data sees them.
+/// Number of samples that linux-perf-data finds.
 #[track_caller]
 fn second_opinion(file: &Path) -> usize {
     let open = std::fs::File::open(file).expect("the file opens");
@@ -105,7 +105,7 @@ fn second_opinion(file: &Path) -> usize {
     samples
 }
 
-/// The number before `word` in the line of truth.
+/// The number before `word` in the recording's summary line.
 #[track_caller]
 fn told(stderr: &str, word: &str) -> usize {
     let line = stderr

@@ -1,4 +1,4 @@
-//! `pmc top`: what its tables say of programs whose shares are known, how it begins and how it ends, and the screen in tmux.
+//! `pmc top`: its tables for programs with known shares, how it starts and ends, and its screen in tmux.
 
 use crate::kit;
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// Programs that the tests make, and files that they write.
+/// A temporary folder for programs and files of the tests.
 struct Lab(tempfile::TempDir);
 
 impl Lab {
@@ -28,7 +28,7 @@ impl Lab {
         let (from, to) = (self.path(&format!("{name}.c")), self.path(name));
         std::fs::write(&from, source).expect("the source can be written");
         let mut gcc = Command::new("gcc");
-        // Without optimisation every function has its frame.
+        // Without optimization every function has a frame.
         gcc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-o"]).arg(&to).arg(&from);
         let run = gcc.output().expect("gcc starts");
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -36,7 +36,7 @@ impl Lab {
     }
 }
 
-/// A process that ends with the test.
+/// A process that is killed when the test ends.
 pub(crate) struct Running(Child);
 
 impl Running {
@@ -56,9 +56,9 @@ impl Drop for Running {
     }
 }
 
-/// Half of the time in one function, three tenths in another, a fifth in a third. Each multiplication waits for the one
-/// before, so a round takes the same time wherever the linker put the loop; whose turn it is is left to chance, since the
-/// samples come at even distances.
+/// One function takes half of the time, another three tenths, and a third one fifth. Each multiplication
+/// depends on the one before, so a round takes the same time wherever the linker places the loop. The next
+/// function is chosen at random, because samples come at even intervals.
 const SHARES: &str = r"
 #define LOOP(name) void name(unsigned n) { register unsigned x = n; for (register unsigned i = 0; i < n; i++) { \
     x = x * 31 + 7; x = x * 37 + 5; x = x * 41 + 3; x = x * 43 + 1; } }
@@ -72,20 +72,20 @@ int main(void) {
 }
 ";
 
-/// Whether this machine can run these tests at all.
+/// Whether this machine can run these tests.
 #[track_caller]
 fn ready() -> bool {
     let needs = [kit::need_root(), kit::need_perf_events(), kit::need_program("gcc")];
     needs.iter().all(|&met| met)
 }
 
-/// Runs `pmc top --stdio` with these options to its end.
+/// Runs `pmc top --stdio` with these options until it ends.
 #[track_caller]
 fn top(options: &[&str]) -> kit::Ran {
     kit::pmc().args(["top", "--stdio", "-e", "cpu-clock"]).args(options).output().expect("pmc starts").into()
 }
 
-/// The tables of a run, each with the line of facts above it.
+/// The tables of a run, each with its summary line.
 fn tables(stdout: &str) -> Vec<&str> {
     let starts: Vec<usize> = stdout
         .match_indices(" samples/s of ")
@@ -95,7 +95,7 @@ fn tables(stdout: &str) -> Vec<&str> {
     starts.iter().zip(ends).map(|(start, end)| &stdout[*start..end]).collect()
 }
 
-/// The percentage in a column of the row of a function.
+/// The percentage in a column of a function's row.
 #[track_caller]
 fn percent(table: &str, function: &str, column: usize) -> f64 {
     let row = table.lines().find(|line| line.ends_with(&format!("[.] {function}")));
@@ -104,7 +104,7 @@ fn percent(table: &str, function: &str, column: usize) -> f64 {
     field.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no number in {row}"))
 }
 
-/// The ± behind the first percentage in the row of a function.
+/// The error after the first percentage (`±`) in a function's row.
 #[track_caller]
 fn error(table: &str, function: &str) -> f64 {
     let row = table.lines().find(|line| line.ends_with(&format!("[.] {function}"))).expect("a row");
@@ -126,7 +126,7 @@ fn functions_have_the_shares_that_they_have() {
     let last = all.last().expect("a table");
     for (function, share) in [("fifty", 50.0), ("thirty", 30.0), ("twenty", 20.0)] {
         let shown = percent(last, function, 0);
-        // The ± is that of 19 in 20; the program's own chance adds a little.
+        // The ± is a 95 % interval; the program's own randomness adds a little.
         let error = error(last, function);
         assert!((shown - share).abs() < 2.0 * error + 1.5, "{function}: {shown} for {share}\n{last}");
     }
@@ -183,7 +183,7 @@ fn older_samples_fade_or_go_or_stay() {
         let number = |line: &str| line.split(' ').next()?.replace(',', "").parse().ok();
         ran.stdout.lines().filter(|line| line.contains(" samples of cpu-clock")).filter_map(number).collect()
     };
-    // Side by side, so that both see the same, whatever else the machine has to do.
+    // Both run concurrently, so that they see the same load of the machine.
     let (stays, goes) = std::thread::scope(|scope| {
         let stays = scope.spawn(|| counts(&["--accumulate"]));
         let goes = counts(&["-z"]);
@@ -207,7 +207,7 @@ fn a_reader_that_leaves_ends_it_well() {
     let text = String::from_utf8_lossy(&run.stdout);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines.len(), lines.last()), (4, Some(&"0")), "{text}");
-    // It would go on for ever otherwise.
+    // Otherwise it would run forever.
     assert!(start.elapsed() < kit::PATIENCE);
 }
 
@@ -221,7 +221,7 @@ fn a_closed_standard_input_is_no_news() {
         let line = format!("{pmc} top -e cpu-clock -d 0.5 --duration 1.2s {end}");
         let run: kit::Ran = Command::new("sh").args(["-c", &line]).output().expect("sh starts").into();
         let run = run.expect(0);
-        // Three where the machine has time for us.
+        // Three tables if the machine has enough time.
         assert!((1..=3).contains(&tables(&run.stdout).len()), "{}", run.stdout);
     }
 }
@@ -251,7 +251,7 @@ fn who_may_not_see_the_machine_sees_his_own() {
     }
     let lab = Lab::new();
     let shares = lab.compile("shares", SHARES);
-    // A copy that the other user can reach.
+    // A copy that the other user can read.
     let pmc = lab.path("pmc");
     kit::copy_program(kit::binary(), &pmc);
     let open = |path: &Path| {
@@ -302,17 +302,18 @@ fn a_command_is_sampled_until_it_ends_and_ends_with_us() {
     let lab = Lab::new();
     let shares = lab.compile("shares", SHARES).display().to_string();
     let line = format!("echo heard; timeout 1 {shares}");
-    // Its status is ours; what it says does not stand among the tables; nobody wonders where it is.
+    // pmc exits with the command's status. The command's output stays out of the tables. There is no message
+    // that the process has ended.
     let run = top(&["-g", "-d", "600", "--", "sh", "-c", &line]).expect(124).prints(&["fifty", "thirty"]);
     assert_eq!(tables(&run.stdout).len(), 1, "{}", run.stdout);
     assert!(run.stderr.contains("heard") && !run.stdout.contains("heard"), "{}{}", run.stderr, run.stdout);
     assert!(!run.stderr.contains("all sampled processes have ended"), "{}", run.stderr);
-    // One that goes on is told to end.
+    // A command that still runs is terminated.
     let line = format!("echo $$ >{0}; exec {shares}", lab.path("pid").display());
     top(&["--duration", "700ms", "-d", "600", "--", "sh", "-c", &line]).expect(0).prints(&["fifty"]);
     let pid = std::fs::read_to_string(lab.path("pid")).expect("the command's number");
     kit::wait_for("the command's end", || kit::ticks(pid.trim().parse().expect("a number")).is_none());
-    // Nothing is shown of one that cannot be started.
+    // Nothing is printed for a command that cannot be started.
     let run = top(&["--", "/does/not/exist"]).expect(127).says(&["ENOENT"]);
     assert!(run.stdout.is_empty(), "{}", run.stdout);
 }
@@ -343,7 +344,7 @@ int main(void) { prctl(PR_SET_NAME, "e\033[2J\tv\xcc\x81\xe6\x95\xb0"); for (;;)
     let row = ran.stdout.lines().find(|line| line.contains("sp?[2J?i?n数"));
     let row = row.unwrap_or_else(|| panic!("no row\n{}", ran.stdout));
     let heading = ran.stdout.lines().find(|line| line.contains("Symbol")).expect("a heading");
-    // Columns are where the heading has them, however wide the letters are.
+    // Columns line up with the heading, whatever the width of the characters.
     let column = |line: &str, word: &str| {
         use unicode_width::UnicodeWidthStr;
         line[..line.find(word).unwrap_or(0)].width()
@@ -367,7 +368,7 @@ fn mistakes_and_signals_have_their_status() {
         let child =
             pmc.args(["top", "--stdio", "-e", "cpu-clock", "-d", "0.3"]).stdout(Stdio::piped()).spawn();
         let mut child = child.expect("pmc starts");
-        // It is at work once its first line is there.
+        // pmc is running once its first line appears.
         let mut first = [0; 1];
         child.stdout.as_mut().expect("a pipe").read_exact(&mut first).expect("a table");
         let pid = child.id().to_string();
@@ -404,7 +405,7 @@ fn an_interval_is_a_line_for_programs() {
     let run = kit::run(&options).expect(0);
     let lines: Vec<serde_json::Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-    // One in any case: the machine may have no time for more.
+    // At least one line: a busy machine may allow no more.
     let last = lines.last().expect("a line");
     assert_eq!((&last["version"], &last["lost"]), (&1.into(), &0.into()), "{last}");
     let event = &last["events"][0];
@@ -425,7 +426,7 @@ fn options_of_perf_s_choose_columns_rows_and_what_is_counted() {
     let tables = |options: &[&str]| {
         top(&[&["-p", &pid, "-d", "500ms", "--timeout", "600ms"], options].concat()).expect(0).stdout
     };
-    // The columns that were asked for, in that order.
+    // The requested columns, in this order.
     let columns = tables(&["--fields", "sample,sym"]);
     let heading = columns.lines().find(|line| line.contains("Symbol")).expect("a heading");
     assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["Samples", "Symbol"], "{columns}");
@@ -434,11 +435,11 @@ fn options_of_perf_s_choose_columns_rows_and_what_is_counted() {
     let program = below.lines().position(|line| line.trim_end().ends_with("shares")).expect("the program");
     let function = below.lines().position(|line| line.contains("[.] fifty")).expect("a function");
     assert!(program < function, "{below}");
-    // No function has so many samples, and no sample is in the kernel where that is hidden.
+    // No function has that many samples, and no row is from the kernel if the kernel is hidden.
     assert!(!tables(&["-f", "1000000"]).contains("fifty"));
     let user = tables(&["--hide_kernel_symbols", "--percentage", "relative", "-s", "sym"]);
     assert!(user.contains("[.] fifty") && !user.contains("[k]"), "{user}");
-    // What a function called counts as its own.
+    // Callees count as the function's self cost.
     let callees = tables(&["-g", "--no-children", "--ignore-callees", "^main$", "-s", "sym", "-r", "1"]);
     assert!(callees.contains("[.] main") && !callees.contains("[.] fifty"), "{callees}");
 }

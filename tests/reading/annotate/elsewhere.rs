@@ -1,4 +1,4 @@
-//! Code that no program's file has, or that is for another machine: JITs, the kernel, Arm.
+//! Code that is in no program file or belongs to another machine: JITs, the kernel, Arm.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::lab::Lab;
 use super::{annotate, json, kit, list, notes, samples};
 
-/// Runs code that it makes itself; writes a jitdump (given "dump") or only a perf map. The first function's name holds an escape
-/// sequence. push rbp; mov rbp,rsp; mov ecx,edi; dec ecx; jne -4; pop rbp; ret.
+/// A program that runs code it generates. It writes a jitdump (with the argument "dump") or only a perf map.
+/// The first function's name contains an escape sequence. The code: push rbp; mov rbp,rsp; mov ecx,edi; dec
+/// ecx; jne -4; pop rbp; ret.
 const JIT: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -81,14 +82,14 @@ fn generated_code_without_a_dump_says_what_would_keep_it() {
     let function = &document["functions"][0];
     assert!(notes(function).contains("left no jitdump"), "{}", notes(function));
     assert!(function["bytes_from"].is_null());
-    // The sampled addresses are shown all the same.
+    // The sampled addresses are shown anyway.
     let all = function["events"][0]["function"]["samples"].as_u64().unwrap();
     assert_eq!(list(function, "instructions").iter().map(samples).sum::<u64>(), all);
     annotate(&file, &["mapped"]).expect(0).prints(&["no instructions", "try: let the runtime write one"]);
     remove_maps(&file);
 }
 
-/// The program leaves its map in /tmp.
+/// Removes the map that the program left in /tmp.
 fn remove_maps(file: &Path) {
     let events = kit::run(&["script", "--no-cache", "-F", "pid", "-i", file.to_str().unwrap()]);
     if let Some(pid) = events.stdout.lines().next().and_then(|line| line.trim().parse::<u32>().ok()) {
@@ -96,7 +97,7 @@ fn remove_maps(file: &Path) {
     }
 }
 
-/// An ELF core file with one segment, as /proc/kcore has many.
+/// An ELF core file with one segment; /proc/kcore has many.
 fn core(address: u64, bytes: &[u8]) -> Vec<u8> {
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     file.extend([4, 0, 62, 0, 1, 0, 0, 0]);
@@ -130,7 +131,7 @@ fn kernel_code_comes_from_its_memory() {
         assert!(notes(function).contains("the kernel's code cannot be read"), "{}", notes(function));
         annotate(&file, &[&name]).expect(0).prints(&["--vmlinux", "--kcore"]);
     }
-    // A copy of its memory, in which the function is a row of one-byte instructions.
+    // A copy of kernel memory in which the function consists of one-byte instructions.
     let (start, size) = (function["start"].as_u64().unwrap(), function["size"].as_u64().unwrap());
     let kcore = lab.path("kcore");
     std::fs::write(&kcore, core(start - 16, &vec![0x90; size as usize + 32])).unwrap();
@@ -159,7 +160,7 @@ __attribute__((noinline)) int outer(int n, const char *text) {
 int main(int argc, char **argv) { return outer(argc, argv[0]); }
 "#;
 
-/// What the disassembler says of a function of a program.
+/// pmc's disassembly of a function in a program.
 fn ours(program: &Path, function: &str) -> Vec<Instruction> {
     let options = Options { cache: None, live: false, ..Options::from_environment() };
     let mut symbolizer = Symbolizer::new(options).unwrap();
@@ -170,7 +171,7 @@ fn ours(program: &Path, function: &str) -> Vec<Instruction> {
     symbolizer.disassemble(id, &code, Syntax::Att).unwrap()
 }
 
-/// objdump's addresses and, where it names one, target with name.
+/// objdump's addresses, each with the target address and its name if objdump prints one.
 fn objdump(tool: &str, program: &Path, function: &str) -> Vec<(u64, Option<(u64, String)>)> {
     let program = program.to_str().unwrap();
     let text = kit::oracle::says(tool, &["-d", "--no-show-raw-insn", program]);
@@ -196,7 +197,7 @@ fn agrees_with_objdump(tool: &str, program: &Path) {
     for function in ["outer", "main"] {
         let ours = ours(program, function);
         let end = ours.last().unwrap().end();
-        // What fills up to the next function is not the function's.
+        // Padding before the next function is not part of this function.
         let mut theirs = objdump(tool, program, function);
         theirs.retain(|(address, _)| *address < end);
         let addresses: Vec<u64> = ours.iter().map(|i| i.address).collect();
@@ -224,7 +225,7 @@ fn instructions_and_targets_are_those_of_objdump() {
     }
 }
 
-/// A script that was written for perf's listing finds the same instructions in ours.
+/// A script written for perf's listing finds the same instructions in pmc's.
 #[test]
 fn code_is_written_as_objdump_writes_it() {
     let source = r#"
@@ -260,7 +261,7 @@ int main(void) { for (int i = 0; i < 20000; i++) sink += outer(10000 + i); retur
             [&["annotate", "--stdio", "outer", "--max-rows", "0", "-i", file.to_str().unwrap()], ours];
         let listing = kit::run(&words.concat()).expect(0).stdout;
         let is_code = |line: &&str| line.contains(" :   ") && !line.ends_with(">:");
-        // objdump names constants by whatever symbol lies before them.
+        // objdump labels a constant with the closest preceding symbol.
         let without_constants = |line: String| match line.split_once(" # ") {
             Some((code, name)) if !name.contains("<sink>") && !name.contains("<step>") => code.to_owned(),
             _ => line,
@@ -273,7 +274,7 @@ int main(void) { for (int i = 0; i < 20000; i++) sink += outer(10000 + i); retur
         let program = program.to_str().unwrap();
         let all = kit::oracle::says("objdump", &[&["-d", "--no-show-raw-insn"], theirs, &[program]].concat());
         let body = all.lines().skip_while(|line| !line.ends_with("<outer>:")).skip(1);
-        // What fills up to the next function is not the function's.
+        // Padding before the next function is not part of this function.
         let theirs = body.map(|line| without_constants(blanks_as_one(line)));
         let theirs: Vec<String> = theirs.take(ours.len()).collect();
         assert!(ours.len() > 10, "{listing}");

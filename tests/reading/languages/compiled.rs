@@ -1,8 +1,8 @@
-//! Languages that are compiled ahead: C++, Rust, Go.
+//! Ahead-of-time compiled languages: C++, Rust, Go.
 
 use super::*;
 
-/// Ends in `main` whatever lies behind it.
+/// The frames up to `main`; stacks may continue after it.
 const CPP: &[Wanted] = &[
     inlined("shop::Till<long>::ring", "ring"),
     at("shop::serve", "serve"),
@@ -93,7 +93,7 @@ fn go_by_frame_pointers_and_by_tables() {
     }
     let (lab, source) = (Lab::new(), source("shop.go"));
     let program = lab.text("prog");
-    // Go's own debug information is compressed.
+    // Go compresses its debug information.
     lab.run("go", &["build", "-o", &program, source.to_str().unwrap()]);
     let below = [
         at("main.serve", "serve"),
@@ -108,7 +108,8 @@ fn go_by_frame_pointers_and_by_tables() {
         let trust = &document["trust"];
         let (rooted, whole) = (trust["rooted"].as_u64().unwrap(), trust["stacks"].as_u64().unwrap());
         assert!(rooted * 10 > whole * 9, "goexit begins a stack: {trust}");
-        // The loop and what is inlined into it, which is most of the work, take turns; all have the same stack below.
+        // The loop and the code inlined into it, which does most of the work, alternate as the innermost
+        // frame. Their callers are the same.
         let lines = ["ring", "serve", "loop"].map(|mark| place(&source, mark));
         let stacks = stacks(&file);
         let hot = |stack: &&Vec<Frame>| stack.iter().any(|frame| frame.symbol == "main.serve");
@@ -121,12 +122,12 @@ fn go_by_frame_pointers_and_by_tables() {
     }
 }
 
-/// From the first of these functions on, the stacks have these frames.
+/// Checks that the stacks continue with these frames, starting at the first of these functions.
 #[track_caller]
 fn expect_callers_of(stacks: &[&Vec<Frame>], source: &Path, wanted: &[Wanted]) {
     let whole = |stack: &Vec<Frame>| {
         let from = stack.iter().position(|frame| frame.symbol == wanted[0].symbol).unwrap_or(0);
-        // The loop's own line may be another than that of what is inlined into it.
+        // The line in the loop may differ from the line of the inlined call.
         stack[from + 1..].iter().zip(&wanted[1..]).all(|(frame, wanted)| {
             let line = wanted.mark.map(|mark| place(source, mark));
             frame.symbol == wanted.symbol && (line.is_none() || frame.place == line)

@@ -1,4 +1,4 @@
-//! Debug files and sources from Debian's own debuginfod server, on the loopback address.
+//! Debug files and sources from Debian's debuginfod server on the loopback address.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use super::*;
 
-/// A server that ends with the test.
+/// A server that is killed when the test ends.
 struct Server {
     child: Child,
     port: u16,
@@ -20,13 +20,13 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Serves what lies in a folder; returns when it has found the debug file of this build.
+    /// Serves the files of a folder. Returns once the server finds the debug file of this build.
     #[track_caller]
     fn start(folder: &str, build_id: &str) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let options = ["-F", "-d", ":memory:", "-p", &free.to_string(), folder];
         let mut command = Command::new("debuginfod");
-        // It asks others, where it is told of any.
+        // The server would query other servers listed in the environment.
         command.env_remove("DEBUGINFOD_URLS").stdout(Stdio::null()).stderr(Stdio::null());
         let server = Self { child: command.args(options).spawn().unwrap(), port: free };
         kit::wait_for("the server has read its folder", || {
@@ -37,7 +37,7 @@ impl Server {
         server
     }
 
-    /// The first line of its answer.
+    /// First line of the server's response.
     fn answer(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
@@ -79,13 +79,13 @@ fn what_is_missing_here_is_asked_for_and_kept() {
         let document: Value = serde_json::from_str(&ran.stdout).unwrap();
         (module(&document, "prog").clone(), document["trust"]["notes"].clone())
     };
-    // No server is named: none is asked.
+    // No server is configured, so pmc contacts none.
     let (bare, notes) = prog(&[], None);
     assert!(bare["unnamed"].as_u64() > Some(50) && bare["debug"].is_null(), "{bare}");
     assert_eq!(notes.as_array().map(Vec::len), Some(0), "{notes}");
     let build_id = bare["build_id"].as_str().unwrap();
 
-    // A server that is not there: that is said, and costs no names that were there without it.
+    // An unreachable server: pmc reports it and keeps the names it finds without a server.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (still, notes) = prog(&[&format!("--debuginfod=http://{nobody}")], None);
     assert_eq!(still["unnamed"], bare["unnamed"]);
@@ -98,7 +98,7 @@ fn what_is_missing_here_is_asked_for_and_kept() {
     let (fetched, notes) = prog(&[], Some(&server.url()));
     assert_eq!((&fetched["unnamed"], &fetched["lines"]), (&0.into(), &true.into()), "{fetched} {notes}");
     assert_eq!(fetched["debug"], debug.as_str());
-    // The source too; elfutils' client and pmc share what was fetched.
+    // The source too. elfutils' client and pmc share the download cache.
     let annotate = ["annotate", "--stdio", "shop::serve"];
     lab.run(
         "env",
@@ -116,7 +116,7 @@ fn what_is_missing_here_is_asked_for_and_kept() {
     std::fs::remove_file(&copy).unwrap();
     pmc(&annotate, Some(&url)).prints(&["mark ring"]);
 
-    // What was fetched once needs no server any more.
+    // Cached files need no server.
     let (kept, _) = prog(&[], None);
     assert_eq!((&kept["unnamed"], &kept["debug"]), (&0.into(), &fetched["debug"]));
     assert_eq!(prog(&["--no-debuginfod"], None).0["unnamed"], bare["unnamed"]);

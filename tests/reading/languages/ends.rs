@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Recursion whose frames are larger than the usual copy of a stack.
+/// Recursion with frames larger than the default stack copy.
 const DEEP: &str = r#"
 volatile long sink;
 __attribute__((noinline)) long down(int depth) {
@@ -28,7 +28,7 @@ fn build(lab: &Lab, flags: &[&str]) -> String {
     program
 }
 
-/// The report's document and text.
+/// The report as JSON and as text.
 #[track_caller]
 fn reports(file: &Path) -> (Value, String) {
     let text = kit::run(&["report", "--stdio", "--no-cache", "-i", file.to_str().unwrap()]).expect(0);
@@ -56,7 +56,7 @@ fn a_copy_that_is_too_small_is_said() {
     assert!(text.contains("where the copy of the stack ends"), "{text}");
     assert!(text.contains("--call-graph dwarf,65528"), "{text}");
 
-    // What it advises helps.
+    // The suggested option fixes it.
     let file = lab.record(&["--call-graph", "dwarf,65528", "--unwind", "deferred"], &[&program]);
     let (document, text) = reports(&file);
     let ends = &document["trust"]["ends"];
@@ -64,7 +64,8 @@ fn a_copy_that_is_too_small_is_said() {
     assert!(!text.contains("where the copy of the stack ends"), "{text}");
     assert!(!text.contains("copy more of each stack"), "{text}");
 
-    // Unwound while recording: the recorder says it, and the report does not advise what was done.
+    // Unwound while recording: the recorder reports the truncation, and the report advises only options that
+    // were not in use.
     let file = lab.record(&["--call-graph", "dwarf,8192"], &[&program]);
     let (_, text) = reports(&file);
     assert!(text.contains("end early") && text.contains("try: copy more of each stack"), "{text}");
@@ -81,7 +82,7 @@ fn chains_that_reach_no_root_are_laid_at_a_modules_door() {
         return;
     }
     let lab = Lab::new();
-    // The register that a chain of frame pointers begins in holds something else.
+    // The frame pointer register holds some other value.
     let program = build(&lab, &["-fomit-frame-pointer"]);
     let file = lab.record(&["--call-graph", "fp"], &[&program]);
     let (document, text) = reports(&file);

@@ -1,13 +1,13 @@
-//! Code that is made while the program runs: Node's, Python's trampolines.
+//! Code generated at run time: Node's, and Python's trampolines.
 
 use super::*;
 
-/// A frame of generated code whose name holds all of these words.
+/// Whether the symbol of a frame of generated code contains all of these words.
 fn is(frame: &Frame, words: &[&str]) -> bool {
     words.iter().all(|word| frame.symbol.contains(word))
 }
 
-/// Most stacks must hold these functions, inner before outer.
+/// Checks that most stacks contain these functions, callees before callers.
 #[track_caller]
 fn expect_callers(file: &Path, wanted: &[&[&str]]) {
     let stacks = stacks(file);
@@ -29,7 +29,7 @@ fn node_names_its_code_in_a_perf_map() {
     let (lab, source) = (Lab::new(), source("shop.js"));
     let script = source.to_str().unwrap();
     let file = lab.record(&["-g"], &["node", "--perf-basic-prof", "--no-turbo-inlining", script]);
-    // Its names have the place of the function in them.
+    // Node's symbols include the source location of the function.
     let serve = format!("serve {script}:3");
     let day = format!("day {script}:7");
     expect_callers(&file, &[&[&serve], &[&day]]);
@@ -37,7 +37,7 @@ fn node_names_its_code_in_a_perf_map() {
     assert!(row["sym"].as_str().unwrap().contains(&serve), "{row}");
 }
 
-/// A Python that can write a perf map, wherever it was installed: Debian 12 has none.
+/// A Python that can write a perf map, from any installation: Debian 12 has none.
 pub(super) fn python() -> Option<PathBuf> {
     let versions = ["python3.14", "python3.13", "python3.12", "python3"].map(kit::on_path);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".pyenv/versions"));
@@ -62,8 +62,8 @@ fn python_names_its_functions_in_a_perf_map() {
     let script = source.to_str().unwrap();
     let file =
         lab.record(&["--call-graph", "dwarf,16384"], &[python.to_str().unwrap(), "-X", "perf", script]);
-    // Each stack has the innermost function. Its callers stand behind a trampoline, which nothing tells how
-    // to unwind unless this Python was built with frame pointers.
+    // Each stack has the innermost function. Its callers follow a trampoline, which has no unwind
+    // information unless this Python was built with frame pointers.
     expect_callers(&file, &[&[&format!("py::serve:{script}")]]);
     let names: Vec<String> = stacks(&file).into_iter().flatten().map(|frame| frame.symbol).collect();
     assert!(names.contains(&format!("py::day:{script}")));

@@ -1,4 +1,4 @@
-//! Programs whose file is not simply there: stripped, deleted, or in another mount namespace.
+//! Programs whose file is not directly readable: stripped, deleted, or in another mount namespace.
 
 use std::process::{Child, Stdio};
 
@@ -11,7 +11,7 @@ const STACK: &[Wanted] = &[
     at("main", "main"),
 ];
 
-/// The program with frame pointers and debug information.
+/// Builds the program with frame pointers and debug information.
 #[track_caller]
 fn build(lab: &Lab) -> (PathBuf, String) {
     let (source, program) = (source("shop.cpp"), lab.text("prog"));
@@ -20,7 +20,7 @@ fn build(lab: &Lab) -> (PathBuf, String) {
     (source, program)
 }
 
-/// A child that ends with the test.
+/// A child process that is killed when the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -30,7 +30,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a command and waits until this process is the program of that name.
+/// Starts a command and waits until its process executes the program with this name.
 #[track_caller]
 fn start(command: &[&str], name: &str) -> Running {
     let child = Command::new(command[0]).args(&command[1..]).stdin(Stdio::null()).spawn().unwrap();
@@ -54,7 +54,7 @@ fn what_is_stripped_is_said_and_separate_files_help() {
     lab.run("strip", &["prog"]);
     let file = lab.record(FP, &[&program]);
 
-    // Nothing but what dynamic linking needs: the report says so, and what would help.
+    // Only the symbols for dynamic linking remain. The report says so and suggests a remedy.
     let document = report(&file);
     let bare = module(&document, "prog");
     let build_id = bare["build_id"].as_str().unwrap();
@@ -68,7 +68,8 @@ fn what_is_stripped_is_said_and_separate_files_help() {
     let text = kit::run(&["report", "--stdio", "--no-cache", "-i", file.to_str().unwrap()]).expect(0);
     text.prints(&["Trust:", "prog is stripped", "try: build it with -g"]);
 
-    // Its functions are told apart all the same, each by where it starts; `script` names what perf names.
+    // The report still separates the functions by their start address. `script` names only functions that
+    // perf names.
     let nm = kit::oracle::says("nm", &["-S", "--defined-only", &lab.text("whole")]);
     let serve = nm.lines().find(|line| line.contains("serve") && line.contains(" T ")).unwrap();
     let serve = format!("prog+{:#x}", u64::from_str_radix(&serve[..16], 16).unwrap());
@@ -84,13 +85,13 @@ fn what_is_stripped_is_said_and_separate_files_help() {
     let script = kit::run(&["script", "-i", path]).expect(0).stdout;
     assert!(script.contains("[unknown] (") && !script.contains("prog+0x"));
 
-    // The separate debug file beside the program, by its link.
+    // The separate debug file next to the program, found by its link.
     lab.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
     expect_stack(&file, &source, STACK);
     expect_row(&file, &source, "prog", "shop::serve", "ring");
     std::fs::remove_file(lab.path("prog.debug")).unwrap();
 
-    // The table of functions that Fedora packs into its programs: names, and a word about the lines.
+    // The symbol table that Fedora embeds in its programs: names, and a note about missing lines.
     let text = kit::oracle::says("nm", &["--defined-only", "--format=posix", &lab.text("whole")]);
     let functions = text.lines().filter(|line| line.contains(" t ") || line.contains(" T "));
     let names: Vec<&str> = functions.filter_map(|line| line.split(' ').next()).collect();
@@ -124,7 +125,7 @@ fn what_is_deleted_is_read_through_its_process() {
     lab.run("g++", &[&flags, &["stub.cpp", &library, "-o", &program][..]].concat());
 
     let running = start(&[&program, "100000000"], "prog");
-    // The library is mapped by the time that the program takes time.
+    // By the time the program uses CPU time, its library is mapped.
     kit::wait_for_ticks(running.0.id(), 5);
     for gone in [&library, &program] {
         std::fs::remove_file(gone).unwrap();
@@ -138,7 +139,7 @@ fn what_is_deleted_is_read_through_its_process() {
     assert!(trust["unnamed"].as_u64().unwrap() * 20 < trust["frames"].as_u64().unwrap(), "{trust}");
 }
 
-/// Puts the program where only another mount namespace sees it, then does the rest there.
+/// Moves the program to where only another mount namespace sees it, then runs `rest` there.
 fn in_a_namespace(lab: &Lab, rest: &str) -> Vec<String> {
     let inner = lab.text("inner");
     std::fs::create_dir(&inner).unwrap();
@@ -190,12 +191,12 @@ fn files_of_a_process_that_is_gone_are_found_through_another_of_its_namespace() 
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let file = lab.record(&["-g", "--namespaces"], &words);
     let sleeper: u32 = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
-    // What is asserted below must not leave it behind.
+    // A failed assertion must not leave the process behind.
     let seen = std::panic::catch_unwind(|| expect_stack(&file, &source, STACK));
     let killed = Command::new("kill").arg(sleeper.to_string()).status().unwrap();
     assert!(killed.success());
     seen.unwrap();
-    // With the last process the namespace is gone, and the report says that.
+    // The namespace ends with its last process, and the report says so.
     kit::wait_for("its end", || !Path::new(&format!("/proc/{sleeper}/ns/mnt")).exists());
     let document = report(&file);
     let lost = module(&document, "hidden");

@@ -1,9 +1,9 @@
-//! Functions that runtimes name: what `pmc profile` tells people about them, and what it says where there are no
-//! names.
+//! Functions that language runtimes name: how `pmc profile` shows them, and its advice when names are
+//! missing.
 
 use super::*;
 
-/// What `pmc profile` prints for a person about a command.
+/// Text output of `pmc profile` for a command.
 #[track_caller]
 fn profile(lab: &Lab, command: &[&str]) -> String {
     let words = ["profile", "--stdio", "-e", "cpu-clock", "-F", "2000", "--"];
@@ -20,7 +20,7 @@ fn profile(lab: &Lab, command: &[&str]) -> String {
 
 const TITLE: &str = "Functions by name of their runtime";
 
-/// Self and total in percent of the first function in the table whose name holds this.
+/// Self and total percentage of the table's first function whose name contains `name`.
 #[track_caller]
 fn shares(text: &str, name: &str) -> (f64, f64) {
     let table = table(text);
@@ -33,12 +33,12 @@ fn shares(text: &str, name: &str) -> (f64, f64) {
 #[track_caller]
 fn table(text: &str) -> Vec<&str> {
     let (_, table) = text.split_once(TITLE).unwrap_or_else(|| panic!("no table in {text}"));
-    // Behind the title stands the line of headings, behind the rows one about those that are left out.
+    // The title is followed by a line of headings. After the rows comes a line about omitted rows.
     let rows = table.split("\n\n").next().unwrap().lines().skip(2);
     rows.filter(|row| row.contains('%')).collect()
 }
 
-/// Self and total in percent of a row.
+/// Self and total percentage of a row.
 fn numbers(row: &str) -> (f64, f64) {
     let mut numbers = row.split('%').map(|part| part.rsplit(' ').next().unwrap().parse());
     let [own, total] = [numbers.next(), numbers.next()].map(|number| number.unwrap().unwrap());
@@ -58,7 +58,7 @@ fn functions_that_a_runtime_named_are_listed_with_what_they_run() {
     assert!(own > 80.0 && total >= own, "{text}");
     let (own, total) = shares(&text, "py::day:/srv/shop.py");
     assert!(own < 20.0 && total > 80.0, "{text}");
-    // The table of all functions has the function in C, which is no other's.
+    // The table of all functions also shows the C function, whose name is unique.
     assert!(text.lines().any(|line| line.ends_with(" evaluate_serve")), "{text}");
 
     let file = lab.text("perf.data");
@@ -88,7 +88,7 @@ fn python_functions_have_their_interpreters_time() {
     assert!(!text.contains("Python functions have no names"), "{text}");
 }
 
-/// A Python that cannot name its functions, as Debian 12 has it.
+/// A Python that cannot name its functions, like Debian 12's.
 fn old_python() -> Option<PathBuf> {
     let is_old = |python: &PathBuf| {
         let asks = "import sys; sys.exit(sys.version_info >= (3, 12))";
@@ -161,7 +161,7 @@ fn node_functions_have_the_time_of_what_they_call() {
     let text = profile(&lab, &["node", "--no-turbo-inlining", source.to_str().unwrap()]);
     let (own, _) = shares(&text, "serve ");
     assert!(own > 50.0, "{text}");
-    // Which of its callers there are depends on what the compiler has joined.
+    // The callers that remain depend on the compiler's inlining.
     let is_caller = |row: &&str| matches!(numbers(row), (own, total) if own < 5.0 && total > 50.0);
     assert!(table(&text).iter().any(is_caller), "{text}");
     assert!(!text.contains("Builtin:"), "{text}");
@@ -178,13 +178,13 @@ fn erlangs_stacks_reach_their_process_or_say_why_not() {
     let (own, total) = shares(&text, "shop:serve/2");
     assert!(own > 20.0 && total >= own, "{text}");
     assert!(!text.contains("global::") && !text.contains("-fno-omit-frame-pointer"), "{text}");
-    // On a machine that is too busy stacks are unwound when the process, with its generated code, is gone.
+    // On a busy machine, stacks are unwound later, after the process and its generated code are gone.
     if text.contains("keep their stack copy") {
         return;
     }
     assert!(shares(&text, "shop:main/0").1 > 20.0, "{text}");
     assert!(text.contains("end where Erlang calls code in C: "), "{text}");
-    // Where a process begins is a root.
+    // The entry point of an Erlang process counts as a root.
     let (before, _) = text.split_once("% of the stacks reach a root").unwrap();
     let rooted: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
     assert!(rooted > 20.0, "{text}");
@@ -199,7 +199,7 @@ fn php_functions_have_names_once_its_jit_is_told_to_write_them() {
     let script = source.to_str().unwrap();
     let text = profile(&lab, &["php", "-d", "opcache.enable_cli=0", script]);
     assert!(text.contains("PHP functions have no names: "), "{text}");
-    // What it advises helps.
+    // The suggested options fix it.
     let (_, advice) = text.split_once("PHP functions will have no names: ").unwrap();
     let (_, advice) = advice.split_once('(').unwrap();
     let advice = advice.split(')').next().unwrap().split_whitespace();

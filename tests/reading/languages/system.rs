@@ -1,4 +1,4 @@
-//! Frames of the kernel and of the vdso, with the program's own lines behind them.
+//! Kernel and vdso frames, followed by the program's own lines.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn kernel_and_vdso_frames_have_names_and_their_callers_lines() {
     let file = lab.record(&["--call-graph", "dwarf"], &[&program]);
     let stacks = stacks(&file);
 
-    // What reads zeros: the kernel's own functions, then read(2) of the C library, then the program.
+    // A read of zeros: the kernel's own functions, then read(2) in the C library, then the program.
     let (fetch, look) = (place(&source, "fetch"), place(&source, "look"));
     let calls = |stack: &Vec<Frame>, symbol: &str, line: &(String, u64)| {
         stack.iter().position(|frame| frame.symbol == symbol && frame.place.as_ref() == Some(line))

@@ -1,4 +1,4 @@
-//! What perf and pmc say of the same recording, held against each other.
+//! Compares what perf and pmc print for the same recording.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -8,21 +8,22 @@ use serde_json::Value;
 
 use crate::kit::{self, oracle};
 
-/// Shares by (comm, dso, symbol): total, own.
+/// Percentages by (comm, dso, symbol): total, self.
 pub(crate) type Shares = BTreeMap<(String, String, String), (f64, f64)>;
 
-/// perf's table, event by event; unresolved addresses of a module are one row, as pmc has them.
+/// perf's table for each event. Unresolved addresses of a module form one row, as in pmc.
 pub(crate) fn perf_report(file: &Path, children: bool) -> BTreeMap<String, Shares> {
     let fields = if children { "overhead_children,overhead,comm,dso,sym" } else { "overhead,comm,dso,sym" };
     let with = if children { "--children" } else { "--no-children" };
     let form =
         ["report", "--stdio", "--no-group", "--no-inline", "-g", "none", "-t", "\t", "--percent-limit", "0"];
     let text = oracle::perf_of(file, &[&form[..], &["-F", fields, with]].concat());
-    // An event's name, its period, its rows. What pmc left to the reader to unwind, having no time, is another event.
+    // An event's name, its period, its rows. Stacks that pmc had no time to unwind appear in perf as another
+    // event.
     let mut tables: Vec<(String, f64, Shares)> = Vec::new();
     for line in text.lines() {
         if let Some((_, names)) = line.split_once(" of event").filter(|_| line.starts_with("# Samples")) {
-            // `of events 'a, b'` heads the leader's table.
+            // `of events 'a, b'` is the heading of the leader's table.
             let event = names.split('\'').nth(1).unwrap_or("").split(',').next().unwrap_or("");
             let event = event.trim_end_matches(" (stack copies)").to_owned();
             tables.push((event, 0.0, Shares::new()));
@@ -84,7 +85,8 @@ pub(crate) fn shares(event: &Value) -> Shares {
     all
 }
 
-/// Compares both tables of a recording. Names in code that others build (demangled differently) are left to the symbol tests.
+/// Compares both tables of a recording. Names in foreign code, which the tools may demangle differently, are
+/// left to the symbol tests.
 #[track_caller]
 pub(crate) fn agree(file: &Path, comms: &[&str]) {
     let ours_whole = pmc_json(file, &["--no-inline", "--no-children", "-g", "none"]);
@@ -111,7 +113,7 @@ pub(crate) fn agree(file: &Path, comms: &[&str]) {
     assert!(compared > 0, "{}: nothing to compare", file.display());
 }
 
-/// The same for the shares with children, of perf's top 20, where perf has cut `cut` percent of the stacks short.
+/// The same for percentages with children, for perf's top 20. perf truncates `cut` percent of the stacks.
 #[track_caller]
 pub(crate) fn children_agree(file: &Path, cut: f64) {
     let ours_whole = pmc_json(file, &["--no-inline"]);
@@ -121,7 +123,8 @@ pub(crate) fn children_agree(file: &Path, cut: f64) {
         let mut top: Vec<_> = theirs.iter().collect();
         top.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
         for (key, (a, _)) in top.into_iter().take(20) {
-            // perf looks a return address up as it is, and so finds the function behind a call that never returns.
+            // perf looks up a return address unchanged, so it finds the next function after a call that
+            // never returns.
             if key.1.starts_with("ld-linux") || key.2.ends_with("[unknown]") {
                 continue;
             }
@@ -131,10 +134,12 @@ pub(crate) fn children_agree(file: &Path, cut: f64) {
     }
 }
 
-/// Copied stacks, sample by sample: perf's is ours, or the beginning of ours; how many percent are only that.
+/// Compares unwound stack copies sample by sample. perf's stack must equal pmc's or be the start of it.
+/// Returns the percentage of stacks that perf truncates.
 ///
-/// At a `ret` behind `pop %rbp` gcc's tables still say that the caller's frame pointer is on the stack: it would be below the
-/// stack pointer, which no copy holds. It is in the register still; perf 6.1 gives up one caller later.
+/// At a `ret` after `pop %rbp`, gcc's tables still place the caller's frame pointer on the stack. There it
+/// would be below the stack pointer, outside any copy. The register still holds it; perf 6.1 gives up one
+/// caller later.
 #[track_caller]
 pub(crate) fn stacks_agree(file: &Path) -> f64 {
     let of = |program| -> Vec<Vec<String>> {
@@ -152,7 +157,7 @@ pub(crate) fn stacks_agree(file: &Path) -> f64 {
     cut
 }
 
-/// perf says samples and occurrences as `# Samples: 1K`, so the exact sums come from its script.
+/// perf's sums. `perf report` rounds them (`# Samples: 1K`), so the exact sums come from its script.
 pub(crate) fn perf_sums(file: &Path) -> BTreeMap<String, (u64, u64)> {
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for line in oracle::perf_of(file, &["script", "-G", "-F", "event,period"]).lines() {
@@ -187,10 +192,10 @@ pub(crate) fn script(program: &str, file: &Path, options: &[&str]) -> String {
     String::from_utf8(run.stdout).expect("text")
 }
 
-/// What stands for a name that is not compared.
+/// Placeholder for a name that is not compared.
 const UNNAMED: &str = "[unknown]";
 
-/// A row's symbol (`[.] name`) as both tell it: see [`comparable`].
+/// A row's symbol (`[.] name`) in a form that both tools share: see [`comparable`].
 fn told(symbol: &str) -> String {
     match symbol.split_once("] ") {
         Some((level, name)) if is_left_out(name) => format!("{level}] {UNNAMED}"),
@@ -199,21 +204,21 @@ fn told(symbol: &str) -> String {
     }
 }
 
-/// Whether a name is none (pmc's say where the code is), or perf 6.1 is not believed about it, whoever says it: a stub, or what
-/// stands before the first one, which perf takes for the end of `_init`.
+/// Whether a name is a placeholder (pmc's contain the code's location), or one that perf 6.1 gets wrong: a
+/// stub, or code before the first stub, which perf attributes to `_init`.
 fn is_left_out(name: &str) -> bool {
     let is_placeholder = name.starts_with('[') || name.contains("+0x");
     name.ends_with("@plt") || name == "_init" || is_placeholder
 }
 
-/// A line as both tell it.
+/// A line in a form that both tools share.
 ///
-/// Where a sample falls is luck, so what perf 6.1 is known to name wrongly is left out wherever it may fall:
-/// * Of several names of one address either is right: those with versions (`a@V1`, `a@@V2`), and those that the symbol table
-///   of the C library or the loader has at one place ([`canonical`]).
-/// * Stubs (`@plt`): perf takes the n-th relocation for the n-th stub. The C library's are not in that order, since those of
-///   functions that are chosen at run time come last; objdump and pmc read the stubs' own instructions. `symbol::programs`
-///   compares them with objdump.
+/// Where a sample hits is random, so names that perf 6.1 is known to get wrong are left out everywhere:
+/// * Any name of an address is right if it has several: names with versions (`a@V1`, `a@@V2`), and names
+///   that the symbol table of the C library or the loader has for the same address ([`canonical`]).
+/// * Stubs (`@plt`): perf takes the n-th relocation for the n-th stub. The C library's stubs have another
+///   order, because functions chosen at run time come last. objdump and pmc read the stubs' instructions;
+///   `symbol::programs` compares those two.
 fn comparable(line: &str) -> String {
     let word = |word: &str| -> String {
         let (name, offset) = word.split_once('+').map_or((word, None), |(name, offset)| (name, Some(offset)));
@@ -226,13 +231,13 @@ fn comparable(line: &str) -> String {
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The first of all names that the C library or the loader has for the address of this one.
+/// The first of all names that the C library or the loader has for the address of this name.
 fn canonical(name: &str) -> &str {
     static ALIASES: LazyLock<HashMap<String, String>> = LazyLock::new(aliases);
     ALIASES.get(name).map_or(name, |first| first)
 }
 
-/// As `nm` tells it, for the files themselves and for what the distribution has taken out of them.
+/// Names of each address according to `nm`, from the files and from their separate debug files.
 fn aliases() -> HashMap<String, String> {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("we are somewhere");
     let files: BTreeSet<&str> = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
@@ -262,7 +267,7 @@ fn aliases() -> HashMap<String, String> {
     aliases
 }
 
-/// The name without the version behind it.
+/// The name without its version suffix.
 fn unversioned(name: &str) -> String {
     name.split_once('@').map_or(name, |(name, _)| name).to_owned()
 }
@@ -272,11 +277,11 @@ pub(crate) fn scripts_agree(file: &Path, options: &[&str]) {
     assert!(lines_agree(file, options) > 0, "{}: perf script {options:?} prints nothing", file.display());
 }
 
-/// As [`scripts_agree`]; how many lines there are, of which there may be none.
+/// Like [`scripts_agree`], but returns the number of lines, which may be 0.
 #[track_caller]
 pub(crate) fn lines_agree(file: &Path, options: &[&str]) -> usize {
     let (theirs, ours) = (script("perf", file, options), script("pmc", file, options));
-    // Foreign names may hold what would drive a terminal: perf prints it as it is, pmc does not.
+    // Foreign names may contain terminal control characters; perf prints them unchanged, pmc does not.
     let is_plain = |line: &str| !line.contains(|c: char| c.is_control() && c != '\t');
     for (number, (a, b)) in theirs.lines().zip(ours.lines()).enumerate() {
         if a != b && is_plain(a) {

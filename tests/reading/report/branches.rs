@@ -1,5 +1,5 @@
-//! Branches and memory accesses. No machine at hand records them, so the recording is written here, with the writer of
-//! pmc; perf reads the same file.
+//! Branches and memory accesses. The test machines cannot record them, so the test writes a recording with
+//! pmc's writer. perf reads the same file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) const BASE: u64 = 0x5555_0000_0000;
 pub(super) const ID: u64 = 7;
 const WHO: Thread = Thread { pid: 100, tid: 100 };
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers with a fixed seed.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// Addresses of functions, and of a variable, as `nm` prints them.
+/// Addresses of the functions and of a variable, from `nm`.
 pub(super) fn addresses(program: &Path) -> (Vec<u64>, u64) {
     let text = oracle::says("nm", &[program]);
     let of = |name: &str| {
@@ -46,7 +46,7 @@ pub(super) fn addresses(program: &Path) -> (Vec<u64>, u64) {
     (code.iter().flat_map(|start| [*start, start + 4, start + 9]).collect(), of("sink"))
 }
 
-/// The kinds of the recording's samples.
+/// Sample type of the recording.
 const SAMPLE: u64 = sample_type::IDENTIFIER
     | sample_type::IP
     | sample_type::TID
@@ -61,7 +61,7 @@ const SAMPLE: u64 = sample_type::IDENTIFIER
 /// `ANY | USER`.
 pub(super) const BRANCHES: u64 = 8 | 1;
 
-/// A recording of a program under the name `deep` whose samples have this layout, with these words in each.
+/// Writes a recording of a program named `deep` with this sample layout and these words in each sample.
 pub(super) fn write_samples(
     path: &Path,
     program: &Path,
@@ -85,7 +85,7 @@ pub(super) fn write_samples(
     sideband.comm(WHO, b"deep");
     let file = program.as_os_str().as_encoded_bytes();
     for (offset, prot) in [(0x1000, 5), (0x3000, 3)] {
-        // GNU ld puts the data one page further than the file has them.
+        // GNU ld places data one page further in memory than in the file.
         let addr = BASE + if prot == 5 { offset } else { offset + 0x1000 };
         let map = Mmap { thread: WHO, addr, len: 0x1000, pgoff: offset, is_data: prot != 5, name: file };
         let inode = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
@@ -128,7 +128,7 @@ pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
     path
 }
 
-/// The request of the file that was begun.
+/// The attr of the recording's first event.
 fn attr_of(path: &Path) -> Attr {
     pmc::perfdata::Reader::open(path).expect("its header is whole").events()[0].attr.clone()
 }
@@ -145,7 +145,7 @@ fn branches_are_counted_as_perf_counts_them() {
     }
     let rows = table("pmc", &file, &["-b", "-s", "symbol_from,symbol_to,srcline_from,srcline_to"]);
     assert!(rows.keys().all(|row| row[0].starts_with("[.] ") && row[2].starts_with("deep.c:")), "{rows:?}");
-    // Branches count by themselves where they were recorded; samples when they are asked for.
+    // By default the report counts branches if they were recorded; `--no-branch-stack` counts samples.
     let samples = |options: &[&str]| pmc_json(&file, options)["events"][0]["samples"].as_u64().unwrap();
     assert!(samples(&[]) > 600 && samples(&["--no-branch-stack"]) == 300);
     for fields in [
@@ -175,7 +175,7 @@ fn memory_accesses_are_perfs() {
     {
         tables_agree(&file, &["--mem-mode", "-s", keys]);
     }
-    // perf puts a column without a heading behind the data's name.
+    // perf prints a column without a heading after the data symbol.
     let named = |tool: &str| -> Vec<(String, f64)> {
         let rows = table(tool, &file, &["--mem-mode", "-s", "symbol_daddr"]);
         rows.into_iter().map(|(words, share)| (words[0].clone(), share)).collect()
@@ -203,7 +203,7 @@ fn memory_accesses_are_perfs() {
     };
     let ours = rows_of(Path::new(env!("CARGO_BIN_EXE_pmc")));
     assert!(!ours.is_empty() && ours.iter().all(|row| row.len() == 5 && row[2].as_str() > "0.0"), "{ours:?}");
-    // perf has these columns since 7.
+    // perf has these columns since version 7.
     for perf in oracle::perfs().into_iter().skip(1) {
         assert_eq!(rows_of(&perf), ours, "{}", perf.display());
     }

@@ -1,4 +1,4 @@
-//! `pmc data convert --to-json`: perf's document, parsed.
+//! `pmc data convert --to-json` produces the same JSON values as perf.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn ours(file: &Path, options: &[&str]) -> Value {
     )
 }
 
-/// The document without what perf leaves out: a module without a function's name.
+/// The document without a value that perf omits: the module of an address without a symbol.
 fn as_perf_has_it(mut document: Value) -> Value {
     for sample in document["samples"].as_array_mut().unwrap() {
         for call in sample["callchain"].as_array_mut().unwrap() {
@@ -26,7 +26,8 @@ fn as_perf_has_it(mut document: Value) -> Value {
             if !call.contains_key("symbol") {
                 call.remove("dso");
             }
-            // Of several names at one address each has its own, and the kernel's may be hidden.
+            // If an address has several names, the tools choose different ones, and kernel names may be
+            // hidden.
             if call["ip"].as_str().unwrap().starts_with("0xffffffff") {
                 call.remove("symbol");
             }
@@ -35,7 +36,7 @@ fn as_perf_has_it(mut document: Value) -> Value {
     document
 }
 
-/// The document with what every sample has.
+/// The document with only the fields that every sample has.
 fn without_fields(mut document: Value) -> Value {
     for sample in document["samples"].as_array_mut().unwrap() {
         let common = ["callchain", "comm", "cpu", "pid", "tid", "timestamp"];
@@ -64,13 +65,13 @@ fn the_json_document_is_perfs() {
                 ["data", "convert", "-f", "--to-json", to.to_str().unwrap(), "-i", file.to_str().unwrap()];
             oracle::says(&perf, &convert);
             let mut theirs = as_perf_has_it(document(&std::fs::read_to_string(&to).unwrap()));
-            // perf 7.2 writes a tracepoint's field `pid` beside the sample's own, under the same name.
+            // perf 7.2 writes a tracepoint's field `pid` under the same name as the sample's own.
             for sample in theirs["samples"].as_array_mut().unwrap() {
                 if let Some(pid) = sample["pid"].as_str() {
                     sample["pid"] = pid.parse::<i64>().unwrap().into();
                 }
             }
-            // Debian's 6.1 prints no fields of tracepoints.
+            // Debian's perf 6.1 prints no tracepoint fields.
             let has_fields = theirs["samples"][0].get("filename").is_some();
             let ours = if has_fields { ours.clone() } else { without_fields(ours.clone()) };
             let samples =
@@ -105,18 +106,19 @@ fn a_document_is_written_once_and_for_samples() {
     convert(&[]).expect(2).says(&["--to-json"]);
     assert_eq!(std::fs::read_to_string(to).unwrap(), first, "what is refused writes nothing");
 
-    // What is written halfway replaces nothing: here the folder takes no file beside it, for its name is too long.
+    // An incomplete document replaces nothing. Here the temporary file cannot be created, because its name
+    // is too long.
     let folder = folder.path();
     let long = folder.join("x".repeat(250));
     std::fs::write(&long, "former").unwrap();
     convert(&["-f", "--to-json", long.to_str().unwrap()]).expect(1).says(&["ENAMETOOLONG"]);
     assert_eq!(std::fs::read(&long).unwrap(), b"former");
-    // What is no file is written to, and stays.
+    // A target that is not a regular file is written to and stays.
     let link = folder.join("link");
     std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();
     let ran = convert(&["-f", "--to-json", link.to_str().unwrap()]).expect(0);
     assert_eq!((ran.stdout, link.is_symlink()), (first, true));
-    // The recording is no place for it.
+    // The recording itself is refused as a target.
     let own = folder.join("own.data");
     std::fs::copy(&stored, &own).unwrap();
     let own = own.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! `-D`: the records as perf dumps them, and damage where it lies.
+//! `-D`: records in perf's dump format, and damage at its offset.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use super::lab::{DEEP, Lab};
 use super::records::{USER, sample, write};
 use crate::kit::{self, Ran, oracle};
 
-/// The lines that say what is in the records. What perf says of the header's sections and of its own markers is another
-/// matter: 6.1 and 7.2 disagree there, too.
+/// The lines about the records' contents. Lines about header sections and perf's own markers are left out;
+/// perf 6.1 and 7.2 also differ there.
 fn lines(dump: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for line in dump.lines() {
@@ -18,7 +18,7 @@ fn lines(dump: &str) -> Vec<String> {
         if line.contains("Aggregated stats:") {
             break;
         }
-        // perf repeats whose a group's sample is for each member.
+        // perf repeats the thread of a group's sample for each member.
         if line.starts_with(" ...") && lines.iter().rev().take(2).any(|before| *before == line) {
             continue;
         }
@@ -32,8 +32,8 @@ fn lines(dump: &str) -> Vec<String> {
     lines
 }
 
-/// A line without the names of thread and program: perf knows what it has read so far, and pmc what was there at the
-/// sample's time. In the file's own order a thread that was moved to another CPU can have its samples before both.
+/// A line without thread and program names. perf knows the names it has read so far; pmc uses those valid at
+/// the sample's time. In file order, the samples of a thread that moved to another CPU may precede both.
 fn without_name(line: String) -> String {
     match (line.strip_prefix(" ... thread: "), line.rsplit_once(':')) {
         (Some(_), Some((_, tid))) => format!(" ... thread: {tid}"),
@@ -92,7 +92,7 @@ fn damage_is_said_where_it_lies() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("perf.data");
     let (mut first, second) = (sample(2, 7, 10, &[USER, 0x1000, 0x2000]), sample(2, 7, 11, &[USER, 0x1000]));
-    // The first swallows the second.
+    // The size of the first record covers the second.
     let (own, size) = (first.len(), first.len() + second.len());
     first[6..8].copy_from_slice(&(size as u16).to_ne_bytes());
     let mut last = sample(2, 7, 12, &[USER, 0x3000]);
@@ -104,7 +104,7 @@ fn damage_is_said_where_it_lies() {
     let (_, behind) = whole.split_once(&format!("[{size:#x}]: PERF_RECORD_SAMPLE")).expect(&whole);
     let said = format!("... damaged: {} bytes behind its last field", size - own);
     assert!(behind.lines().nth(1).is_some_and(|line| line == said), "{said}: {whole}");
-    // A record that its file cuts off.
+    // A record that is truncated at the end of the file.
     last.truncate(cut);
     write(&file, 0, &[sample(2, 7, 10, &[USER, 0x1000]), last]);
     let torn = dump(&file).stdout;

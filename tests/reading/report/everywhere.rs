@@ -1,5 +1,5 @@
-//! Samples at every stub and at thousands of other places of the C library and the loader: the comparison with perf hangs
-//! nowhere on where a sample of the other tests happens to fall.
+//! Samples at every stub and at thousands of other addresses of the C library and the loader. This way the
+//! comparison with perf does not depend on where the samples of other tests hit.
 
 use std::path::Path;
 
@@ -19,7 +19,8 @@ const ID: u64 = 7;
 const USER: u16 = 2;
 const EXECUTABLE: u32 = 1;
 
-/// Maps a file's code at `base` and gives addresses in it: stubs in steps of four bytes, and `count` of the rest.
+/// Maps a file's code at `base` and returns addresses in it: stubs in steps of four bytes, and `count`
+/// others.
 fn places(records: &mut encode::Encoder, path: &Path, base: u64, count: usize, dice: &mut Dice) -> Vec<u64> {
     let bytes = std::fs::read(path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();

@@ -1,4 +1,5 @@
-//! Damaged recordings through every way of showing them: no panic, no hang, and an answer or an error in words.
+//! Damaged recordings in every command that shows them: no panic, no hang, and either a result or an error
+//! message.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::branches::{self, Dice};
 use super::lab::{Lab, MANY};
 use crate::kit;
 
-/// Ways to show a recording.
+/// Commands that show a recording.
 const WAYS: &[&[&str]] = &[
     &["report", "--stdio", "--no-cache"],
     &["report", "--stdio", "--no-cache", "-b"],
@@ -58,7 +59,7 @@ fn show(file: &Path, way: &[&str], what: &str) {
         .spawn()
         .expect("pmc starts");
     let status = kit::wait_for_end(&format!("{what}: {way:?}"), &mut child);
-    // A panic ends with 101, or by a signal.
+    // A panic exits with status 101, or by a signal.
     assert!(matches!(status.code(), Some(0..=2)), "{what}: {way:?}: {status}");
 }
 
@@ -75,7 +76,7 @@ fn damage(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
             }
         }
         2 => {
-            // A word that means a count or an address elsewhere.
+            // Overwrite words that may be a count or an address.
             let extremes = [0, 1, u64::MAX, u64::MAX - 511, 1 << 63, 1 << 40, 0xffff];
             for _ in 0..1 + dice.below(8) {
                 let at = (13 + dice.below(size / 8 - 14)) as usize * 8;
@@ -84,7 +85,7 @@ fn damage(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
             }
         }
         _ => {
-            // Records of one place in another.
+            // Copy records to another place.
             let (from, to) = (dice.below(size / 8) as usize * 8, dice.below(size / 8) as usize * 8);
             let count = (dice.below(400) as usize * 8).min(bytes.len() - from.max(to));
             bytes.copy_within(from..from + count, to);
@@ -153,12 +154,12 @@ fn damaged_recordings_do_no_harm() {
     }
 }
 
-/// Where the samples of a saved recording lie.
+/// Byte ranges of the samples in a saved recording.
 fn samples(bytes: &[u8]) -> Vec<Range<usize>> {
     records(bytes, kind::SAMPLE)
 }
 
-/// Where its first mapping with a file's identity lies.
+/// Byte range of its first mapping with a file's identity.
 fn mapping(bytes: &[u8]) -> Range<usize> {
     records(bytes, kind::MMAP2).swap_remove(0)
 }
@@ -200,7 +201,7 @@ fn every_way_of_reading_says_what_is_damaged() {
     let mut endless = whole.clone();
     // The name of a mapping starts 72 bytes into its record.
     endless[mapping.start + 72..mapping.end].fill(b'x');
-    // Each says which record it is, and where that record begins.
+    // Each message names the record and its offset.
     let cases: [(&str, Vec<u8>, String, i32); 7] = [
         (
             "cut",
@@ -262,7 +263,7 @@ fn every_way_of_reading_says_what_is_damaged() {
             if what == "short" && (has_own_remarks || way[0] == "diff") {
                 continue;
             }
-            // Damage is told on stderr, whatever else the output says.
+            // Damage is always reported on stderr, whatever the output contains.
             let told = ran.stderr.matches(&said).count();
             let is_damage = what != "unknown" && what != "short";
             if !has_own_remarks || is_damage {
@@ -274,7 +275,7 @@ fn every_way_of_reading_says_what_is_damaged() {
             }
         }
     }
-    // The header of a file that is cut off says that records are missing.
+    // For a truncated file, the commands that show only the header also report missing records.
     std::fs::write(&file, &whole[..fourth.start + 12]).unwrap();
     for command in ["evlist", "buildid-list"] {
         let ran = kit::run(&[command, "-i", file.to_str().unwrap()]).expect(1);

@@ -1,4 +1,4 @@
-//! `pmc inject`: the same samples, in a file or stream that both perfs read, with what was asked for besides.
+//! `pmc inject`: the same samples plus the requested additions, in a file or stream that both perfs read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::against::script;
 use super::lab::{DEEP, Lab};
 use crate::kit::{self, Ran, oracle};
 
-/// Records of each kind, as `--stats` counts them.
+/// Number of records of each kind, from `--stats`.
 fn kinds(program: impl AsRef<std::ffi::OsStr>, file: &Path) -> BTreeMap<String, u64> {
     let stats =
         oracle::says(program, &["report".as_ref(), "--stats".as_ref(), "-i".as_ref(), file.as_os_str()]);
@@ -30,10 +30,10 @@ fn inject(from: &Path, to: &Path, options: &[&str]) -> Ran {
     kit::run(&[&["inject", "-i", from, "-o", to], options].concat())
 }
 
-/// What samples hold.
+/// Options that show all fields of samples.
 const EVERYTHING: &[&str] = &["--ns"];
 
-/// The header, but for when the file was written, and where things lie in it.
+/// The header without the time of writing and the file offsets.
 fn header(file: &Path) -> Vec<String> {
     let text = kit::run(&["script", "--header-only", "-i", file.to_str().unwrap()]).expect(0).stdout;
     let moves =
@@ -61,7 +61,7 @@ fn a_copy_holds_the_same_in_either_form() {
         assert!(!lines.is_empty());
         for file in [&to, &stream] {
             assert_eq!(script("pmc", file, EVERYTHING), lines, "{}", file.display());
-            // Neither perf reads a stream of tracepoints, not even its own.
+            // No perf reads a stream of tracepoints, not even its own.
             let perfs = if name == "traces.data" && file == &stream { Vec::new() } else { oracle::perfs() };
             for perf in perfs {
                 let (before, after) = (kinds(&perf, &from), kinds(&perf, file));
@@ -70,7 +70,7 @@ fn a_copy_holds_the_same_in_either_form() {
         }
         assert_eq!(header(&from), header(&to), "{name}");
         assert!(!header(&to).is_empty());
-        // The kinds are those that perf inject keeps, but for those that it packed.
+        // The records have the kinds that perf inject keeps, except compressed ones.
         let theirs = folder.path().join("theirs");
         oracle::says(
             "perf",
@@ -80,7 +80,7 @@ fn a_copy_holds_the_same_in_either_form() {
         [&mut ours, &mut theirs]
             .iter_mut()
             .for_each(|kinds| kinds.retain(|kind, _| kind != "TOTAL" && kind != "COMPRESSED"));
-        // perf's inject leaves a stream's header in the file, where it means nothing.
+        // perf inject leaves a stream's header in the file, where it is meaningless.
         if name != "stream.data" {
             assert_eq!(ours, theirs, "{name}");
         }
@@ -100,7 +100,7 @@ fn build_ids_come_into_the_stream_and_into_mappings() {
     assert!(hit > 0 && hit as usize >= listed.lines().count(), "{hit}: {listed}");
     inject(&from, &to, &["--buildid-all"]).expect(0);
     assert!(kinds("perf", &to)["BUILD_ID"] >= hit);
-    // Given by hand, for a file that is nowhere.
+    // A build-id from the command line, for a file that does not exist.
     let given = "00112233445566778899aabbccddeeff00112233";
     let mapped = kit::run(&["script", "--show-mmap-events", "-i", from.to_str().unwrap()]).expect(0).stdout;
     let path = mapped.lines().find_map(|line| Some(line.split_once("]: r-xp ")?.1)).expect(&mapped);
@@ -148,7 +148,7 @@ fn copied_stacks_become_call_chains() {
     }
 }
 
-/// Makes two functions, the second where the first was, and tells of both in a jitdump.
+/// Generates two functions, the second at the first one's address, and writes both to a jitdump.
 const JITDUMP: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -221,7 +221,7 @@ fn generated_code_becomes_files_that_every_perf_reads() {
             assert!(rows.lines().any(is_there), "{reader:?}: {name}: {rows}");
         }
     }
-    // The times of the code would mean nothing.
+    // With another clock, the times of the code would be meaningless.
     record(&[]);
     std::fs::remove_file(&to).unwrap();
     inject(&from, &to, &["-j"]).expect(1).says(&["CLOCK_MONOTONIC", "-k mono"]);

@@ -1,4 +1,4 @@
-//! Programs with known behaviour, and recordings of them by perf or by pmc.
+//! Programs with known behaviour, and recordings of them by perf or pmc.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,7 +18,7 @@ __attribute__((noinline)) void middle(int n) { down(n % 7, 2000); other(1500); i
 int main(void) { for (int i = 0; i < 40000; i++) middle(i); return 0; }
 "#;
 
-/// Threads with a name of their own, then processes.
+/// Threads with different names, then processes.
 pub(crate) const MANY: &str = r#"
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -37,7 +37,7 @@ int main(void) {
 }
 "#;
 
-/// Code that no file has, and a perf map that names it.
+/// Code that is in no file, and a perf map that names it.
 pub(crate) const JIT: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -58,11 +58,11 @@ int main(void) {
 }
 "#;
 
-/// A folder with programs and recordings that goes away with the test.
+/// A temporary folder with programs and recordings.
 pub(crate) struct Lab(tempfile::TempDir);
 
 impl Lab {
-    /// `None` where perf or gcc is missing, or perf may not record.
+    /// Returns `None` if perf or gcc is missing, or perf may not record.
     pub(crate) fn new() -> Option<Self> {
         let met = kit::need_program("perf") && kit::need_program("gcc") && kit::need_root();
         met.then(|| Self(tempfile::tempdir().expect("a temporary folder")))
@@ -81,7 +81,7 @@ impl Lab {
         program
     }
 
-    /// Records with perf; in pipe form when `pipe`.
+    /// Records with perf, as a stream if `pipe`.
     pub(crate) fn record(&self, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
         let recording = oracle::Recording {
             file: &self.path(name),

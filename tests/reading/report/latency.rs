@@ -1,5 +1,5 @@
-//! Shares of time by the clock: `record --latency`, the columns, the sort key and the filter, and perf 7.2's
-//! numbers for the same recording.
+//! Shares of wall-clock time: `record --latency`, its columns, sort key and filter, and perf 7.2's numbers
+//! for the same recording.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::kit::{self, oracle};
 
-/// A serial part, then two threads at a time, then one of them alone.
+/// A serial part, then two threads at a time, then only one of them.
 const PARTS: &str = r#"
 #include <pthread.h>
 volatile unsigned long sink;
@@ -22,7 +22,7 @@ int main(void) {
 }
 "#;
 
-/// Shares of each row of `-t TAB`, by its words.
+/// Percentages of each row of `-t TAB`, by its other columns.
 fn rows(text: &str, shares: usize) -> BTreeMap<Vec<String>, Vec<f64>> {
     let mut rows: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#') && line.contains('%')) {
@@ -59,7 +59,7 @@ fn time_by_the_clock_is_shared_among_the_threads_that_ran() {
     };
     let file = record("latency.data", &["--latency", "-g"]);
 
-    // Nobody has to ask for it; the whole is the whole.
+    // The column appears by default, and each column adds up to 100 %.
     let usual = pmc_says(&file, &["-s", "sym"]).expect(0);
     assert!(usual.stdout.contains("# Overhead\tLatency\tSymbol"), "{}", usual.stdout);
     let sums = rows(&usual.stdout, 2).into_values().fold([0.0, 0.0], |a, b| [a[0] + b[0], a[1] + b[1]]);
@@ -77,7 +77,7 @@ fn time_by_the_clock_is_shared_among_the_threads_that_ran() {
     assert!(added.stdout.contains("# Overhead\tLatency\tParallelism\tSymbol"), "{}", added.stdout);
     kit::run(&["report", "-i", file.to_str().unwrap(), "--json"]).expect(0).prints(&["\"latency\":"]);
 
-    // What was not recorded with it says how.
+    // For a recording without context switches, the error suggests `--latency`.
     let plain = record("plain.data", &[]);
     assert!(!pmc_says(&plain, &[]).expect(0).stdout.contains("Latency"));
     for wanted in
@@ -87,7 +87,7 @@ fn time_by_the_clock_is_shared_among_the_threads_that_ran() {
     }
     pmc_says(&file, &["--parallelism", "x"]).expect(2).says(&["not a list of thread counts"]);
 
-    // perf 7.2 shares the same way; older ones know nothing of it.
+    // perf 7.2 computes the same shares; older versions do not support them.
     let Some(newest) = oracle::perfs().into_iter().nth(1) else { return };
     for options in [
         &["-F", "overhead,latency,parallelism,sym"][..],

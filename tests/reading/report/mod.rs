@@ -1,4 +1,4 @@
-//! `pmc report` and `pmc script` against perf: recordings that the installed perf made, read by both.
+//! `pmc report` and `pmc script` against perf: both read recordings that the installed perf made.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -58,7 +58,7 @@ fn tables_trees_and_filters() {
         "\n# Trust: ",
         "none lost",
     ]);
-    // A program at the other end finds perf's columns in perf's places, and all else in comments.
+    // In piped output, perf's columns are in perf's positions, and all other lines are comments.
     for line in text.stdout.lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let is_share = |word: &str| word.strip_suffix('%').is_some_and(|n| n.parse::<f64>().is_ok());
@@ -68,7 +68,7 @@ fn tables_trees_and_filters() {
         text.stdout.lines().filter(|line| !line.starts_with('#')).take(12).collect::<Vec<_>>().join("\n");
     assert!(first.contains("[.] down") && first.contains("[.] other"), "{first}");
     assert!(!text.stdout.contains('\u{1b}'));
-    // The tree holds every sample once: own costs add up to the whole.
+    // The tree counts every sample once: self costs add up to the total.
     let document = pmc_json(Path::new(fp), &["--percent-limit", "0"]);
     let event = &document["events"][0];
     let (mut own, mut names) = (0, BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Options of report that perf has too: what they change, and where perf shows a number, the same number.
+//! Options of `report` that perf also has: their effects, and perf's numbers if perf shows any.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::against::{pmc_json, shares};
 use super::lab::{DEEP, Lab, MANY};
 use crate::kit::{self, oracle};
 
-/// Rows of `-t TAB`: shares by the other columns.
+/// Rows of `-t TAB`: percentages by the other columns.
 #[track_caller]
 pub(crate) fn table(tool: &str, file: &Path, options: &[&str]) -> BTreeMap<Vec<String>, f64> {
     let all = [&["report", "--stdio", "-t", "\t", "--percent-limit", "0", "--no-children"], options].concat();
@@ -32,7 +32,7 @@ pub(crate) fn tables_agree(file: &Path, options: &[&str]) {
     assert!(!theirs.is_empty(), "perf report {options:?} shows nothing");
     for key in theirs.keys().chain(ours.keys()) {
         let share = |rows: &BTreeMap<Vec<String>, f64>| rows.get(key).copied().unwrap_or(0.0);
-        // Rows of the same words are added up, each rounded by itself.
+        // Rows with the same words are summed, and each was rounded separately.
         assert!((share(&theirs) - share(&ours)).abs() < 0.5, "{options:?} {key:?}\n{theirs:#?}\n{ours:#?}");
     }
 }
@@ -41,7 +41,7 @@ pub(crate) fn tables_agree(file: &Path, options: &[&str]) {
 fn filters_on_fields_that_were_not_recorded_are_errors() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
-    // perf records CPU numbers only where it measures CPUs.
+    // perf records CPU numbers only when it measures CPUs.
     let file = lab.record("plain", &["-e", "cpu-clock", "-F", "999"], &[deep.to_str().unwrap()], false);
     let file = file.to_str().unwrap();
     for command in
@@ -53,7 +53,7 @@ fn filters_on_fields_that_were_not_recorded_are_errors() {
         assert_eq!(refused.stdout, "", "{all:?}");
     }
     kit::run(&["report", "--stdio", "--socket-filter", "0", "-i", file]).expect(1).says(&["no CPU numbers"]);
-    // What was recorded can be filtered by.
+    // Filters on recorded fields work.
     kit::run(&["report", "--stdio", "--no-cache", "--comms", "deep", "--time", "0,", "-i", file]).expect(0);
     for other in ["x.html", "x.folded"] {
         let out = lab.path(other);
@@ -90,7 +90,7 @@ fn parents_callees_and_filters() {
     tables_agree(&file, &["-g", "none", "-U", "-s", "sym"]);
     tables_agree(&file, &["-g", "none", "-s", "+comm", "--hide-unresolved"]);
 
-    // All that middle called is middle's.
+    // Everything that `middle` called counts as `middle`.
     let document = pmc_json(&file, &["--no-inline", "--ignore-callees", "^middle$"]);
     let rows = shares(&document["events"][0]);
     let own = |rows: &super::against::Shares, name: &str| -> f64 {
@@ -143,14 +143,14 @@ fn names_choose_the_tree_too_and_shown_columns_order_the_rows() {
         let nodes = event["tree"]["nodes"].as_array().unwrap();
         let roots = nodes.iter().filter(|node| node["parent"].is_null());
         let tree: u64 = roots.map(|node| number(&node["samples"])).sum();
-        // Branches of 0.05 % are left out of a document.
+        // The JSON document omits branches of 0.05 %.
         assert!(tree <= rows && tree * 100 >= rows * 99 && rows > 0, "{options:?}: {tree} of {rows}");
         let is_leaf = |node: &&serde_json::Value| number(&node["self"]["samples"]) > 0;
         let all_leaf =
             nodes.iter().filter(is_leaf).all(|node| node["symbol"].as_str().unwrap().contains("leaf"));
         assert!(options[0] == "-d" || all_leaf, "{options:?}");
     }
-    // perf's order by the columns that are shown, and where the first is a name, by that.
+    // perf sorts by the shown columns, and by name if the first column is a name.
     let column = |text: &str| -> Vec<String> {
         let rows = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         rows.map(|line| line.split('\t').next().unwrap().trim().to_owned()).collect()
@@ -167,7 +167,7 @@ fn names_choose_the_tree_too_and_shown_columns_order_the_rows() {
     ] {
         let (theirs, ours) = (oracle::perf_of(&file, &[&form, options].concat()), ours(options));
         let theirs = column(&theirs);
-        // Rows of little cost are addresses without a name, which perf tells apart.
+        // Rows with little cost are addresses without a symbol, which perf lists separately.
         let cost = |cell: &String| cell.trim_end_matches('%').parse::<f64>().unwrap();
         let most = theirs.iter().map(cost).fold(0.0, f64::max);
         let large = theirs.iter().rposition(|cell| cost(cell) * 100.0 > most).unwrap().min(2);
@@ -195,13 +195,13 @@ fn shapes_of_the_tree() {
         .map(|line| line.split('%').next().unwrap().parse::<f64>().unwrap())
         .sum();
     assert!(share > 90.0, "{folded}");
-    // The compiler leaves a leaf's frame out now and then, so its caller may be missing.
+    // The compiler sometimes omits a leaf's frame, so its caller may be missing.
     assert!(folded.lines().any(|line| line.contains("main;") && line.ends_with(";other")), "{folded}");
     let upwards = report(&["-g", "folded,callee,0.1"]);
     assert!(upwards.lines().any(|line| line.contains(" other;") && line.contains(";main;")), "{upwards}");
     let flat = report(&["-g", "flat,count,5"]);
     assert!(flat.contains("\n      main\n") && flat.contains("\n      other\n"), "{flat}");
-    // The percentages of siblings in a fractal tree are of their parent's whole.
+    // In a fractal tree, percentages of siblings are relative to their parent.
     let (graph, fractal) = (report(&["-g", "graph"]), report(&["-g", "fractal"]));
     assert_ne!(graph, fractal);
     assert!(fractal.contains("of the branch above"));
@@ -230,7 +230,7 @@ fn lists_of_what_else_is_there() {
         .collect()
     };
     let theirs = oracle::perf_of(&file, &["report", "--stats"]);
-    // Behind the sums perf tells each event's.
+    // After the totals, perf prints the counts of each event.
     let theirs = numbers(theirs.split("task-clock stats").next().unwrap());
     assert!(theirs["SAMPLE"] > 20);
     assert_eq!(numbers(&kit::run(&["report", "--stats", "-i", path]).expect(0).stdout), theirs);
@@ -245,7 +245,7 @@ fn lists_of_what_else_is_there() {
     assert_eq!(text.lines().filter(|line| line.trim_end().ends_with(":worker")).count(), 3, "{text}");
     kit::run(&["report", "--mmaps", "-i", path]).expect(0).prints(&["|many", "/many", "libc.so"]);
 
-    // Threads' own counts, as the kernel tells them at their end.
+    // Per-thread counts, which the kernel reports when a thread ends.
     let file =
         lab.record("threads", &["-e", "page-faults", "-s", "-c", "1"], &[many.to_str().unwrap()], false);
     let counts = kit::run(&["report", "--stdio", "-T", "-i", file.to_str().unwrap()]).expect(0);
@@ -261,7 +261,7 @@ fn recorded_groups_share_a_table() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let deep = deep.to_str().unwrap();
-    // By table: how many columns of cost it has.
+    // The number of cost columns of each table.
     let tables = |file: &std::path::Path, options: &[&str]| -> Vec<usize> {
         let form =
             ["report", "--stdio", "--no-children", "-g", "none", "-s", "sym", "-i", file.to_str().unwrap()];
@@ -313,7 +313,7 @@ fn the_header_says_when_as_perf_does() {
 #[test]
 fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
     let Some(lab) = Lab::new() else { return };
-    // The kernel works for this one, too.
+    // A workload with kernel time.
     let work = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"];
     let file = lab.record("modes", &["-e", "cpu-clock", "-F", "4000", "-g"], &work, false);
     tables_agree(&file, &["-g", "none", "-F", "overhead,overhead_sys,overhead_us,comm"]);
@@ -322,7 +322,7 @@ fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
     let sizes = lab.record("sizes", &["-e", "cpu-clock:u", "-F", "4000"], &[deep.to_str().unwrap()], false);
     tables_agree(&sizes, &["-F", "overhead,symbol_size,sym", "-d", "deep"]);
     tables_agree(&sizes, &["-s", "dso,dso_size"]);
-    // perf has offsets as a sort key since 7, and cuts them off; its scripts have them whole.
+    // perf has offsets as a sort key since version 7, and truncates them. Its scripts print them in full.
     let mut theirs: BTreeMap<String, u64> = BTreeMap::new();
     for line in oracle::perf_of(&sizes, &["script", "--comms", "deep", "-F", "ip,sym,symoff"]).lines() {
         let place = line.split_whitespace().last().unwrap_or_default();
@@ -344,7 +344,7 @@ fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
         let (system, user) = (percent(&words[0]), percent(&words[1]));
         assert!(system > 0.0 && (system + user - share).abs() < 0.05, "{words:?} {share}");
     }
-    // Other names of two that people type.
+    // Common aliases for two columns.
     assert_eq!(
         table("pmc", &file, &["-g", "none", "-F", "self,function"]),
         table("pmc", &file, &["-g", "none", "-F", "overhead,sym"])
@@ -362,7 +362,7 @@ fn code_without_lines_is_a_place_in_its_function() {
     assert!(stripped.expect("binutils come with the compiler").success());
     let file =
         lab.record("bare.data", &["-e", "cpu-clock:u", "-F", "4000"], &[bare.to_str().unwrap()], false);
-    // perf has this for the kernel only.
+    // perf supports this only for the kernel.
     let rows = table("pmc", &file, &["-g", "none", "-s", "srcline", "-d", "bare"]);
     assert!(rows.keys().any(|words| words[0].starts_with("leaf+")), "{rows:?}");
     if kit::need_kernel_mode() {
@@ -382,18 +382,18 @@ fn short_options_mean_what_perf_means() {
         |options: &[&str]| kit::run(&[&["report", "--stdio", "-i", name], options].concat()).expect(0).stdout;
     let rows = |text: &str| text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
 
-    // Rows alone.
+    // Only rows.
     let (quiet, whole) = (text(&["-q"]), text(&[]));
     assert!(!quiet.contains('#') && rows(&quiet) == rows(&whole), "{quiet}");
     assert!(!text(&["-q", "-t,"]).contains('#'));
 
-    // A word that is no file is part of functions' names.
+    // An argument that is not a file is a part of function names.
     let mut part = kit::pmc();
     part.args(["report", "--stdio", "-q", "-i", name, "eaf"]);
     let part = kit::Ran::from(part.output().unwrap()).expect(0).stdout;
     assert!(rows(&part) > 0 && part.lines().all(|line| line.is_empty() || line.contains("eaf")), "{part}");
 
-    // A filter for one value stands above the table, not in a column of it.
+    // A filter for one value appears above the table instead of in a column.
     for (option, value, key) in [("-c", "deep", "comm"), ("-d", "deep", "dso"), ("-S", "leaf", "symbol")] {
         let ours = text(&["-t,", option, value]);
         let theirs = oracle::perf_of(&file, &["report", "--stdio", "-t,", option, value]);
@@ -405,12 +405,12 @@ fn short_options_mean_what_perf_means() {
         assert_eq!(columns(&ours), columns(&theirs), "{ours}\n{theirs}");
     }
 
-    // -x is --exclude-other, -H --hierarchy.
+    // -x is --exclude-other, and -H is --hierarchy.
     assert_eq!(text(&["-p", "^down$", "-x"]), text(&["-p", "^down$", "--exclude-other"]));
     assert_eq!(text(&["-H"]), text(&["--hierarchy"]));
     assert_eq!(text(&["--showcpuutilization"]), text(&["--show-cpu-utilization"]));
 
-    // Without names, what is left is the whole.
+    // With unresolved rows hidden, the rest adds up to 100 %.
     let share = |text: &str| -> f64 {
         let shares = text.lines().filter_map(|line| line.split('%').next()?.trim().parse::<f64>().ok());
         shares.sum()

@@ -1,4 +1,4 @@
-//! Twelve recordings made by pmc: perf report, perf script and linux-perf-data see in them what pmc sees.
+//! Twelve recordings made by pmc: perf report, perf script and linux-perf-data read the same samples as pmc.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use super::against::{agree, pmc_json, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
 use crate::kit::{self, oracle};
 
-/// Name, options, program, whether it is a stream, and the threads that are compared (none: all).
+/// Name, options, program, whether it is a stream, and the threads to compare (none: all).
 type Kind<'a> = (&'a str, &'a [&'a str], &'a str, bool, &'a [&'a str]);
 
-/// Records with pmc; in pipe form when `pipe`.
+/// Records with pmc, as a stream if `pipe`.
 #[track_caller]
 fn record(lab: &Lab, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
     let file = lab.path(&format!("{name}.data"));
@@ -32,7 +32,7 @@ fn record(lab: &Lab, name: &str, options: &[&str], program: &[&str], pipe: bool)
     file
 }
 
-/// Samples that linux-perf-data reads; `None` for a form that it does not know.
+/// Number of samples that linux-perf-data reads; `None` for a format that it does not support.
 fn second_opinion(file: &Path) -> Option<u64> {
     let open = std::io::BufReader::new(std::fs::File::open(file).unwrap());
     let linux_perf_data::PerfFileReader { mut perf_file, mut record_iter } =
@@ -76,7 +76,7 @@ fn recordings_of_pmc_give_others_the_same_numbers() {
     let mut opinions = BTreeMap::new();
     for (name, options, program, pipe, comms) in kinds {
         let file = record(&lab, name, options, &[program], *pipe);
-        // perf report: shares; perf script: sums.
+        // `agree` compares the percentages of perf report, `totals_agree` the sums of perf script.
         agree(&file, comms);
         totals_agree(&file);
         let ours = pmc_json(&file, &["--no-inline"])["trust"]["samples"].as_u64().unwrap();
@@ -85,7 +85,7 @@ fn recordings_of_pmc_give_others_the_same_numbers() {
             opinions.insert(*name, samples);
         }
     }
-    // It knows all forms but the stream's.
+    // linux-perf-data supports all formats except streams.
     assert!(opinions.len() >= 11, "{opinions:?}");
 }
 
@@ -95,7 +95,7 @@ fn a_file_that_cannot_be_read_is_named_once() {
     let deep = lab.build("deep", DEEP);
     let file =
         lab.record("deep.data", &["-e", "cpu-clock:u", "-F", "2000"], &[deep.to_str().unwrap()], false);
-    // Opening a folder as a file fails for root too.
+    // Opening a folder as a file fails even for root.
     std::fs::remove_file(&deep).unwrap();
     std::fs::create_dir(&deep).unwrap();
     let [file, out] = [file, lab.path("out")].map(|path| path.to_str().unwrap().to_owned());

@@ -1,5 +1,5 @@
-//! Records that perf 6.1 and this kernel do not write: deferred call chains (6.18), counts of what was lost, stacks of which
-//! nothing was copied, calls that the processor kept.
+//! Records that perf 6.1 and the test kernel do not write: deferred call chains (6.18), counts of lost
+//! samples, empty stack copies, calls kept by the processor (LBR).
 
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
@@ -25,7 +25,7 @@ fn who(tid: u64) -> u64 {
     100 | tid << 32
 }
 
-/// What samples have: id, address, thread, time, period and call chain.
+/// Sample fields: id, address, thread, time, period and call chain.
 const CHAINS: u64 = sample_type::IDENTIFIER
     | sample_type::IP
     | sample_type::TID
@@ -33,7 +33,7 @@ const CHAINS: u64 = sample_type::IDENTIFIER
     | sample_type::PERIOD
     | sample_type::CALLCHAIN;
 
-/// A recording with these records, whose samples are of [`CHAINS`].
+/// Writes a recording of these records, whose samples have the layout of [`CHAINS`].
 pub(super) fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(CHAINS);
@@ -41,17 +41,18 @@ pub(super) fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>
     write_as(path, attr, records);
 }
 
-/// A recording with these records, which does not say where it was made. Its process has a program mapped from 0 on.
+/// Writes a recording of these records without information about its machine. Its process has a program
+/// mapped from address 0 on.
 fn write_as(path: &std::path::Path, attr: Attr, records: &[Vec<u8>]) {
     let mapping = [who(100), 0, MAPPED, 0, u64::from_ne_bytes(*b"/no/prog"), 0, who(100), 0, 7];
     let records = [&[record(1, 2, &mapping)], records].concat();
     write_whole(path, attr, &Features::default(), &records);
 }
 
-/// The end of what is mapped.
+/// End of the mapped addresses.
 const MAPPED: u64 = 1 << 40;
 
-/// A recording with these sections and records.
+/// Writes a recording with these sections and records.
 fn write_whole(path: &std::path::Path, mut attr: Attr, features: &Features, records: &[Vec<u8>]) {
     attr.set(Flag::SampleIdAll, true);
     let event = RecordedEvent { attr, ids: vec![7], name: Some("cpu-clock".to_owned()) };
@@ -63,7 +64,7 @@ fn write_whole(path: &std::path::Path, mut attr: Attr, features: &Features, reco
     writer.finish(features).expect("it ends");
 }
 
-/// The sampled address is the chain's first, unless all of it comes later.
+/// A sample. Its address is the first of the chain, unless the whole chain is deferred.
 pub(super) fn sample(misc: u16, tid: u64, time: u64, chain: &[u64]) -> Vec<u8> {
     let ip = if chain[0] == DEFERRED { 0x1111 } else { chain[1] };
     let mut words = vec![7, ip, who(tid), time, 1, chain.len() as u64];
@@ -94,14 +95,14 @@ fn deferred_parts_of_chains_are_joined() {
         &file,
         0,
         &[
-            // Two samples in the kernel wait for the same part; one in the process for another thread's of
-            // the same number.
+            // Two samples in the kernel wait for the same user-mode chain. One in the process waits for
+            // another thread's chain with the same number.
             sample(1, 100, 10, &[KERNEL, kernel, kernel + 16, DEFERRED, 5]),
             sample(1, 100, 20, &[KERNEL, kernel + 32, DEFERRED, 5]),
             sample(2, 101, 25, &[DEFERRED, 5]),
             deferred(100, 30, 5, &[USER, 0xa000, 0xb000, 0xc000]),
             deferred(101, 35, 5, &[USER, 0x1111, 0xd000]),
-            // Nobody brings this one's.
+            // The chain of this sample never arrives.
             sample(1, 100, 40, &[KERNEL, kernel, DEFERRED, 6]),
         ],
     );
@@ -123,7 +124,8 @@ fn callers_where_nothing_was_mapped_are_cut_off_and_counted() {
     let file = dir.path().join("false");
     let kernel = 0xffff_ffff_8100_0000;
     let chains: [&[u64]; 5] = [
-        // False to the end, once and twice; between true ones; the sampled address itself; none.
+        // Invalid from some address to the end (once in the process, once after the kernel); between valid
+        // addresses; the sampled address itself; no invalid address.
         &[USER, 0x1111, 0x2222, MAPPED + 1, 7 << 60],
         &[KERNEL, kernel, USER, 0x1111, MAPPED + 1],
         &[USER, 0x1111, MAPPED + 1, 0x2222],
@@ -133,7 +135,7 @@ fn callers_where_nothing_was_mapped_are_cut_off_and_counted() {
     let level = |chain: &[u64]| if chain[0] == KERNEL { 1 } else { 2 };
     let samples: Vec<_> = chains.iter().map(|chain| sample(level(chain), 100, 10, chain)).collect();
     write(&file, 0, &samples);
-    // In the text that perf's scripts read, chains are as they were recorded.
+    // In the text output for perf's scripts, chains stay as they were recorded.
     assert_eq!(stacks(&file).iter().map(Vec::len).collect::<Vec<_>>(), [4, 3, 3, 1, 2]);
     let document = pmc_json(&file, &["--percent-limit", "0"]);
     let trust = &document["trust"];
@@ -170,7 +172,8 @@ fn recorded_callers_stay_where_no_stack_was_copied() {
     // bp, sp and ip.
     attr.set_sample_regs_user(0b111 << 6);
     attr.set_sample_stack_user(16);
-    // Behind the chain: the ABI (none: no registers), registers, what was asked for, the copy and its valid part.
+    // Fields after the chain: the ABI (0: no registers), registers, requested size, the copy and its valid
+    // size.
     let copied = |misc: u16, chain: &[u64], behind: &[u64]| {
         let mut words = vec![7, chain[1], who(100), 10, 1, chain.len() as u64];
         words.extend(chain.iter().chain(behind));
@@ -187,12 +190,12 @@ fn recorded_callers_stay_where_no_stack_was_copied() {
             copied(2, &in_process, &[&regs[..], &[16, 0, 0, 0]].concat()),
             copied(2, &in_process, &[0, 0]),
             copied(1, &in_kernel, &[&regs[..], &[0]].concat()),
-            // There is a copy, and it leads nowhere.
+            // The copy exists but unwinding it fails.
             copied(2, &in_process, &[&regs[..], &[16, 0, 0, 16]].concat()),
             copied(1, &in_kernel, &[&regs[..], &[16, 0, 0, 16]].concat()),
-            // A 32-bit process: its words are no 64-bit return addresses.
+            // A 32-bit process: its words are not 64-bit return addresses.
             copied(2, &[USER, 0x1111], &[1, 0x7000, 0x7000, 0x1111, 16, 0, 0x2222, 16]),
-            // Nobody knows what process this is.
+            // An unknown ABI.
             copied(2, &[USER, 0x1111], &[3, 0x7000, 0x7000, 0x1111, 16, 0, 0x2222, 16]),
         ],
     );
@@ -204,7 +207,7 @@ fn recorded_callers_stay_where_no_stack_was_copied() {
     assert_eq!((&trust["frames"], &trust["ends"]["compat"]), (&(4 * 3 + 2 * 4 + 2).into(), &1.into()));
 }
 
-/// Three functions, each with a frame of 64 bytes, as only their tables say.
+/// Three functions, each with a frame of 64 bytes that only the unwind tables describe.
 const FRAMES: &str = ".globl _start
 _start: .cfi_startproc; .cfi_undefined rip; call outer; nop; .cfi_endproc
 outer: .cfi_startproc; .cfi_def_cfa rsp, 64; call middle; ret; .cfi_endproc
@@ -212,8 +215,8 @@ middle: .cfi_startproc; .cfi_def_cfa rsp, 64; call inner; ret; .cfi_endproc
 inner: .cfi_startproc; .cfi_def_cfa rsp, 64; nop; ret; .cfi_endproc
 ";
 
-/// A recording of the program above: samples in `inner` at these times, with so many bytes of their stacks, where so many
-/// were asked for.
+/// A recording of the program above: samples in `inner`, each with its time, the size of its stack copy and
+/// the requested size.
 fn copies(dir: &std::path::Path, samples: &[(u64, usize, usize)]) -> std::path::PathBuf {
     let path = |name: &str| dir.join(name).display().to_string();
     std::fs::write(path("a.s"), FRAMES).unwrap();
@@ -252,7 +255,7 @@ fn copies_are_joined_in_the_order_of_time_wherever_they_stand_in_the_file() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // The first of the file is the last in time: what it lacks the others have shown.
+    // The first sample in the file is the last in time; the others complete its stack.
     let file = copies(dir.path(), &[(30, 64, 64), (10, 192, 192), (20, 128, 128)]);
     let names = |file: &std::path::Path| script("pmc", file, &["-F", "sym"]);
     let whole = "\n inner\n middle\n outer\n _start\n\n".repeat(3);
@@ -273,7 +276,7 @@ fn a_stack_that_ends_before_its_copy_could_is_not_cut() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // More was asked for than the stack had: where the walk fails there is nothing.
+    // If the requested size exceeds the stack, the copy is complete, so a failing walk is not a truncation.
     let ends = |asked: usize| {
         let file = copies(dir.path(), &[(10, 128, asked)]);
         let ends = pmc_json(&file, &[])["trust"]["ends"].clone();
@@ -303,10 +306,10 @@ fn calls_that_the_processor_kept_are_chains() {
         &[
             kept(2, &[USER, 0x1111, 0x2222], &calls),
             kept(1, &[KERNEL, kernel, USER, 0x1111], &calls),
-            // The outermost call returns to a recorded caller: those behind it are its own.
+            // The outermost call returns to a recorded caller, so the callers after it come from the chain.
             kept(2, &[USER, 0x1111, 0x9999, 0x6005, 0x7005], &calls),
             kept(2, &[USER, 0x1111, 0x2222], &[]),
-            // A thread of the kernel's; what the processor kept is somebody else's.
+            // A kernel thread; the calls that the processor kept belong to another process.
             kept(1, &[KERNEL, kernel, kernel + 16], &calls),
         ],
     );
@@ -338,7 +341,7 @@ fn the_running_kernels_names_are_for_its_own_recordings() {
     let name = b"[kernel.kallsyms]_text\0\0";
     let words = name.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
     let fields = [u64::from(u32::MAX), text, 1 << 25, text];
-    // A mapping of the kernel, with pid, time and id behind it.
+    // A mapping of the kernel, followed by pid, time and id.
     let mapped = record(1, 1, &fields.into_iter().chain(words).chain([0, 0, 7]).collect::<Vec<_>>());
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(CHAINS);

@@ -1,4 +1,4 @@
-//! `pmc script` with other fields, filters and records: perf's lines, byte for byte.
+//! `pmc script` with other fields, filters and records prints perf's lines, byte for byte.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use super::against::{lines_agree, script, scripts_agree};
 use super::lab::{DEEP, Lab, MANY};
 use crate::kit;
 
-/// Everything that a software event's sample can hold.
+/// Options for all fields that a software event's sample can have.
 const ALL: &[&str] = &[
     "-e",
     "cpu-clock,page-faults",
@@ -92,7 +92,7 @@ fn other_records_are_perfs() {
     scripts_agree(&file, &every);
     scripts_agree(&file, &["--show-task-events", "--show-mmap-events", "-F", "+misc", "-G"]);
     let file = lab.record("wide", &["-e", "cpu-clock", "-a", "--switch-events"], &[many], false);
-    // A task that runs before it is named has its later name with us.
+    // If a task runs before its name is recorded, pmc prints its later name.
     scripts_agree(
         &file,
         &["--show-task-events", "--show-switch-events", "-F", "-comm,-ip,-sym,-symoff,-dso"],

@@ -1,5 +1,5 @@
-//! `--stitch-lbr`: calls that the processor kept, completed with those of the samples before, beside perf's. No machine at
-//! hand keeps calls, so the recording is written here.
+//! `--stitch-lbr`: completes the calls that the processor kept with those of earlier samples, like perf. The
+//! test machines do not keep calls, so the test writes the recording.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const SAMPLE: u64 = sample_type::IDENTIFIER
     | sample_type::CALLCHAIN
     | sample_type::BRANCH_STACK;
 
-/// How many calls the processor keeps.
+/// Number of calls that the processor keeps.
 const KEPT: u64 = 4;
 
 /// Thread, the outermost call that was kept, and the depth of the stack.
@@ -77,7 +77,7 @@ fn kept_calls_are_stitched_as_perf_does() {
     let ran =
         kit::run(&["export", "--stitch-lbr", "-o", "-", "--format", "folded", "-i", file.to_str().unwrap()]);
     assert!(ran.expect(0).stdout.starts_with("deep;main;"));
-    // Of a hybrid CPU the PMU of each kind of core says how many it keeps.
+    // On a hybrid CPU, the PMU of each core type has its own number of kept calls.
     let of_core = PmuCaps { caps: caps(), name: "cpu_core".to_owned() };
     let hybrid = Features { pmu_caps: Some(vec![of_core]), ..Features::default() };
     write(&file, &program, CALLS | branch_sample_type::HW_INDEX, &hybrid);

@@ -1,4 +1,5 @@
-//! `diff --stream`: the hottest call chains of two recordings, of branches and of ordinary chains, beside perf's.
+//! `diff --stream`: the hottest call chains of two recordings, from branches and from ordinary chains,
+//! compared with perf.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,10 +20,10 @@ const SAMPLE: u64 = sample_type::IDENTIFIER
     | sample_type::PERIOD
     | sample_type::CALLCHAIN;
 
-/// The ways into `leaf`: which functions, of those that [`addresses`] gives, called it, and how many cycles each took.
+/// The call paths to `leaf`: the calling functions (indices into [`addresses`]) and the cycles of each.
 const WAYS: [&[(usize, u64)]; 3] = [&[(2, 5), (3, 9), (4, 1)], &[(3, 20), (4, 2)], &[(4, 7)]];
 
-/// A recording with so many samples of each way.
+/// Writes a recording with the given number of samples of each path.
 fn write(path: &Path, program: &Path, has_branches: bool, counts: [u64; 3]) {
     let (addresses, _) = addresses(program);
     let code = |function: usize| BASE + addresses[3 * function] + 4;
@@ -47,15 +48,15 @@ fn write(path: &Path, program: &Path, has_branches: bool, counts: [u64; 3]) {
         true => (SAMPLE | sample_type::BRANCH_STACK, BRANCHES),
         false => (SAMPLE, 0),
     };
-    // perf looks for branches where the header says so.
+    // perf looks for branches only if the header announces them.
     let branch_stack = has_branches.then(Raw::default);
     write_samples(path, program, layout, &Features { branch_stack, ..Features::default() }, &samples);
 }
 
-/// A stream: the section it stands in, its share and its cycles in both recordings.
+/// A stream: its section, and its cycles and percentage in both recordings.
 type Stream = (u8, Vec<String>);
 
-/// What a perf prints.
+/// The streams that perf prints.
 fn theirs(perf: &Path, files: [&Path; 2]) -> BTreeSet<Stream> {
     let [old, new] = files.map(|file| file.to_str().unwrap());
     let (mut section, mut streams) = (0, BTreeSet::new());
@@ -76,7 +77,7 @@ fn ours(files: [&Path; 2], options: &[&str]) -> Value {
     serde_json::from_str(&ran.stdout).expect("one JSON document")
 }
 
-/// The same of pmc's document.
+/// The streams of pmc's document.
 fn streams(document: &Value) -> BTreeSet<Stream> {
     let rows = document["events"][0]["rows"].as_array().unwrap().iter();
     let of_row = |row: &Value| {
@@ -108,7 +109,7 @@ fn the_hottest_ways_are_perfs() {
     for perf in oracle::perfs() {
         assert_eq!(theirs(&perf, files), found, "{}", perf.display());
     }
-    // The other way round what was lost is new.
+    // With the files swapped, a removed stream becomes a new one.
     assert!(streams(&ours([&new, &old], &[])).contains(&stream(3, &["7", "10.00%"])));
     let text = kit::run(&["diff", "--stream", old.to_str().unwrap(), new.to_str().unwrap()]).expect(0);
     let text = text.prints(&["[ Matched hot streams ]", "hot chain pair 2:", "cycles: 15, 15", "more", "±"]);
@@ -161,7 +162,7 @@ fn ordinary_chains_are_streams_too() {
     let program = lab.build("deep", DEEP);
     let (old, new) = (lab.path("old"), lab.path("new"));
     write(&old, &program, false, [60, 30, 10]);
-    // The same program, built from the same lines in another folder.
+    // The same program, built from the same source in another folder.
     std::fs::create_dir(lab.path("other")).unwrap();
     write(&new, &lab.build("other/deep", DEEP), false, [20, 60, 0]);
     let shares = |options: &[&str]| {
@@ -174,9 +175,9 @@ fn ordinary_chains_are_streams_too() {
     };
     let all = vec![(30.0, 75.0, 3), (60.0, 25.0, 4), (10.0, 0.0, 2)];
     assert_eq!((shares(&[]), shares(&["-s", "sym"])), (all.clone(), all.clone()));
-    // Where programs count they are two: their paths differ, their names do not.
+    // With programs in the key, the two still match: their paths differ, their names do not.
     assert_eq!(shares(&["-s", "sym,dso,srcfile"]), all);
-    // The hottest of each.
+    // Only the hottest pair.
     assert_eq!(shares(&["--max-rows", "1"]), all[..2]);
     let files = [old.to_str().unwrap(), new.to_str().unwrap()];
     let refused = |options: &[&str]| kit::run(&[&["diff", "--stream"], options, &files].concat()).expect(2);

@@ -1,9 +1,9 @@
-//! Recordings made by perf, of every kind that this machine can make: pmc's totals, shares and lines are
-//! perf's.
+//! Recordings made by perf, of every kind that this machine supports: pmc's totals, percentages and lines
+//! equal perf's.
 //!
-//! With those of `options` and `branches` these are twelve kinds: frame pointers, copied stacks, no
-//! stacks, many events, groups (with and without counts), tracepoints, the whole machine, compressed, a
-//! stream, a thread alone, raw samples, a JIT with a map.
+//! Together with `options` and `branches`, these are twelve kinds: frame pointers, copied stacks, no stacks,
+//! many events, groups (with and without counts), tracepoints, system-wide, compressed, a stream, a single
+//! thread, raw samples, a JIT with a map.
 
 use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, stacks_agree, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};
@@ -34,7 +34,7 @@ fn recordings_of_perf_give_perfs_numbers_and_lines() {
         scripts_agree(&file, &[]);
         if options.contains(&"-g") {
             scripts_agree(&file, &["-G"]);
-            // perf does not see in a stream that there are chains before it makes its tables.
+            // For a stream, perf does not know that there are chains before it builds its tables.
             if !pipe {
                 children_agree(&file, 0.0);
             }
@@ -46,8 +46,8 @@ fn recordings_of_perf_give_perfs_numbers_and_lines() {
     scripts_agree(&lab.path("timed"), &["-F", "comm,tid,cpu,time,period"]);
 }
 
-/// While another recorder asks for build-ids (perf 7.2 does, and pmc), the kernel marks everybody's mappings as if they had
-/// theirs.
+/// While another recorder asks for build-ids (as perf 7.2 and pmc do), the kernel marks the mappings in all
+/// recordings as if they carried build-ids.
 #[test]
 fn another_recorders_build_ids_are_not_looked_for() {
     let Some(lab) = Lab::new() else { return };
@@ -56,7 +56,7 @@ fn another_recorders_build_ids_are_not_looked_for() {
     let other = other.args(["record", "-q", "-a", "-e", "dummy", "-o"]).arg(lab.path("other"));
     let mut other = other.spawn().expect("pmc starts");
     kit::wait_for_counters(other.id(), 1);
-    // Without -B perf 6.1 falls over these build-ids itself.
+    // Without `-B`, perf 6.1 fails on these build-ids itself.
     let file =
         lab.record("file", &["-B", "-e", "cpu-clock", "-F", "2000"], &[deep.to_str().expect("plain")], false);
     other.kill().and_then(|()| other.wait().map(drop)).expect("pmc ends");
@@ -79,7 +79,7 @@ fn copied_stacks_are_unwound() {
     let trust = &document["trust"];
     let (stacks, rooted) = (trust["stacks"].as_f64().unwrap(), trust["rooted"].as_f64().unwrap());
     assert!(rooted / stacks > 0.95, "{trust}");
-    // Inlined code has a row of its own, whose cost is its callers'.
+    // Inlined code has its own row, and its cost also counts for its callers.
     let inlined =
         document["events"][0]["rows"].as_array().unwrap().iter().find(|row| row["sym"] == "inlined");
     assert!(inlined.expect("a row for it")["total"]["percent"].as_f64().unwrap() > 1.0);
@@ -91,7 +91,7 @@ fn the_whole_machine_and_tracepoints() {
     let many = lab.build("many", MANY);
     let many = many.to_str().expect("plain");
     let file = lab.record("all", &["-e", "cpu-clock", "-F", "1000", "-a", "-g"], &[many], false);
-    // Whatever else runs here is demangled in its own way by each.
+    // Other programs may be demangled differently by the two tools.
     agree(&file, &["many", "worker", "swapper"]);
     totals_agree(&file);
     let work = ["sh", "-c", "for i in 1 2 3 4 5; do ls / >/dev/null; done"];
@@ -114,7 +114,7 @@ fn code_of_a_jit_has_the_names_of_its_map() {
     assert!(rows.keys().any(|(_, dso, symbol)| symbol == "[.] the second one" && dso.starts_with("[JIT]")));
 }
 
-/// A saved recording whose only feature section has this number.
+/// A saved recording with a single feature section, of this number.
 fn with_section(number: usize, section: &[u8]) -> Vec<u8> {
     let mut bytes = std::fs::read(kit::data("perfdata/fp.data")).expect("a saved recording");
     let word = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().expect("a header"));
@@ -133,7 +133,7 @@ fn simpleperfs_symbols_name_what_is_in_files_that_are_not_here() {
         return;
     }
     let lab = tempfile::tempdir().expect("a temporary folder");
-    // A function of 256 MiB, and 4 of a file that nobody has mapped: in simpleperf's two forms.
+    // A function of 256 MiB, and 4 bytes of an unmapped file, in both of simpleperf's formats.
     let loader = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
     let sized = |row: Vec<u8>| [(row.len() as u32).to_le_bytes().to_vec(), row].concat();
     let plain = |path: &str, name: &str| {

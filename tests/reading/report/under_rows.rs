@@ -1,4 +1,4 @@
-//! Call chains under the rows, held against perf's, byte for byte.
+//! Call chains under the rows, byte for byte like perf's.
 
 use std::path::Path;
 
@@ -22,24 +22,24 @@ int main(void) {
 }
 "#;
 
-/// The rows whose names are the program's: of others perf 6.1 and 7.2 tell what pmc does not (addresses where nothing is mapped),
-/// or have another name for the same place.
+/// Rows of the test program. For other rows, perf 6.1 and 7.2 print unmapped addresses, which pmc omits, or
+/// choose another name for the same address.
 const OURS: [&str; 10] =
     ["leaf", "other", "down", "first", "second", "third", "middle", "main", "libc.so.6", "calls"];
 
-/// Rows with their chains, sorted: rows that cost the same have no order with perf.
+/// Rows with their chains, sorted, because perf does not define the order of rows with equal cost.
 fn blocks(report: &str) -> Vec<String> {
     let mut blocks: Vec<(bool, String)> = Vec::new();
     for line in report.lines().filter(|line| !line.starts_with('#')) {
         let indent = line.len() - line.trim_start().len();
-        // A row begins with at most ten blanks, chains with more, folded ones with none.
+        // A row begins with at most ten spaces, a chain with more, a folded chain with none.
         let is_row =
             (1..=10).contains(&indent) && line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         match blocks.last_mut() {
             _ if is_row => {
-                // perf 7.2 takes the kernel's functions for a process's where they called.
+                // perf 7.2 treats kernel functions that are callers as functions of the process.
                 let is_ours = OURS.iter().any(|name| line.split_whitespace().last() == Some(name));
-                // perf's columns are as wide as rows need that it does not print.
+                // perf's column widths include rows that it does not print.
                 let words: Vec<&str> = line.split_whitespace().collect();
                 blocks.push((is_ours, words.join(" ")));
             }
@@ -53,7 +53,8 @@ fn blocks(report: &str) -> Vec<String> {
     blocks
 }
 
-/// The same with flat and folded chains sorted: those that cost the same have no order with perf.
+/// The same with flat and folded chains sorted, because perf does not define the order of chains with equal
+/// cost.
 fn sorted(block: &str, separator: &str) -> String {
     let (row, chains) = block.split_once('\n').unwrap_or((block, ""));
     let mut chains: Vec<&str> = chains.split(separator).collect();
@@ -71,7 +72,7 @@ fn agree(file: &Path, options: &[&str]) {
     for perf in oracle::perfs() {
         let file = file.to_str().expect("plain");
         let theirs = oracle::says(&perf, &[&all[..], &["-i", file]].concat());
-        // perf 6.1 has what a fractal place leaves out inlined, by mistake.
+        // perf 6.1 wrongly marks the omitted rest of a fractal tree as inlined.
         let theirs = blocks(&theirs.replace("[...] (inlined)", "[...]"));
         assert_eq!(theirs.len(), ours.len(), "{} {options:?}", perf.display());
         for (a, b) in theirs.iter().zip(&ours) {
@@ -126,7 +127,7 @@ fn chains_stand_under_rows_as_perf_has_them() {
     let report = |options: &[&str]| {
         kit::run(&[&["report", "--stdio", "--no-cache", "-i", file], options].concat()).expect(0).stdout
     };
-    // One tree of all samples is another option; a table of fields has chains if they are asked for.
+    // `--tree` prints one tree of all samples instead. A table of fields has chains only on request.
     let tree = report(&["--tree"]);
     assert!(tree.contains("\n# Call tree, caller first") && !tree.contains("---"), "{tree}");
     let fields = ["-t", ";", "-s", "sym"];

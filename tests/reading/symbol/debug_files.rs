@@ -1,4 +1,4 @@
-//! Separate debug files, split DWARF, packed symbol tables, and files of another build.
+//! Separate debug files, split DWARF, compressed symbol tables, and files of another build.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn build_id(built: &Built) -> BuildId {
     BuildId::parse(notes.lines().find_map(|l| l.split_once("Build ID: ")).unwrap().1.trim()).unwrap()
 }
 
-/// What stands at the first address of `outer`.
+/// The frames at the first address of `outer`.
 fn at_outer(
     built: &Built,
     address: u64,
@@ -57,7 +57,7 @@ fn a_stripped_program_is_named_by_its_debug_file() {
     assert_eq!(named, whole);
     assert_eq!(trust.debug.as_deref(), Some(&*place));
 
-    // Without the program itself the debug file still answers: its build-id is enough.
+    // Without the program itself, its build-id is enough to find the debug file.
     std::fs::rename(&built.path, built.folder().join("moved")).unwrap();
     let module = Module { build_id: Some(id), ..Module::file(&built.path) };
     let queries = offsets(&built.folder().join("moved"), &[start]);
@@ -80,7 +80,7 @@ fn a_debug_link_is_followed_and_its_checksum_counts() {
     built.run("objcopy", &["--add-gnu-debuglink=.debug/prog.debug", "prog"]);
     let (named, _) = at_outer(&built, start, plain(), None);
     assert_eq!(named, whole);
-    // One byte more: another file.
+    // One more byte changes the checksum, so the file does not match.
     let debug = built.folder().join(".debug/prog.debug");
     let mut bytes = std::fs::read(&debug).unwrap();
     bytes.push(0);
@@ -194,7 +194,7 @@ fn a_second_time_comes_out_of_the_cache() {
     let kept = cache.join("symbols").join(id.path());
     assert!(kept.is_file());
     assert_eq!(at_outer(&built, start, options.clone(), Some(id)).0, first);
-    // Rubbish in the cache does no harm.
+    // Garbage in the cache does no harm.
     std::fs::write(&kept, b"pmcsym01\0\0\0\0rubbish").unwrap();
     assert_eq!(at_outer(&built, start, options, Some(id)).0, first);
 }

@@ -1,4 +1,4 @@
-//! Broken and hostile ELF files: nothing panics, nothing hangs.
+//! Broken and hostile ELF files must not cause a panic or a hang.
 
 use std::process::Command;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use pmc::symbol::{Depth, Module, SymbolQuery, elf};
 
 use super::{C, build, kit, plain, resolve, text};
 
-/// A small generator with a fixed seed (xorshift64).
+/// A small random number generator with a fixed seed (xorshift64).
 struct Dice(u64);
 
 impl Dice {
@@ -35,7 +35,7 @@ fn mutated_files_are_survived() {
     for round in 0..300 {
         let mut bytes = sound.clone();
         for _ in 0..=dice.next(20) {
-            // Half of the changes hit the headers at both ends, where they hurt most.
+            // Half of the changes hit the headers at both ends, where they do the most damage.
             let at = match dice.next(4) {
                 0 => dice.next(0x400),
                 1 => bytes.len() as u64 - 1 - dice.next(0x900),
@@ -58,7 +58,7 @@ fn compressed_sections_may_not_claim_far_more_than_the_file_holds() {
     if !kit::need_program("gcc") || !kit::need_program("objcopy") {
         return;
     }
-    // Six times 16 MiB of zeros pack to some 100 KiB.
+    // Six times 16 MiB of zeros compress to about 100 KiB.
     let zeros: String = ["str", "line_str", "loclists", "rnglists", "addr", "macro"]
         .iter()
         .map(|name| {

@@ -1,4 +1,4 @@
-//! What this machine itself has: its C library, its kernel, its vdso, and JIT code of a process.
+//! Files and code of this machine: its C library, kernel, vdso, and JIT code of a process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,13 +27,13 @@ fn the_c_library_of_this_machine_is_named_as_nm_does() {
     for (index, (start, _, name)) in functions.iter().enumerate() {
         let frame = answer.frames(index).first().unwrap_or_else(|| panic!("nothing in {name}"));
         let function = symbolizer.names().function(frame.function);
-        // A function has many names; all of them start at the same place. Inside of one there may be a smaller one.
+        // A function may have many names with the same start address. It may contain a smaller function.
         let alias = functions.iter().any(|(s, _, n)| **n == *function.raw && Some(*s) == function.start);
         assert!(alias, "{name} at {start:#x} became {} at {:?}", function.raw, function.start);
     }
 }
 
-/// The C library that this process has mapped.
+/// Path of the C library that this process has mapped.
 fn own_libc() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let libc = maps.lines().find_map(|line| {
@@ -48,7 +48,7 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
     let Some(libc) = own_libc() else { return };
     let bytes = std::fs::read(&libc).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
-    // Functions, places between them, and the stubs before them.
+    // Functions, gaps between them, and the PLT stubs before them.
     let sections: Vec<(u64, u64)> = [".plt", ".plt.got", ".plt.sec", ".text"]
         .iter()
         .filter_map(|name| file.section_by_name(name))
@@ -94,7 +94,7 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
             assert_eq!(found, wanted, "at {:#x}", addresses[at]);
             stubs += usize::from(wanted.as_ref().is_some_and(|name| name.ends_with("@plt")));
             placeholders += usize::from(wanted.as_ref().is_some_and(|name| name.contains("+0x")));
-            // As far as the answer is said to hold, it does.
+            // The answer holds for the whole range that `around` returns.
             let around = few.around(of_few, *query);
             let is_of_section = wanted.is_some_and(|name| name.starts_with('['));
             assert_eq!(around.is_none(), is_of_section);
@@ -117,13 +117,13 @@ fn kept_kernel_functions_are_those_that_the_kernel_says() {
         let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
         matches!(words.next()?, "t" | "T" | "w" | "W").then_some(address)
     });
-    // The middle of the first bytes: labels may stand at the same place.
+    // The second byte of each function, because labels may share the first address.
     let mut queries: Vec<SymbolQuery> =
         functions.step_by(61).map(|address| SymbolQuery::from(Avma(address + 1))).collect();
     if !kit::need("kallsyms", !queries.is_empty(), "the kernel hides the addresses of its functions") {
         return;
     }
-    // Where nothing is.
+    // An unused address.
     queries.push(SymbolQuery::from(Avma(0xffff_ffff_ffff_f000)));
     let cache = tempfile::tempdir().unwrap();
     let names = |cache: Option<&Path>| {
@@ -145,11 +145,11 @@ fn kept_kernel_functions_are_those_that_the_kernel_says() {
         assert_eq!(names(Some(cache.path())), said);
     }
     let sound = std::fs::read(kept()).unwrap();
-    // A list that was spoilt is not believed, and made again.
+    // A truncated list is rejected and rebuilt.
     std::fs::write(kept(), &sound[..sound.len() / 2]).unwrap();
     assert_eq!(names(Some(cache.path())), said);
     assert_eq!(std::fs::read(kept()).unwrap().len(), sound.len());
-    // Where nothing can be written all is as without.
+    // If the cache is not writable, the result is the same as without a cache.
     let file = cache.path().join("file");
     std::fs::write(&file, "x").unwrap();
     assert_eq!(names(Some(&file)), said);
@@ -188,7 +188,7 @@ fn kernel_functions_are_those_of_kallsyms() {
         );
     }
     assert!(symbolizer.quality(id).symbols > 10_000);
-    // A kernel that lay 16 MiB lower while it was recorded.
+    // A kernel that was 16 MiB lower when it was recorded.
     let text_start = text
         .lines()
         .find(|l| l.ends_with(" _text"))
@@ -295,7 +295,7 @@ fn a_perf_map_that_is_a_link_or_a_pipe_is_refused() {
     }
 }
 
-/// A jitdump file with two functions, the second moved, as the specification has it.
+/// A jitdump file with two functions, the second moved, following the specification.
 fn jitdump() -> Vec<u8> {
     let mut out = Vec::new();
     let u32s = |out: &mut Vec<u8>, list: &[u32]| list.iter().for_each(|n| out.extend(n.to_le_bytes()));
@@ -363,7 +363,7 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let name =
         |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("newer"), Some("cold"), None]);
-    // Torn anywhere, it gives what stands before the tear.
+    // A file truncated at any point gives the complete records before the cut.
     let whole = jitdump();
     for cut in 0..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();

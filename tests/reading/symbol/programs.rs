@@ -4,7 +4,8 @@ use pmc::symbol::{Depth, Module};
 
 use super::{Built, C, CPP, build, compare, kit, offsets, plain, resolve};
 
-/// What has lines must agree; behind the end of a function addr2line goes on with its name, which is a guess.
+/// Checks that addresses with lines agree. After the end of a function addr2line guesses that function's
+/// name.
 #[track_caller]
 fn agrees(built: &Built, step: u64, least: usize, tolerated: f64) {
     let (all, other) = compare(built, plain(), step);
@@ -87,8 +88,7 @@ fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
 "#;
     for mangling in [&[][..], &["-Csymbol-mangling-version=v0"]] {
         let built = build("rustc", ("a.rs", source), &[&["-O", "-g"], mangling].concat());
-        // The standard library's part is compared too; the two disagree on a few addresses of merged
-        // functions.
+        // The standard library is compared too; the tools disagree on a few addresses of merged functions.
         agrees(&built, 7, 1000, 0.02);
         let listed = built.run("nm", &["--defined-only", "prog"]);
         let busy = listed.lines().find(|l| l.contains("4busy")).unwrap();

@@ -1,4 +1,4 @@
-//! What the panes look like: goldens, rewritten with `PMC_BLESS=1`.
+//! Drawings of the panes, compared with golden files. `PMC_BLESS=1` rewrites the files.
 
 use super::fixture::Desk;
 use crate::kit::golden;
@@ -31,7 +31,7 @@ fn a_small_terminal_says_so() {
         let screen = desk.resize(width, height).screen();
         assert!(screen.starts_with(&"pmc needs 60x15"[..usize::from(width).min(15)]), "{screen}");
     }
-    // It comes back, and keys worked meanwhile.
+    // The screen returns, and keys pressed meanwhile took effect.
     let screen = desk.press("2").resize(100, 30).screen();
     assert!(screen.contains("Call tree"), "{screen}");
 }
@@ -57,9 +57,9 @@ fn a_symbol_has_half_of_the_screen() {
         let screen = Desk::new(width, 24).screen();
         let heading = screen.lines().find(|line| line.contains("Symbol")).unwrap();
         let at = pmc::text::width(&heading[..heading.find("Symbol").unwrap()]);
-        // Two columns before it are the mark's.
+        // The two columns before it belong to the mark.
         assert!(usize::from(width) - (at - 2) >= usize::from(width) / 2, "{screen}");
-        // The command is the same in all rows, the library is not.
+        // The command is the same in all rows; the library differs.
         assert!(heading.contains("Shared") && (width > 100) == heading.contains("Command"), "{screen}");
     }
 }
@@ -68,13 +68,13 @@ fn a_symbol_has_half_of_the_screen() {
 fn names_are_read_and_there_in_full() {
     let mut desk = Desk::new(80, 24);
     let screen = desk.press("jjjjjjj").screen();
-    // The function stays, whatever it belongs to; the line below has all of it.
+    // The function name stays visible without its scope; the line below shows the full name.
     let row = screen.lines().find(|line| line.contains("::operator()") && line.contains('%')).unwrap();
     assert!(row.contains("…") && !row.contains("allocator"), "{screen}");
     assert!(screen.contains("◆ copy_user_generic") && screen.contains("~ naïve"), "{screen}");
     let below: String = screen.lines().rev().skip(1).take(2).collect::<Vec<_>>().into_iter().rev().collect();
     assert!(below.contains("no_terminal_is_wide_enough_for_it_any_more_at_all<int"), "{screen}");
-    // Moved to the side, the name is there as it is.
+    // Scrolling sideways shows the original name.
     let moved = desk.press("<Right>").screen();
     assert!(moved.contains("erve(Request const&)"), "{moved}");
     let tree = desk.press("2").screen();

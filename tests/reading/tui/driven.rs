@@ -1,4 +1,4 @@
-//! The real binary on a real terminal (tmux's): keys in, screens out, and what is left behind.
+//! The real binary on a real terminal (tmux's): keys, screens, and the state of the terminal afterwards.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,9 @@ use pmc::tui::keys::{Action, CHAPTERS};
 
 use crate::kit::{self, in_tmux, need_perf_events, need_program, pmc, run};
 
-/// Functions of 50, 30 and 20 %: chains of multiplications take the same time everywhere. Asking for the frame's address makes
-/// the compiler build one. No two rounds are alike, or they could keep step with the samples.
+/// Functions of 50, 30 and 20 %: chains of multiplications take the same time everywhere. Asking for the
+/// frame's address makes the compiler build a frame. The rounds differ, or they could run in step with the
+/// samples.
 const SHARES: &str = r#"
 volatile unsigned long sink;
 #define SPIN(n) unsigned long x = (unsigned long)__builtin_frame_address(0); \
@@ -22,7 +23,7 @@ __attribute__((noinline)) void work(long n) { half(n); third(n); fifth(n); sink+
 int main(void) { for (int i = 0; i < 400; i++) work(1000 + i * 7919L % 5003); return 0; }
 "#;
 
-/// Code under names that would like to do harm, in a thread with such a name.
+/// Code under hostile symbol names, in a thread with a hostile name.
 const HOSTILE: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -47,11 +48,11 @@ int main(void) {
 }
 "#;
 
-/// A folder with programs and recordings.
+/// A temporary folder with programs and recordings.
 struct Lab(tempfile::TempDir);
 
 impl Lab {
-    /// `None` when something is missing here.
+    /// Returns `None` if a required program or perf events are unavailable.
     fn new() -> Option<Self> {
         let has_all = need_program("tmux") && need_program("gcc") && need_perf_events();
         has_all.then(|| Self(tempfile::tempdir().unwrap()))
@@ -84,7 +85,7 @@ impl Lab {
     }
 }
 
-/// A shell in a terminal of its own.
+/// A shell in its own terminal.
 struct Terminal {
     socket: PathBuf,
     /// The shell's folder.
@@ -109,7 +110,7 @@ impl Terminal {
                 "env",
                 "-u",
                 "NO_COLOR",
-                // A panic's message would be scrolled away.
+                // A backtrace would scroll the panic's message away.
                 "-u",
                 "RUST_BACKTRACE",
                 "LC_ALL=C.UTF-8",
@@ -147,7 +148,7 @@ impl Terminal {
         self.tmux(&["display-message", "-p", &format!("#{{{name}}}")], &[]).trim().to_owned()
     }
 
-    /// Waits until the screen shows this; fails after a while.
+    /// Waits until the screen contains `words`; fails after a timeout.
     #[track_caller]
     fn wait(&self, words: &str) -> String {
         self.wait_until(words, |screen| screen.contains(words))
@@ -158,7 +159,7 @@ impl Terminal {
         kit::wait_for_screen(what, || self.screen(), is_it)
     }
 
-    /// Types a command.
+    /// Types a command and Enter.
     fn run(&self, command: &str) {
         self.tmux(&["send-keys", "-l", command], &[]);
         self.press(&["Enter"]);
@@ -184,7 +185,7 @@ impl Terminal {
         kit::wait_for_child(shell.parse().expect("a number"))
     }
 
-    /// Checks that the terminal is as a shell wants it, and that the last command had this status.
+    /// Checks that pmc restored the terminal, and that the last command had this exit status.
     #[track_caller]
     fn is_sane(&self, status: &str) {
         self.wait_until("the shell's own screen", |screen| {
@@ -205,7 +206,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Waits until everything is read.
+/// Waits until the whole recording has been read.
 #[track_caller]
 fn settled(terminal: &Terminal) -> String {
     terminal.wait_until("a whole profile", |screen| {
@@ -213,7 +214,7 @@ fn settled(terminal: &Terminal) -> String {
     })
 }
 
-/// The first percentage of the first line with these words.
+/// Percentage number `which`, counted from 0, of the first line with these words.
 fn share(screen: &str, words: &str, which: usize) -> f64 {
     let line =
         screen.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}:\n{screen}"));
@@ -230,7 +231,8 @@ fn a_recording_is_walked_through() {
     terminal.wait("half");
     let screen = settled(&terminal);
     assert_eq!(terminal.fact("alternate_on"), "1");
-    // Known shares within the error that the screen shows (and a bit: four errors are one in ten thousand).
+    // Known shares within twice the error that the screen shows, and one more point. (An excess of four
+    // errors has a probability of one in ten thousand.)
     for (name, wanted) in [("half", 50.0), ("third", 30.0), ("fifth", 20.0)] {
         let line = screen.lines().find(|line| line.contains(&format!("  {name}"))).unwrap();
         let error: f64 = line.split('±').nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
@@ -240,14 +242,14 @@ fn a_recording_is_walked_through() {
             "{name}: {own} instead of {wanted} ±{error}\n{screen}"
         );
     }
-    // Drill: the callees of work.
+    // Drill down: the callees of `work`.
     terminal.press(&["/"]);
     terminal.run("\\] work$");
     terminal.press(&["Enter"]);
     let screen = terminal.wait("Callees of work");
     let screen = if screen.contains("half") { screen } else { terminal.wait("half") };
     assert!(screen.contains("third") && !screen.contains("main  shares"), "{screen}");
-    // Flame graph of the same, then of all.
+    // The flame graph of those, then of everything.
     terminal.press(&["3"]);
     terminal.wait("▏half");
     terminal.press(&["Escape"]);
@@ -260,7 +262,7 @@ fn a_recording_is_walked_through() {
     let screen = terminal.wait("match \"half\"");
     let matched = share(&screen, "match", 0);
     assert!((matched - 50.0).abs() < 10.0, "{screen}");
-    // Its code, with a hot line.
+    // The function's code, with a hot line.
     terminal.press(&["a"]);
     let screen = terminal.wait("{ SPIN(n * 50) }");
     assert!(screen.contains("of the function") && screen.contains("imul"), "{screen}");
@@ -271,18 +273,18 @@ fn a_recording_is_walked_through() {
     assert!(!screen.contains("half"), "{screen}");
     terminal.press(&["Escape"]);
     terminal.wait("half");
-    // Only a part of the time.
+    // Restrict the view to a time range.
     terminal.press(&["T", "g", "Space", "Right", "Right", "Right", "Enter"]);
     terminal.wait("only 0.000-");
     terminal.press(&["Escape"]);
-    // The view as a file.
+    // Export the view to a file.
     terminal.press(&["x", "C-w"]);
     terminal.run("folded");
     terminal.wait("pmc-view.folded is written");
     let folded = std::fs::read_to_string(lab.path("pmc-view.folded")).unwrap();
     let line = folded.lines().find(|line| line.contains("main;work;half ")).unwrap();
     assert!(line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() > 10, "{folded}");
-    // As any new file: the umask decides.
+    // The umask sets its mode, like that of any new file.
     let mode = |name: &str| std::fs::metadata(lab.path(name)).unwrap().permissions().mode();
     std::fs::write(lab.path("any"), "").unwrap();
     assert_eq!(mode("pmc-view.folded"), mode("any"));
@@ -295,7 +297,7 @@ fn a_recording_is_walked_through() {
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(lab.path("view.json")).unwrap()).unwrap();
     assert!(json["events"][0]["rows"].as_array().unwrap().len() > 4);
-    // Smaller, larger, too small, back.
+    // Resize: smaller, larger, too small, and back.
     terminal.press(&["g"]);
     for (width, height) in [(60, 15), (200, 50)] {
         terminal.resize(width, height);
@@ -309,7 +311,7 @@ fn a_recording_is_walked_through() {
     terminal.wait("pmc needs 60x15, this is 50x12");
     terminal.resize(100, 30);
     terminal.wait("half");
-    // Nothing changes: nothing is written.
+    // pmc writes nothing while nothing changes.
     let pid = terminal.child();
     let written = || {
         let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
@@ -328,7 +330,7 @@ fn colours_follow_the_terminal() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 120, 30);
-    // Bars, on each background, as true colour, and on a dark one as the nearest of 256.
+    // Colours of the bars: true colour on a dark and on a light background, and the nearest of 256 colours.
     let (dark, light, either) = ("38;2;232;144;79m", "38;2;154;74;0m", "38;2;175;95;0m");
     let shows = |colour: &str| {
         let coloured = || terminal.tmux(&["capture-pane", "-p", "-e"], &[]);
@@ -347,7 +349,7 @@ fn colours_follow_the_terminal() {
         terminal.press(&["Q"]);
         terminal.is_sane("0");
     }
-    // The terminal's own answer, between two keys.
+    // The terminal's reply about its background arrives between two keys.
     terminal.run("clear; COLORTERM=truecolor pmc report shares.data");
     shows(either);
     let answer: Vec<String> =
@@ -386,7 +388,8 @@ fn every_key_of_the_help_page_is_taken() {
             if leaves.contains(&binding.action) {
                 continue;
             }
-            // Whatever the key did is taken back: questions and choices first, then filters, then the pane.
+            // Undo the key's effect: Escape closes questions and choices before it removes filters. The
+            // pane's key returns to the pane.
             let keys: Vec<String> = binding.keys.iter().map(|key| in_tmux(*key)).collect();
             let mut all: Vec<&str> = keys.iter().map(String::as_str).collect();
             all.extend(["Escape", pane]);
@@ -417,11 +420,11 @@ fn however_it_ends_the_terminal_is_as_it_was() {
         assert!(killed.success());
         terminal.is_sane(status);
     }
-    // A panic: its message can be read.
+    // After a panic its message is readable.
     terminal.run("PMC_TEST_PANIC=draw pmc report shares.data");
     terminal.wait("PMC_TEST_PANIC asked for this");
     terminal.is_sane(if cfg!(debug_assertions) { "101" } else { "134" });
-    // Stopped with the key, continued, stopped from outside, continued.
+    // Stop with the key, continue, stop from outside, continue.
     terminal.run("clear; pmc report shares.data");
     terminal.wait("half");
     let pid = terminal.child();
@@ -463,7 +466,7 @@ fn without_a_screen_there_is_text() {
     }
     terminal.run("clear; pmc report shares.data | head -3; echo ended=${PIPESTATUS[0]}=");
     terminal.wait("ended=0=");
-    // What cannot be read is said without a screen having been there.
+    // An unreadable file is reported without switching to the full screen.
     terminal.run("clear; pmc report missing.data; echo ended=$?=");
     let screen = terminal.wait("ended=1=");
     assert!(screen.contains("missing.data"), "{screen}");
@@ -506,7 +509,7 @@ fn what_is_longer_than_the_terminal_is_paged() {
         ("PAGER='A=page: sed s/^/page:/' pmc list sw".to_owned(), true),
         (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc -p {report}"), true),
         (format!("PERF_CONFIG=never PAGER='sed s/^/page:/' pmc {report}"), false),
-        // It fits.
+        // The output fits the screen.
         ("PAGER='sed s/^/page:/' pmc evlist -i shares.data".to_owned(), false),
         (format!("TERM=dumb PAGER='sed s/^/page:/' pmc {report}"), false),
         (format!("PAGER='sed s/^/page:/' pmc --no-pager {report}"), false),
@@ -522,7 +525,7 @@ fn what_is_longer_than_the_terminal_is_paged() {
         assert_eq!(screen.lines().any(is_there), is_paged, "{command}:\n{screen}");
         assert!(!screen.contains("pmc: "), "{command}:\n{screen}");
     }
-    // A pager that is closed early has shown what was wanted.
+    // A pager that exits early is not an error.
     terminal.run("clear; PAGER='head -2' pmc script shares.data; echo ended=$?=");
     let screen = terminal.wait("ended=0=");
     assert!(screen.contains("shares") && !screen.contains("pmc: "), "{screen}");
@@ -530,7 +533,7 @@ fn what_is_longer_than_the_terminal_is_paged() {
     let screen = terminal.wait("ended=1=");
     assert!(screen.contains("the pager did not start"), "{screen}");
     if need_program("less") {
-        // The keys are the pager's, and what is said waits for its end.
+        // Keys go to the pager, and messages wait until it exits.
         terminal.run(&format!("clear; PAGER=less pmc {report}"));
         terminal.wait_until("less", |screen| screen.lines().last() == Some(":"));
         terminal.press(&["C-c", "C-\\", "G"]);
@@ -540,7 +543,7 @@ fn what_is_longer_than_the_terminal_is_paged() {
     }
 }
 
-/// A function that is inlined into two others, which have no loops of their own.
+/// A function that is inlined into two others, which have no loops.
 const INLINED: &str = r#"
 volatile unsigned long sink;
 static inline __attribute__((always_inline)) void spin(long n) {
@@ -559,7 +562,7 @@ fn an_inlined_function_has_its_own_and_its_callers_code() {
     lab.record(INLINED, "inlined");
     let terminal = Terminal::new(&lab, 100, 40);
     terminal.run("pmc report -i inlined.data");
-    // Names come first, what is inlined after them.
+    // The table appears first with symbols only, then with inlined functions.
     let own = |screen: &str| {
         let row = screen.lines().find(|line| line.trim_end().ends_with("  spin"))?;
         row.split_whitespace().nth(1)?.strip_suffix('%')?.parse::<f64>().ok()
@@ -573,7 +576,7 @@ fn an_inlined_function_has_its_own_and_its_callers_code() {
     assert!(screen.contains("imul"), "{screen}");
     terminal.press(&["Q"]);
     terminal.is_sane("0");
-    // To programs it is perf's: samples are their own whose code they lie in.
+    // Machine-readable output follows perf: samples count for the function that contains their code.
     let data = lab.path("inlined.data");
     let args = ["report", "-i", data.to_str().unwrap(), "--csv", "--no-children", "-s", "sym"];
     let rows = run(&args).expect(0);
@@ -585,8 +588,8 @@ fn an_inlined_function_has_its_own_and_its_callers_code() {
     assert!(share("dear") > 60.0 && share("spin") == 0.0, "{}", rows.stdout);
 }
 
-/// One function whose lines take 50, 30 and 20 %. Each round waits for the one before it, or it would hang on where the
-/// compiler puts a loop how long one takes.
+/// One function whose lines take 50, 30 and 20 %. Each round depends on the one before it; otherwise its
+/// time would depend on where the compiler places the loop.
 const LINES: &str = r#"
 volatile unsigned long sink;
 #define ROUND __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
@@ -612,7 +615,7 @@ fn each_line_of_a_function_has_its_share() {
         let lines = screen.lines().filter(|line| line.contains(&format!("/* {name} */")));
         let percent = |line: &str| line.split_whitespace().next()?.strip_suffix('%')?.parse::<f64>().ok();
         let shown: f64 = lines.filter_map(percent).sum();
-        // Some 2,000 samples: five points are more than four errors.
+        // About 2,000 samples: five points are more than four standard errors.
         assert!((shown - wanted).abs() < 5.0, "{name}: {shown} instead of {wanted}\n{screen}");
     }
     assert!(screen.contains("of all: work (lines)"), "{screen}");
@@ -625,7 +628,8 @@ fn annotate_opens_the_screen_on_code() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");
     let terminal = Terminal::new(&lab, 100, 40);
-    // The costliest without a name; and from there the rest of the screen.
+    // Without a name `annotate` opens the function with the highest cost, and other panes are reachable from
+    // it.
     terminal.run("pmc annotate -i shares.data");
     terminal.wait("of all: half (shares)");
     assert_eq!(terminal.fact("alternate_on"), "1");
@@ -641,7 +645,7 @@ fn annotate_opens_the_screen_on_code() {
     assert!(screen.contains("imul    r") && !screen.contains("SPIN"), "{screen}");
     terminal.press(&["Q"]);
     terminal.is_sane("0");
-    // What is not there ends it, with words on the terminal as it was.
+    // An unknown function ends pmc, with the error on the restored terminal.
     terminal.run("clear; pmc annotate -i shares.data thrid; echo ended=$?=");
     let screen = terminal.wait("ended=1=");
     assert!(screen.contains("no sample hit a function named") && screen.contains("third"), "{screen}");

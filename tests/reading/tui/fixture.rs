@@ -1,4 +1,4 @@
-//! A profile made by hand, and the screen that shows it: the same characters in every run.
+//! A handmade profile and the screen that shows it: the same characters in every run.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) fn value(samples: u64) -> Value {
     Value { samples, period: samples * 1000, squares: samples as f64 * 1e6, ..Value::default() }
 }
 
-/// Function, module, level, own samples, total samples.
+/// Function, module, level, self samples, total samples.
 const FUNCTIONS: &[(&str, &str, char, u64, u64)] = &[
     ("main", "shop", '.', 10, 1000),
     ("shop::serve(Request const&)", "shop", '.', 90, 890),
@@ -41,7 +41,7 @@ const FUNCTIONS: &[(&str, &str, char, u64, u64)] = &[
     ),
 ];
 
-/// The path of each node by index of its parent, function, own and total samples.
+/// The tree's nodes: index of the parent, function, self and total samples.
 const NODES: &[(Option<u32>, usize, u64, u64)] = &[
     (None, 0, 10, 1000),
     (Some(0), 1, 90, 890),
@@ -128,7 +128,7 @@ pub(crate) fn answer(query: &Query) -> Answer {
     Answer { query: query.clone(), profile, times, threads, ..Answer::default() }
 }
 
-/// The same, called as every program is.
+/// The same profile with the start-up frames that every program has.
 pub(crate) fn started(query: &Query) -> Answer {
     let mut answer = answer(query);
     let profile = &mut answer.profile;
@@ -201,8 +201,8 @@ pub(crate) fn listing() -> Listing {
     }
 }
 
-/// The same with functions that are inlined: `sum`, which goes on behind `next` in it, and costs nothing, and `add`, which
-/// is the costliest.
+/// The same listing with inlined functions: `sum`, which contains `next` (at no cost) and continues after
+/// it, and `add`, which has the highest cost.
 pub(crate) fn listing_with_inlined() -> Listing {
     let function = |name: &str, depth| annotate::Row {
         kind: annotate::Kind::Function { name: name.into(), depth },
@@ -228,10 +228,10 @@ pub(crate) fn listing_with_inlined() -> Listing {
     listing
 }
 
-/// A screen without a terminal, whose engine answers at once.
+/// A screen without a terminal, whose engine answers immediately.
 pub(crate) struct Desk {
     pub(crate) state: State,
-    /// What was asked for besides answers, histories and code.
+    /// Effects other than requests for answers, histories and code.
     pub(crate) effects: Vec<Effect>,
     terminal: Terminal<TestBackend>,
     answers: fn(&Query) -> Answer,
@@ -326,7 +326,7 @@ impl Desk {
         self
     }
 
-    /// What the screen shows, without trailing spaces.
+    /// Text of the screen, without trailing spaces.
     pub(crate) fn screen(&mut self) -> String {
         let state = &self.state;
         self.terminal
@@ -348,7 +348,7 @@ impl Desk {
         out
     }
 
-    /// The line of the screen that is shown reversed, if it is one.
+    /// The line shown in reverse video, if any.
     pub(crate) fn cursor_line(&mut self) -> Option<String> {
         let screen = self.screen();
         let buffer = self.terminal.backend().buffer();

@@ -1,4 +1,4 @@
-//! What keys and the mouse do to the state.
+//! Effects of keys and the mouse on the state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn shares_of_time_by_the_clock() {
 fn searching_while_typing() {
     let mut desk = Desk::new(100, 30);
     assert!(desk.press("/mem").cursor_line().unwrap().contains("memcpy"));
-    // Taken back, the cursor is where it was.
+    // Cancelling the search restores the cursor.
     assert!(desk.press("<Esc>").cursor_line().unwrap().contains("main"));
     assert!(desk.press("/shop::<Enter>").cursor_line().unwrap().contains("serve"));
     assert!(desk.press("n").cursor_line().unwrap().contains("price"));
@@ -118,7 +118,7 @@ fn drilling_and_coming_back() {
     desk.press("o").press("t").press("K");
     let filter = &last_query(&desk).filter;
     assert!(filter.symbol.is_some() && filter.comms.is_some() && filter.hide_kernel);
-    // Each step back takes back one.
+    // Each Escape undoes one filter.
     desk.press("<Esc>");
     assert!(!last_query(&desk).filter.hide_kernel && last_query(&desk).filter.comms.is_some());
     desk.press("<Esc><Esc><Esc>");
@@ -189,20 +189,21 @@ fn inlined_functions_fold_in_code() {
     let listing = Ok(Arc::new(listing_with_inlined()));
     desk.take(Poll { listing: Some((name, listing)), ..Poll::default() });
     let shown = |desk: &mut Desk| desk.state.code.shown.clone();
-    // The costliest is open, the others are a row each, with what they stand for.
+    // The function with the highest cost is open. The others are folded into one row each, with a summary.
     assert_eq!(shown(&mut desk), [0, 1, 7, 8, 9, 10, 11]);
     assert_eq!(desk.state.code.row(), Some(10));
     let screen = desk.screen();
     let line = screen.lines().find(|line| line.contains("sum")).unwrap_or_else(|| panic!("{screen}"));
     assert!(line.contains("30.0") && line.contains("▸") && line.contains("sum: 3 instructions"), "{line}");
     assert!(screen.contains("▾") && screen.contains("add:"), "{screen}");
-    // One is opened where the cursor stands, what is inlined in it stays folded; and closed again.
+    // Enter opens the function at the cursor and keeps functions inlined into it folded. Enter again closes
+    // it.
     desk.press("gj<Enter>");
     assert_eq!(shown(&mut desk), [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]);
     desk.press("<Enter>");
     assert_eq!(shown(&mut desk), [0, 1, 7, 8, 9, 10, 11]);
     assert_eq!(desk.state.code.row(), Some(1));
-    // A jump, and a search, lead into it.
+    // A jump and a search open the function that contains their target.
     desk.press("jj<Enter>");
     assert_eq!((desk.state.code.row(), shown(&mut desk).len()), (Some(4), 12));
     desk.press("gj<Enter>G/cmpq<Enter>");
@@ -219,7 +220,7 @@ fn an_inlined_functions_code_is_its_callers() {
 #[test]
 fn an_inlined_function_is_shown_at_its_costliest_line() {
     let function = |symbol: &str| FunctionRef { dso: "shop".to_owned(), symbol: symbol.to_owned() };
-    // From the table: what comes is the code of the function that it is inlined into. `next` costs nothing.
+    // From the table: the listing shows the function it is inlined into. `next` has no cost.
     for (inlined, row) in [("sum", 6), ("next", 10), ("add", 10), ("shop::Basket::price() const", 10)] {
         let mut desk = Desk::new(100, 30);
         desk.press("4");
@@ -228,7 +229,7 @@ fn an_inlined_function_is_shown_at_its_costliest_line() {
         desk.take(Poll { listing: Some((function(inlined), listing)), ..Poll::default() });
         assert_eq!(desk.state.code.row(), Some(row), "{inlined}");
     }
-    // From the tree, where the function around it is known; and again, when its code is there already.
+    // From the tree, where the enclosing function is known. Then again with its code already loaded.
     let mut desk = Desk::new(100, 30);
     desk.press("4");
     let host = function("shop::Basket::price() const");
@@ -326,7 +327,7 @@ fn code_says_that_filters_are_left_aside() {
 #[test]
 fn code_of_the_costliest_when_none_was_chosen() {
     let mut desk = Desk::new(100, 30);
-    // In the list of threads no function is chosen.
+    // The list of threads selects no function.
     let screen = desk.press("54").screen();
     assert!(screen.contains("this is the costliest, shop::Basket::price() const"), "{screen}");
     assert!(desk.cursor_line().unwrap().contains("jne"), "{screen}");
@@ -362,7 +363,7 @@ fn a_screen_can_begin_with_code() {
     let name = listing.symbol.clone();
     desk.take(Poll { listing: Some((FunctionRef::default(), Ok(listing))), ..Poll::default() });
     assert_eq!((desk.state.pane, desk.state.function().unwrap().symbol), (Pane::Code, name));
-    // Where it began is where q ends it.
+    // `q` first returns to the pane where the screen began, and quits there.
     desk.press("1q");
     assert!(desk.state.code.rows().is_some(), "the same code, not that of the cursor's row");
     assert_eq!(desk.state.pane, Pane::Code);
@@ -395,7 +396,7 @@ fn threads_and_events_are_chosen() {
 fn a_span_of_time_is_chosen() {
     let mut desk = Desk::new(100, 30);
     desk.press("T").press("g").press(" ").press("<Right><Right><Right><Right>").press("<Enter>");
-    // A hundred slices on a hundred columns: five of them.
+    // A hundred slices on a hundred columns; this selects five of them.
     assert_eq!(last_query(&desk).filter.time, Some((5_000_000_000, 5_049_999_999)));
     assert!(desk.screen().contains("0.000-0.050 s"));
     desk.press("<Esc>");
@@ -411,7 +412,7 @@ fn a_span_of_time_is_chosen() {
 fn the_mouse_chooses_scrolls_and_enters() {
     let mut desk = Desk::new(100, 30);
     let click = MouseEventKind::Down(MouseButton::Left);
-    // Header, tabs, strip, heading, then rows.
+    // The rows start below the header, tabs, strip and headings.
     desk.mouse(click, 50, 6);
     assert!(desk.cursor_line().unwrap().contains("price"));
     desk.mouse(MouseEventKind::ScrollDown, 50, 6);
@@ -456,12 +457,12 @@ fn callers_that_every_program_has_are_one() {
     assert_eq!(tree.lines().filter(|line| line.contains("100.00%")).count(), 3, "{tree}");
     let flame = desk.press("3").screen();
     assert!(flame.contains("▏3 callers (b)") && flame.contains("▏main"), "{flame}");
-    // The cursor walks past them, and comes back.
+    // The cursor skips the hidden frames in both directions.
     desk.press("jj");
     assert!(desk.screen().lines().nth(21).unwrap().contains("main (shop)"), "{}", desk.screen());
     desk.press("kk");
     assert!(desk.screen().lines().nth(21).unwrap().contains("all"), "{}", desk.screen());
-    // What is searched for is found, among them too.
+    // A search also finds hidden frames and shows them.
     for pane in ["1", "2", "3"] {
         desk.press(pane);
         let screen = desk.press("/libc_start_main<Enter>").screen();
@@ -475,7 +476,7 @@ fn callers_that_every_program_has_are_one() {
 #[test]
 fn a_search_goes_to_the_largest() {
     let mut desk = Desk::new(100, 30);
-    // By symbol, the largest of those with an m is not the first.
+    // Sorted by symbol, the first name with an m does not have the largest share.
     desk.press("ssss");
     assert!(desk.press("/m").cursor_line().unwrap().contains("main"));
     let mut desk = Desk::new(100, 30);
@@ -576,7 +577,7 @@ fn the_cursor_stays_with_its_row_when_numbers_change() {
 
 #[test]
 fn no_sequence_of_keys_breaks_it() {
-    // The same sequence in each run; every key of the table and then some, in all panes.
+    // The same sequence in each run: every key of the table and some others, in all panes.
     let keys: Vec<char> = "jkhlgG123456scaodtKUFT[]/n&x?RipEC+-HsfzD()qQ S<>r".chars().collect();
     let mut desk = Desk::new(80, 24);
     let mut seed = 7u64;

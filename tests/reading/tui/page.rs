@@ -1,4 +1,4 @@
-//! `docs/tui.md`: its table of keys and its screens are made from the code.
+//! `docs/tui.md`: its table of keys and its screens are generated from the code.
 
 use super::fixture::Desk;
 
@@ -16,7 +16,7 @@ fn the_page_has_the_keys_and_screens_of_the_code() {
         ("events", "6"),
     ] {
         let screen = Desk::new(100, 21).press(keys).screen();
-        // A page has no room for empty lines, nor for what a terminal would make of strange letters.
+        // Drop repeated empty lines, which only take up space on the page.
         let mut lines: Vec<&str> = screen.lines().collect();
         while let Some(at) = lines.windows(2).position(|pair| pair[0].is_empty() && pair[1].is_empty()) {
             lines.remove(at);
@@ -30,7 +30,7 @@ fn the_page_has_the_keys_and_screens_of_the_code() {
     }
 }
 
-/// The page with what stands between `<!-- NAME -->` and the next `<!-- end -->` replaced.
+/// Replaces the text between `<!-- NAME -->` and the next `<!-- end -->`.
 fn replaced(page: &str, name: &str, by: &str) -> String {
     let begin = format!("<!-- {name} -->");
     let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{begin} is missing"));

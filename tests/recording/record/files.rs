@@ -1,11 +1,11 @@
-//! What stands in the files.
+//! Contents of the files.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use pmc::record::{Record, Task};
 
-/// Options, and how often perf's script shows more or fewer lines than samples (never, if it shows all).
+/// Name and options of each recording.
 const KINDS: &[(&str, &[&str])] = &[
     ("flat", &["-e", "cpu-clock"]),
     ("fp", &["-e", "cpu-clock", "-g"]),
@@ -25,7 +25,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("overwrite", &["-e", "cpu-clock", "--overwrite"]),
     ("all-ids", &["-e", "cpu-clock", "--buildid-all"]),
     ("deferred", &["-e", "cpu-clock", "--call-graph", "dwarf,4096", "--unwind", "deferred"]),
-    // Long enough for build-ids to be noted among the records.
+    // Long enough for build-ids to appear among the records.
     (NOTED, &["-e", "cpu-clock", "-a", "-F", "100"]),
 ];
 
@@ -53,7 +53,8 @@ fn every_reader_sees_the_same_samples() {
         }
         let reader = Reader::open(&file).expect("pmc reads it");
         let notes = reader.scan(|_| {}).expect("the scan reads").count(kind::HEADER_BUILD_ID);
-        // Others have them too if they last as long, or meet a program of another mount namespace.
+        // Other recordings also have them if they last as long, or meet a program in another mount
+        // namespace.
         assert!(*name != NOTED || notes > 0, "{notes} build-ids among the records");
         assert!(reader.notes().is_empty(), "{name}: {:?}", reader.notes());
         assert!(!perf(&["report", "--stdio"], &file).is_empty());
@@ -63,14 +64,14 @@ fn every_reader_sees_the_same_samples() {
     }
 }
 
-/// A recording by perf.
+/// Records with perf.
 #[track_caller]
 fn perf_record(file: &Path, options: &[&str], work: &[&str]) {
     let folder = file.parent().expect("a folder");
     oracle::Recording { file, options, work, folder, is_stream: false }.make();
 }
 
-/// Percent of samples by command and symbol, from perf's report.
+/// Percentage of samples by command and module, from perf's report.
 fn shares(file: &Path) -> BTreeMap<String, f64> {
     let text = perf(
         &["report", "--stdio", "--no-children", "-g", "none", "-s", "comm,dso", "-F", "overhead,comm,dso"],
@@ -91,7 +92,7 @@ fn perf_attributes_our_samples_as_it_does_its_own() {
     }
     let lab = Lab::new();
     let (ours, theirs) = (lab.path("ours"), lab.path("theirs"));
-    // The same instructions, twice: only the sampling's own chance differs.
+    // The same instructions twice, so the results differ only by sampling noise.
     let work = ["sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"];
     record(&ours, &["-e", "cpu-clock:u"], &work).expect(0);
     perf_record(&theirs, &["-e", "cpu-clock:u"], &work);
@@ -205,13 +206,14 @@ fn one_file_follows_another() {
         files.sort();
         files
     };
-    // Four where the machine has time for us.
+    // Four if the machine has enough time.
     assert!((2..8).contains(&files().len()), "{:?}", files());
     for file in files() {
         let samples = perf_samples(&file);
         assert!(samples > 0, "{}", file.display());
-        // Each knows what ran before it began; perf shows `:TID` for whom it does not know. Whoever begins and ends while
-        // the files are changed is in neither list: one or two on a busy machine, who may have run all that time.
+        // Each file lists the tasks that ran before it began; perf shows `:TID` for others. A task that
+        // starts and ends during the switch of files is in neither list. On a busy machine there are one or
+        // two, and they may have run all that time.
         let names = perf(&["script", "-F", "comm,ip,sym"], &file);
         let mut unknown: BTreeMap<&str, usize> = BTreeMap::new();
         for tid in names.lines().filter_map(|line| line.split_whitespace().next()) {
@@ -246,7 +248,7 @@ fn a_snapshot_holds_the_newest() {
     }
     let lab = Lab::new();
     let base = lab.path("snap.data");
-    // Far more than a ring of one page holds, then two snapshots.
+    // Far more samples than a ring of one page holds, then two snapshots.
     let shell = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; kill -USR2 $PPID; sleep 0.3; exec ls /";
     record(&base, &["-e", "cpu-clock", "-S", "-m", "1", "-F", "10000"], &["sh", "-c", shell]).expect(0);
     let entries = std::fs::read_dir(base.parent().expect("a folder")).expect("the folder");
@@ -274,8 +276,8 @@ fn only_what_the_filter_lets_through_is_recorded() {
     };
     let lines = switches(&options);
     assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("prev_comm=sleep")), "{lines:#?}");
-    // All of them: the same event without a filter sees each once more. (How many there are is the kernel's affair:
-    // it leaves out switches from idle CPUs now and then, in ftrace too.)
+    // The filter misses none: the same event without a filter records each switch once more. (The number
+    // itself is up to the kernel, which sometimes omits switches from idle CPUs, in ftrace too.)
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     let lines = switches(&[&options[..], &["-e", switch]].concat());
     for line in &lines {
@@ -290,7 +292,7 @@ fn only_what_the_filter_lets_through_is_recorded() {
     record(&file, &["-e", "cpu-clock", "--filter", "x == 1"], &["true"])
         .expect(2)
         .says(&["not a tracepoint"]);
-    // A filter belongs to the -e before it, as perf has it.
+    // A filter applies to the `-e` before it, as in perf.
     record(&file, &["--filter", "x == 1", "-e", "sched:sched_switch"], &["true"])
         .expect(2)
         .says(&["must follow"]);
@@ -312,7 +314,7 @@ fn only_what_the_filter_lets_through_is_recorded() {
     assert_eq!(our_samples(&file), 0, "no name ends in both");
 }
 
-/// Calls a function of each of so many libraries, for some milliseconds of CPU time each.
+/// Calls a function of each of the given number of libraries, for some milliseconds of CPU time each.
 const CALLS_ALL: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -333,9 +335,7 @@ const SPINS: &str = r#"
 void spin(void) { for (clock_t end = clock() + 8000; clock() < end;); }
 "#;
 
-/// Build-ids of hundreds of files, whose names are of all lengths, come among the records: the newest perf refuses a file
-/// with a record that is no whole number of words.
-/// Who has ended and is not waited for has nothing mapped; told of once more, it would be taken for a copy of its parent.
+/// A zombie has no mappings. Another record about it would make perf treat it as a copy of its parent.
 #[test]
 fn who_has_ended_is_not_told_of() {
     if !ready() {
@@ -358,6 +358,8 @@ fn who_has_ended_is_not_told_of() {
     ended.wait().expect("it has ended");
 }
 
+/// The recording has build-id records of hundreds of files with names of all lengths. The newest perf
+/// rejects a file with a record whose size is not a multiple of 8 bytes.
 #[test]
 fn recordings_of_hundreds_of_modules_are_read_by_both_perfs() {
     if !ready() || !crate::kit::need_program("gcc") {
@@ -396,7 +398,7 @@ fn recordings_of_hundreds_of_modules_are_read_by_both_perfs() {
     };
     reader.scan(uneven).expect("the scan reads");
     let listed = reader.features().build_ids.iter().flat_map(|list| &list.0);
-    // Whatever else ran meanwhile has its modules too.
+    // Other processes that ran meanwhile have their modules too.
     let own = format!("{folder}/lib-");
     let listed = listed.filter(|row| row.name.starts_with(own.as_bytes())).count();
     assert!(noted > 0 && listed == MODULES, "{noted} among the records, {listed} in the list");

@@ -1,9 +1,9 @@
-//! Nothing recorded is lost: killed recorders, full disks, thousands of processes and threads.
+//! No recorded data is lost: killed recorders, full disks, thousands of processes and threads.
 
 use super::*;
 use pmc::record::Record;
 
-/// Numbers from a fixed seed.
+/// Pseudo-random numbers with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -18,12 +18,12 @@ fn monotonic() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
 
-/// How many recorders are killed: `PMC_TEST_KILLS`, as `.ci/run` sets it.
+/// Number of recorders to kill: `PMC_TEST_KILLS`, which `.ci/run` sets.
 fn kills() -> usize {
     std::env::var("PMC_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
 
-/// What is recorded when the recorder is killed.
+/// Options of the recordings whose recorder is killed.
 const KILLED: &[&[&str]] = &[
     &["-e", "cpu-clock", "-g"],
     &["-e", "cpu-clock"],
@@ -38,7 +38,7 @@ fn times(text: &str) -> Vec<f64> {
     text.lines().filter_map(|line| line.trim().trim_end_matches(':').parse().ok()).collect()
 }
 
-/// The times of the samples that pmc finds in a file, which may still be written.
+/// Timestamps of the samples that pmc finds in a file, which may still be written.
 fn times_by_pmc(file: &Path) -> Vec<f64> {
     let ran = kit::pmc().args(["script", "-F", "time", "-G", "-i"]).arg(file).output().expect("pmc starts");
     times(&kit::Ran::from(ran).stdout)
@@ -48,20 +48,21 @@ fn last_of(times: &[f64]) -> f64 {
     times.iter().copied().fold(0.0, f64::max)
 }
 
-/// Where the data ends by the header of a file (`struct perf_file_header`), in bytes: perf reads no further.
+/// End of the data in bytes according to the file's header (`struct perf_file_header`). perf reads no
+/// further.
 fn told_end(file: &Path) -> u64 {
     let bytes = std::fs::read(file).unwrap_or_default();
     let field = |at: usize| bytes.get(at..)?.first_chunk().map(|field| u64::from_le_bytes(*field));
     field(40).zip(field(48)).map_or(0, |(start, size)| start + size)
 }
 
-/// How many build-ids the header of a file holds.
+/// Number of build-ids in a file's header.
 fn build_ids(file: &Path) -> usize {
     let reader = Reader::open(file).ok();
     reader.and_then(|reader| Some(reader.features().build_ids.as_ref()?.0.len())).unwrap_or(0)
 }
 
-/// Starts a recording, kills the recorder at some moment, and reads what it left.
+/// Starts a recording, kills the recorder at a random time, and reads the file.
 fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
     let file = lab.path(&format!("killed-{number}"));
     let shape = KILLED[number % KILLED.len()];
@@ -72,7 +73,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
         assert!(pmc.try_wait().expect("it is ours").is_none(), "{number}: pmc ended by itself");
         file.exists()
     });
-    // Some are killed before they have written a sample. The others write what they have without being asked.
+    // Some recorders are killed before they write a sample. The others write their data without a request.
     let (with_samples, with_build_ids) = (!number.is_multiple_of(3), number % 3 == 2);
     let seen = monotonic();
     if with_samples {
@@ -103,7 +104,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
 
 #[test]
 fn a_killed_recorder_leaves_a_file_with_everything_that_it_had_written() {
-    /// So many at once: they mostly wait.
+    /// Number of concurrent recorders; they mostly wait.
     const LANES: usize = 5;
     if !ready() {
         return;
@@ -148,7 +149,7 @@ fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
         let run =
             run.expect(1).says(&["No space left", "ENOSPC", "the file keeps what was written so far", "-o"]);
         assert!(samples.0 > 20 && samples.0 == samples.1, "{samples:?} {}", run.stderr);
-        // The last line is about what stands in the file.
+        // The last line describes the contents of the file.
         let truth = run.stderr.lines().find(|line| line.contains("of CPU")).expect("the line of truth");
         let said = format!("{}: {} samples, ", file.display(), samples.0);
         assert!(truth.contains(&said) && !truth.contains(" 0 B;"), "{said}\n{truth}");
@@ -156,7 +157,7 @@ fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
     let _ = Command::new("umount").arg(&disk).status();
 }
 
-/// Forks, names given by exec, and exits in a file.
+/// Number of forks, names set by exec, and exits in a file.
 #[track_caller]
 fn tasks(file: &Path) -> (usize, usize, usize) {
     let (mut forks, mut execs, mut exits) = (0, 0, 0);
@@ -213,7 +214,7 @@ fn what_does_not_fit_is_counted() {
     }
     let lab = Lab::new();
     let file = lab.path("lossy");
-    // One page for copies of 32 KiB: not one of them fits.
+    // One page for copies of 32 KiB: none of them fits.
     let options = ["-e", "cpu-clock", "-m", "1", "--call-graph", "dwarf,32768"];
     let run =
         record(&file, &options, &["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).expect(0);
@@ -237,7 +238,7 @@ fn two_recorders_do_not_spoil_each_others_files() {
         return;
     }
     let lab = Lab::new();
-    // The kernel gives the samples of one recorder's page faults the ids of the other's.
+    // The kernel gives one recorder's page-fault samples the ids of another recorder.
     let faults = "for i in 1 2 3; do ls -R /usr/share/doc >/dev/null; done";
     let files: Vec<PathBuf> = (0..3).map(|number| lab.path(&format!("both-{number}"))).collect();
     let recorders: Vec<_> = files
@@ -303,11 +304,11 @@ fn threads_that_begin_while_events_are_opened_are_recorded_once() {
     let seen: std::collections::BTreeSet<&str> = samples.iter().map(|(tid, _)| *tid).collect();
     let missing = threads.iter().filter(|tid| **tid != pid && !seen.contains(tid.as_str())).count();
     assert!(threads.len() > 300 && missing == 0, "{missing} of {} threads have no sample", threads.len());
-    // Whoever had its events twice would have each sample twice.
+    // A thread with its events opened twice would have each sample twice.
     let all = samples.len();
     samples.sort_unstable();
     samples.dedup();
     let twice = all - samples.len();
-    // A child of a thread whose events are being opened may have them twice; few do.
+    // The child of a thread whose events are being opened may have them twice; this is rare.
     assert!(twice * 20 < all, "{twice} of {all} samples twice: {}", run.stderr);
 }

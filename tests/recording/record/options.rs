@@ -1,4 +1,4 @@
-//! Options of perf's that `record` takes since a perf newer than 6.1, or seldom: what each does.
+//! Effects of `record` options that perf supports only after 6.1, or that are rarely used.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::top::Running;
 use pmc::perfdata::Reader;
 use pmc::record::kind;
 
-/// What `pmc script` prints of a recording: these fields, a line a sample.
+/// Output of `pmc script` for a recording: these fields, one line per sample.
 fn script(file: &std::path::Path, fields: &str) -> String {
     let file = file.to_str().expect("a plain path");
     kit::run(&["script", "-i", file, "-F", fields, "-G"]).expect(0).stdout
@@ -26,7 +26,7 @@ fn an_event_of_one_cpu_is_on_that_cpu_in_a_ring_of_its_thread() {
         std::fs::read_to_string(format!("/proc/{}/comm", spins.pid())).is_ok_and(|comm| comm == "sh\n")
     });
     let pid = spins.pid();
-    // Until the shell has worked for a tenth of a second.
+    // Until the shell has used a tenth of a second of CPU time.
     let works =
         "t() { cut -d' ' -f14 /proc/$0/stat; }; end=$(($(t) + 10)); while [ $(t) -lt $end ]; do :; done";
     let events = "cpu-clock/cpu=0,name=zero/,cpu-clock/cpu=1,name=one/,cpu-clock/name=any/";
@@ -74,7 +74,7 @@ fn what_is_told_of_those_who_run_can_be_chosen() {
     let sleeps = Running::start(Command::new("sleep").arg("1000"));
     kit::wait_until_idle(sleeps.pid().parse().expect("a number"));
     let pid = sleeps.pid();
-    // Names of tasks, and mappings that are not the kernel's.
+    // Whether there are names of tasks, and mappings other than the kernel's.
     let told = |options: &[&str]| {
         let options = [&["-e", "cpu-clock", "-p", &pid, "--timeout", "10"], options].concat();
         record(&file, &options, &[]).expect(0);
@@ -99,7 +99,7 @@ fn what_is_told_of_those_who_run_can_be_chosen() {
         assert_eq!(told(&["--synth", word]), want, "{word}");
     }
     assert_eq!(told(&[]), (true, true));
-    // Mappings of data, which have no place among those of code.
+    // Data mappings, which the code mappings counted above do not include.
     let size = || std::fs::metadata(&file).expect("it is there").len();
     told(&[]);
     let plain = size();
@@ -120,7 +120,7 @@ fn the_recorder_alone_runs_in_real_time() {
     if !kit::need("real time", may, "real-time priorities are not to be had in this container") {
         return;
     }
-    // SCHED_FIFO for us, SCHED_OTHER for the command.
+    // SCHED_FIFO for pmc, SCHED_OTHER for the command.
     assert_eq!(run.expect(0).stdout, "1\n0\n");
     record(&file, &["--realtime", "100"], &["true"]).expect(2).says(&["100", "1..=99"]);
 }
@@ -136,7 +136,7 @@ fn chains_that_come_later_are_asked_for() {
         record(&file, &["-e", "cpu-clock", "--call-graph", "fp,defer"], &["sh", "-c", "ls -R /etc >&2"]);
     let run = run.expect(0);
     let events = kit::run(&["evlist", "-v", "-i", file.to_str().expect("a plain path")]).expect(0).stdout;
-    // Had, or not, and then that is said.
+    // Either the kernel supports it, or pmc reports that it does not.
     let is_said = run.stderr.contains("cannot defer user-mode call chains (requires Linux 6.19");
     assert_eq!(events.contains("defer_callchain: 1, defer_output: 1"), !is_said, "{events}\n{}", run.stderr);
     assert!(our_samples(&file) > 0);
@@ -149,7 +149,7 @@ fn an_event_begins_another_file() {
         return;
     }
     let lab = Lab::new();
-    // Programs are run until there are three files with a name of their own, at most so many.
+    // Run programs until there are three files with different names, at most 300 programs.
     let work = "cd $0; n=0; set -- none; until [ -e $1 ] && [ $# -ge 3 ] || [ $((n += 1)) -gt 300 ]; do
                 /bin/true; set -- x.2*; done";
     let folder = lab.path("").display().to_string();
@@ -163,7 +163,7 @@ fn an_event_begins_another_file() {
         count += 1;
         events += &kit::run(&["evlist", "-i", file.to_str().expect("a plain path")]).expect(0).stdout;
     }
-    // Those, and what came behind the last program.
+    // Those files, and one with the data after the last program.
     assert!(count >= 4, "{count} files: {}", run.stderr);
     assert_eq!(samples, super::told(&run.stderr, " samples"));
     assert!(!events.contains("sched"), "{events}");
@@ -191,7 +191,7 @@ fn a_command_has_the_terminal_for_itself() {
     assert!(at("unknown command `nonsense`") < at("samples, none lost"), "{said}");
 }
 
-/// Sizes of traces are for recordings of one.
+/// Options for trace sizes require a trace.
 #[test]
 fn options_of_traces_ask_for_a_trace() {
     for (options, words) in [

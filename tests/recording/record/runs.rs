@@ -1,4 +1,4 @@
-//! How recordings begin and end: statuses, signals, orders, users, terminals.
+//! How recordings start and end: exit statuses, signals, control commands, users, terminals.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -58,7 +58,7 @@ fn the_status_is_the_commands() {
     record(&file, &["-e", "cpu-clock", "--dry-run"], &["sh", "-c", "echo ran >&2"]).expect(0);
 }
 
-/// `-g` takes no mode; whoever types one means it.
+/// `-g` takes no mode, but users who type one expect it to work.
 #[test]
 fn a_mode_behind_g_is_no_command() {
     if !ready() {
@@ -75,7 +75,7 @@ fn a_mode_behind_g_is_no_command() {
         .says(&["running `dwarf`"]);
 }
 
-/// Every process of a recording with `-s` has its row, whichever the kernel handed events to.
+/// Every process of a recording with `-s` has a row, whichever process the kernel gave the events to.
 #[test]
 fn nobody_s_counts_are_missing() {
     if !ready() {
@@ -89,7 +89,7 @@ fn nobody_s_counts_are_missing() {
     let text = kit::run(&["report", "-T", "-i", file.to_str().unwrap()]).expect(0).stdout;
     let is_heading = |line: &&str| line.starts_with('#') && line.contains("PID");
     let header = text.lines().find(is_heading).unwrap_or_else(|| panic!("{text}"));
-    // The title begins with a word of its own.
+    // The heading line begins with an extra word.
     let column = header.split_whitespace().position(|word| word == "page-faults").unwrap() - 1;
     let faults = |pid: &str| {
         let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -103,7 +103,7 @@ fn nobody_s_counts_are_missing() {
         let own = faults(pid) as usize;
         assert!((least.max(10)..least + 2000).contains(&own), "{pid}: {own} of {least} faults: {text}");
     }
-    // perf finds the event by the record's trailer.
+    // perf identifies the event by the record's trailer.
     let perfs = perf(&["report", "--stdio", "-T"], &file);
     let root = perfs.lines().find(|line| line.split_whitespace().next() == Some(pids[0]));
     let counts: Vec<u64> =
@@ -111,8 +111,8 @@ fn nobody_s_counts_are_missing() {
     assert!(counts.contains(&faults(pids[0])) && !counts.contains(&0), "{perfs}{text}");
 }
 
-/// The counts of a group that is read with its leader's samples are those of each thread; children have their
-/// own.
+/// The counts of a group that is read with its leader's samples are per thread. Children have separate
+/// counts.
 #[test]
 fn a_group_read_by_its_leader_has_children() {
     if !ready() {
@@ -133,7 +133,7 @@ fn a_group_read_by_its_leader_has_children() {
     let faults = &report["events"][1];
     let pages = (3 * (64 << 20) / rustix::param::page_size()) as f64;
     let total = faults["period"].as_f64().unwrap_or_else(|| panic!("{rows}"));
-    // The last of each thread comes after its last sample; what the shell itself touches is little.
+    // The counts after each thread's last sample are missing. The shell itself touches few pages.
     assert!(total > pages * 0.2 && total < pages * 1.2 + 2000.0, "{total} of {pages}: {rows}");
     let dd = faults["rows"].as_array().unwrap().iter().any(|row| row.to_string().contains("\"dd\""));
     assert!(dd, "{rows}");
@@ -155,7 +155,7 @@ fn a_clock_stands_in_for_cycles() {
     assert_eq!(kit::run(&["evlist", "-i", file.to_str().expect("a plain path")]).expect(0).stdout, sampled);
     let strict = strict.expect(status);
     assert!(status == 0 || strict.stderr.contains("opening cycles:up: "), "{}", strict.stderr);
-    // What is not cycles has no clock to stand in for it.
+    // Events other than cycles have no clock to replace them.
     let other = record(&lab.path("other"), &["-e", "branches"], &["true"]);
     other.expect(status);
 }
@@ -173,7 +173,7 @@ fn a_former_recording_is_kept() {
     assert!(std::fs::read(&old).expect("it is kept") == before);
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
-    // A command that cannot be started takes nothing away, and leaves nothing.
+    // A command that cannot be started removes no recording and leaves no file.
     let kept = [&file, &old].map(|path| std::fs::read(path).expect("it is there"));
     record(&file, &["-e", "cpu-clock"], &["/nowhere/at/all"]).expect(127);
     assert!([&file, &old].map(|path| std::fs::read(path).expect("it is there")) == kept);
@@ -242,7 +242,7 @@ fn signals_end_a_recording_cleanly() {
     assert_eq!(status.code(), Some(5), "the command took the signal and ended in its own way: {said}");
 }
 
-/// `command &` in a shell without job control: SIGINT is ignored from the start, by pmc and by what it starts.
+/// `command &` in a shell without job control: pmc and its children start with SIGINT ignored.
 #[test]
 fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
     if !ready() {
@@ -293,9 +293,9 @@ fn time_and_size_end_a_recording() {
     }
     let lab = Lab::new();
     let file = lab.path("limited");
-    // The command would never end.
+    // The command never exits.
     record(&file, &["-e", "cpu-clock", "--timeout", "300"], &["sh", "-c", SPIN]).expect(0);
-    // 1200 where the machine has nothing else to do.
+    // 1200 on an idle machine.
     assert!(our_samples(&file) > 0);
     let run = record(
         &file,
@@ -327,7 +327,8 @@ fn ranges_of_time_are_recorded_and_end_it() {
     assert_eq!(gaps, 1, "{} samples on both sides of a second without: {times:?}", times.len());
 }
 
-/// A recording that waits for orders, and a function that sends an order and returns the line that answers it.
+/// Starts a recording that waits for control commands. Also returns a function that sends a command and
+/// returns the answer line.
 #[track_caller]
 fn ordered(
     lab: &Lab,
@@ -367,7 +368,7 @@ fn orders_are_carried_out() {
     assert_eq!(order("enable"), "ack\n");
     kit::wait_for_ticks(command, 40);
     assert_eq!(order("disable"), "ack\n");
-    // Of 10 ms each; the first and the last may have begun before.
+    // A tick is 10 ms. The first and the last tick may have begun earlier.
     let most = 4000.0 * 1.2 * 0.01 * (ticks() + 2 - before) as f64;
     kit::wait_for_ticks(command, 40);
     assert_eq!(order("stop"), "ack\n");
@@ -418,7 +419,7 @@ fn a_user_without_rights_records_own_programs() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("ours");
     }
     let file = folder.join("user.data");
-    // The built binary may lie where only root looks.
+    // The built binary may be where only root can read it.
     let binary = folder.join("pmc");
     kit::copy_program(kit::binary(), &binary);
     let user = |arguments: &[&str]| -> kit::Ran {
@@ -431,10 +432,10 @@ fn a_user_without_rights_records_own_programs() {
     let run = run.says(&["user mode only", "none lost"]);
     assert_eq!(our_samples(&file), told(&run.stderr, " samples"));
     assert!(our_samples(&file) > 10);
-    // More than may be locked: smaller rings, and it is said.
+    // A size above the user's limit of locked memory: pmc uses smaller rings and says so.
     user(&["-m", "64M", "--", "true"]).expect(0).says(&["ring buffers of", "instead of"]);
-    // Memory that a user may lock besides is used for copies of stacks. (One user's rings share what the kernel
-    // gives: this one is nobody else's.)
+    // Stack copies use the memory that the user may lock in addition. (One user's rings share the kernel's
+    // allowance, so this user id has no other rings.)
     let text = |file: &str| std::fs::read_to_string(file).expect("the kernel tells");
     let kb: u64 = text("/proc/sys/kernel/perf_event_mlock_kb").trim().parse().expect("a number");
     let cpus = std::thread::available_parallelism().expect("some").get() as u64;
@@ -457,7 +458,7 @@ fn a_user_without_rights_records_own_programs() {
     user(&["-a", "--", "true"]).expect(1).says(&["EACCES", "perf_event_paranoid"]);
 }
 
-/// Runs a line with standard output and error on a terminal.
+/// Runs a shell line with standard output and error on a terminal.
 pub(super) fn on_a_terminal(line: &str, lab: &Lab) -> kit::Ran {
     let mut script = Command::new("script");
     script.args(["-qec", line, "/dev/null"]).current_dir(lab.0.path()).stdin(Stdio::null());
@@ -489,7 +490,7 @@ fn the_status_line_is_for_terminals_without_a_command() {
     let record = |lab: &Lab, options: &str| {
         format!("cd {}; {} record {options}", lab.0.path().display(), kit::binary())
     };
-    // A command has the terminal for itself, however long it keeps us waiting for the next word.
+    // The command has the terminal to itself, even if it prints nothing for a long time.
     let asks = "echo $$ >pid; printf \"your name? \"; while :; do :; done";
     let tmux =
         Tmux::start(lab.0.path(), &record(&lab, &format!("-e cpu-clock -o x -- sh -c '{asks}'")), 100, 20);
@@ -498,8 +499,8 @@ fn the_status_line_is_for_terminals_without_a_command() {
     kit::wait_for_ticks(pid.parse().expect("a number"), 130);
     assert_eq!(tmux.shown().trim(), "your name?");
     drop(tmux);
-    // Beside what runs already there is room for it, and it is wiped in the end. A server of its own, for
-    // the other may still be on its way out.
+    // With targets that already run, pmc shows a status line and clears it at the end. A new tmux server,
+    // because the old one may still be exiting.
     let lab = Lab::new();
     let spins = Running::start(Command::new("sh").args(["-c", SPIN]));
     let line = record(&lab, &format!("-e cpu-clock -o y -p {}", spins.pid()));
@@ -536,7 +537,7 @@ fn a_recording_without_samples_says_why() {
         (&["-e", "cpu-clock", "-p", &pid, "--timeout", "50ms"], &[], "never ran on a CPU in"),
         (&["-e", "page-faults", "-p", &pid, "--timeout", "50ms"], &[], "page-faults did not happen in"),
         (&["-e", "cpu-clock", "-D", "1h"], &["true"], "before the delay (-D, 60 min 0 s)"),
-        // The delay is over, though what followed it was shorter.
+        // The delay has passed, although the time recorded after it was shorter.
         (&["-e", "cpu-clock", "-p", &pid, "-D", "300ms", "--timeout", "50ms"], &[], "never ran on a CPU in"),
         (&nobody, &["true"], "no sched:sched_switch passed --filter"),
     ] {
@@ -550,7 +551,7 @@ fn a_recording_without_samples_says_why() {
         let run = record(&file, options, command);
         assert!(!run.stderr.contains("no samples"), "{}", run.stderr);
     }
-    // Counts are no samples.
+    // Counts are not samples.
     let mut counts = Command::new("perf");
     counts.args(["stat", "record", "-e", "task-clock", "-o"]).arg(&file).arg("true");
     assert!(counts.output().expect("perf starts").status.success());
@@ -610,7 +611,7 @@ fn times_have_units() {
     }
     let lab = Lab::new();
     for time in ["--timeout=60", "--timeout=60ms", "--duration=0.06s"] {
-        // The end of the time, not of the command, ends it.
+        // The timeout ends the recording, not the command.
         record(&lab.path("timed"), &["-e", "task-clock", time], &["sleep", "3600"]).expect(0);
         kit::run(&["stat", "-e", "task-clock", time, "--", "sleep", "3600"]).expect(0);
     }
@@ -629,7 +630,7 @@ fn a_ring_is_emptied_in_time_when_the_first_of_its_threads_has_ended() {
     let spin = || Command::new("sh").args(["-c", SPIN]).spawn().expect("sh starts");
     let (mut first, mut second) = (spin(), spin());
     let pids = format!("{},{}", first.id(), second.id());
-    // Without being woken, pmc would look some times a second only: then such small rings would have overflowed.
+    // Without wakeups, pmc would poll only a few times per second, and these small rings would overflow.
     let pmc = start(&file, &["-p", &pids, "-F", "10000", "-g", "-m", "64K"], &[]);
     first.kill().expect("it runs");
     first.wait().expect("it ends");

@@ -1,10 +1,11 @@
-//! Copies of stacks that are unwound while recording: the file, what it says, and that it says what a deferred one says.
+//! Stack copies that pmc unwinds while recording: the file, its messages, and the same results as with
+//! deferred unwinding.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// Without frame pointers; 1 part of the work is done below `alpha`, 3 parts below `beta`.
+/// A program without frame pointers. One part of the work is below `alpha`, three parts are below `beta`.
 const HOT: &str = r#"
 #include <stdlib.h>
 volatile unsigned long sink;
@@ -36,7 +37,8 @@ fn hot(lab: &Lab) -> PathBuf {
     program
 }
 
-/// Percent of samples with this function anywhere in their stack, by pmc's report; and the share of stacks that reach a root.
+/// Percentage of samples with each function anywhere in their stack, from pmc's report, and the percentage
+/// of stacks that reach a root.
 #[track_caller]
 fn totals(file: &Path) -> (BTreeMap<String, f64>, f64) {
     let mut pmc = kit::pmc();
@@ -61,7 +63,7 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
     }
     let lab = Lab::new();
     let program = hot(&lab);
-    // Processes come and go, so that there are spaces to follow.
+    // Processes come and go, so pmc must track several address spaces.
     let shell = format!("for i in 1 2 3 4 5 6; do {0} 400; done; exec {0} 1000", program.display());
     let (live, deferred) = (lab.path("live"), lab.path("deferred"));
     let work = ["sh", "-c", &shell];
@@ -73,7 +75,7 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
     assert_eq!((our_samples(&live), second_opinion(&live)), (samples, samples));
 
     let [size, before] = [&live, &deferred].map(|file| std::fs::metadata(file).expect("it is there").len());
-    // On a machine with no time at all some may have been left to the reader.
+    // On a very busy machine some stacks may be left to the reader.
     let all = !run.stderr.contains("keep their stack copy");
     assert!(!all || size * 10 < before, "{size} bytes instead of {before}");
     let events = perf(&["evlist", "-v"], &live);
@@ -100,7 +102,7 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
     if !all {
         return;
     }
-    // perf takes it for any recording with call chains.
+    // perf treats the file as a normal recording with call chains.
     let perfs = perf(&["report", "--stdio", "--no-inline", "-g", "none", "-s", "symbol"], &live);
     let beta = perfs
         .lines()
@@ -110,7 +112,7 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
     assert!((beta - ours["beta"]).abs() < 0.1, "perf {beta}, pmc {}", ours["beta"]);
 }
 
-/// Keeps frame pointers; what `wide` called lies further from it than a copy reaches.
+/// Keeps frame pointers. The callers of `wide` are outside the copy.
 const WIDE: &str = r#"
 volatile unsigned long sink;
 __attribute__((noinline)) int leaf(int n) { for (int i = 0; i < n; i++) sink += i * 7; return n; }
@@ -147,8 +149,8 @@ fn copies_and_frame_pointers_complete_each_other() {
     assert_eq!(whole, [true, false, true, false, true, true]);
 }
 
-/// `main` keeps 200 KB on the stack, a list whose nodes look like frame records: the next node, then code. `visit`
-/// needs the frame-pointer register for its way through it.
+/// `main` keeps 200 KB on the stack: a list whose nodes look like frame records, with the next node followed
+/// by code. `visit` uses the frame-pointer register to walk the list.
 const LIST: &str = r#"
 #include <cstddef>
 struct Node { Node *next; int (*work)(int); };
@@ -172,7 +174,8 @@ int main() {
 }
 "#;
 
-/// A copy of a recording in which the kernel's way by frame pointers leads nowhere: what is left is DWARF's.
+/// Copies a recording and clears the user part of the kernel's frame-pointer chains, so only DWARF unwinding
+/// remains.
 fn without_frame_pointers(file: &Path, to: &Path) {
     let mut bytes = std::fs::read(file).expect("a recording");
     let word =
@@ -225,7 +228,7 @@ fn what_frame_pointers_lead_to_never_takes_the_place_of_what_dwarf_found() {
         let broken: Vec<_> = stacks.iter().filter(|chain| !is_whole(chain)).take(3).collect();
         assert!(stacks.len() > 100 && broken.is_empty(), "{when}: {} {broken:?}", stacks.len());
     }
-    // The same copies without frame pointers: the same stacks, or shorter ones.
+    // The same copies without frame pointers give the same stacks, or shorter ones.
     let (auto, dwarf) = (lab.path("deferred"), lab.path("dwarf"));
     without_frame_pointers(&auto, &dwarf);
     let [auto, dwarf] = [auto, dwarf].map(|file| chains_of(&file, "", &[]));
@@ -234,7 +237,8 @@ fn what_frame_pointers_lead_to_never_takes_the_place_of_what_dwarf_found() {
     );
 }
 
-/// Goes 80 calls deep, far beyond a copy of 8 KiB. Go's tables never say where the frame pointer is.
+/// Goes 80 calls deep, far beyond a copy of 8 KiB. Go's unwind tables never give the location of the frame
+/// pointer.
 const DEEP_GO: &str = r#"
 package main
 //go:noinline
@@ -262,7 +266,7 @@ fn frame_pointers_go_on_exactly_where_the_copy_ends() {
     record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0);
     let stacks = chains_of(&file, "main.leaf", &["--no-join"]);
     let levels = |chain: &Vec<String>| chain.iter().filter(|name| *name == "main.level").count();
-    // A function that is just being entered has no frame record yet: the kernel passes over its caller.
+    // A function that is just being entered has no frame record yet, so the kernel skips its caller.
     let exact = stacks.iter().filter(|chain| levels(chain) == 81).count();
     let longest = stacks.iter().map(levels).max();
     assert!(
@@ -272,8 +276,8 @@ fn frame_pointers_go_on_exactly_where_the_copy_ends() {
     );
 }
 
-/// Touches a page nobody has touched at each level of a recursion of 24 KiB, going down and coming back, in leaves
-/// that differ: one page fault each, so that what is sampled, and where, is the same in each run.
+/// Touches a new page at each level of a recursion of 24 KiB, on the way down and back, in different leaf
+/// functions. Each touch is one page fault, so every run samples the same places.
 const DEEP: &str = r#"
 #include <sys/mman.h>
 char *page;
@@ -296,13 +300,13 @@ int main(void) {
 }
 "#;
 
-/// The functions of each sample with `level` in it, by pmc's `script`.
+/// The functions of each sample with `level` in it, from `pmc script`.
 #[track_caller]
 fn chains(file: &Path, more: &[&str]) -> Vec<Vec<String>> {
     chains_of(file, "level", more)
 }
 
-/// The functions of each sample with this one in it, innermost first, by pmc's `script`.
+/// The functions of each sample with this function in it, innermost first, from `pmc script`.
 #[track_caller]
 fn chains_of(file: &Path, function: &str, more: &[&str]) -> Vec<Vec<String>> {
     let mut pmc = kit::pmc();
@@ -343,7 +347,7 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
     let short = |chain: &Vec<String>| chain[..chain.len().min(2)].to_vec();
     for when in ["live", "deferred"] {
         let (file, all) = recorded("8192", &["--unwind", when]);
-        // On a machine with no time at all some are the reader's, which has not seen the others.
+        // On a very busy machine, some stacks are left to the reader, which has not seen the others.
         if !all {
             continue;
         }
@@ -351,11 +355,11 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
         let mut pmc = kit::pmc();
         let text: kit::Ran = pmc.args(["report", "-i"]).arg(&file).output().expect("pmc starts").into();
         text.expect(0).prints(&["ended where their copy ends, and are joined"]);
-        // perf reads on behind the sign of what was taken over.
+        // perf also prints the frames after the marker of the joined part.
         let by_perf = perf(&["script", "-F", "ip,sym"], &file).matches(" main").count();
         assert_eq!(by_perf >= whole.len(), when == "live", "{by_perf}");
     }
-    // What is not joined is cut, and begins as the whole one does.
+    // Stacks that are not joined are truncated, and begin like the whole ones.
     let live = chains(&recorded("8192", &["--no-join"]).0, &["--no-join"]);
     let deferred = chains(&recorded("8192", &["--unwind", "deferred"]).0, &["--no-join"]);
     for cut in [live, deferred] {
@@ -433,7 +437,7 @@ fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
     kit::wait_for_ticks(target.id(), 2);
     let pid = target.id().to_string();
     let options = ["-e", "cpu-clock", "--call-graph", "dwarf,256", "--timeout", "700", "-p", &pid];
-    // Who reads the shell's tables gets to see the file when the recording is over.
+    // strace delays the opening of the shell's file, so its unwind tables arrive after the recording.
     let shell = std::fs::read_link(format!("/proc/{pid}/exe")).expect("it runs");
     let path = format!("/proc/{pid}/root{}", shell.display());
     let delay = ["-f", "-qq", "-o", "/dev/null", "-P", &path, "-e", "inject=openat:delay_enter=4s"];
@@ -445,7 +449,7 @@ fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
     let run = run.expect(0).says(&["keep their stack copy"]);
     let samples = told(&run.stderr, " samples");
     assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
-    // perf knows two events; pmc, that they are one.
+    // perf sees two events; pmc treats them as one.
     let events = perf(&["evlist"], &file);
     assert_eq!(events.lines().filter(|line| line.starts_with("cpu-clock")).count(), 2, "{events}");
     let json = pmc.args(["report", "--json", "-s", "comm", "-i"]).arg(&file).output().expect("pmc starts");
@@ -453,7 +457,7 @@ fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
     let names = json["events"].as_array().expect("events").iter().map(|event| event["name"].as_str());
     assert_eq!(names.flatten().filter(|name| name.starts_with("cpu-clock")).count(), 1);
     assert_eq!(json["trust"]["samples"].as_u64(), Some(samples as u64), "{json:#}");
-    // Without such samples nobody sees that there might have been some.
+    // Without stacks that keep their copy, the file has no trace of the second event.
     let run = record(&file, &options, &[]).expect(0);
     let events = if run.stderr.contains("keep their stack copy") { 2 } else { 1 };
     assert_eq!(perf(&["evlist"], &file).lines().filter(|line| line.starts_with("cpu-clock")).count(), events);
@@ -461,7 +465,7 @@ fn samples_that_cannot_be_unwound_in_time_keep_their_copies() {
     target.wait().expect("it ends");
 }
 
-/// 32-bit, without a library: frames of every kind that gcc makes, in an order that is known.
+/// A 32-bit program without libraries: frames of every kind that gcc makes, in a known order.
 const NARROW: &str = r#"
 volatile unsigned sink;
 __attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 7; }
@@ -525,7 +529,7 @@ fn stacks_of_32_bit_programs_are_unwound() {
                 .collect();
             let whole = stacks.iter().filter(|stack| **stack == order).count();
             assert!(whole > 10 && whole * 10 > stacks.len() * 9, "{when} {tables}: {whole} of {text}");
-            // Frame pointers lack a caller where a function is just being entered.
+            // With frame pointers, the caller of a function that is just being entered is missing.
             let strange = stacks.iter().find(|stack| tables && !order.ends_with(stack));
             assert!(strange.is_none(), "{when}: {strange:?}");
         }

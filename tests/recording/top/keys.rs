@@ -1,4 +1,5 @@
-//! Every key of the help page, pressed in each pane that it is for while samples come in: what must then stand on the terminal.
+//! Presses every key of the help page in each pane it applies to, while samples arrive, and checks the
+//! screen.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,21 +9,21 @@ use super::kit::{self, in_tmux};
 use super::screen::{Tmux, ended, watching};
 use super::{Lab, Running};
 
-/// What a key must do, seen from a place where it has something to do.
+/// The required effect of a key, in a situation in which it has one.
 struct Duty {
-    /// Keys that lead there, pressed one after the other.
+    /// Keys that lead to that situation, pressed one after the other.
     before: &'static [&'static str],
     then: Then,
 }
 
 enum Then {
-    /// This is to be read.
+    /// The screen shows this text.
     Shown(&'static str),
-    /// This is not to be read any more.
+    /// The screen no longer shows this text.
     Gone(&'static str),
-    /// Something else stands there, be it only where the cursor is.
+    /// The screen differs, at least in the position of the cursor.
     Other,
-    /// Everything is drawn anew, the same as before.
+    /// The screen is redrawn without any change.
     Same,
     /// Fewer samples than before.
     Fewer,
@@ -30,7 +31,8 @@ enum Then {
 
 use Then::{Fewer, Gone, Other, Same, Shown};
 
-/// The duty of a row of the table in a pane. There is one for each action: whoever adds a key says here what it does.
+/// The required effect of an action in a pane. There is one for each action, so a new key needs an entry
+/// here.
 fn duty(action: Action, pane: Pane) -> Duty {
     let (before, then): (&'static [&'static str], Then) = match (action, pane) {
         (Action::Up | Action::PageUp | Action::First, _) => (&["G"], Other),
@@ -67,7 +69,7 @@ fn duty(action: Action, pane: Pane) -> Duty {
         (Action::Reverse, _) => (&[], Shown("Total▴")),
         (Action::Keys, _) => (&[], Shown("by symbol")),
         (Action::InDso, _) => (&["/", "fifty", "Enter"], Shown("only in shares")),
-        // Rows by thread come fourth.
+        // Grouping by thread is the fourth choice.
         (Action::InThread, _) => (&["S", "S", "S"], Shown("only thread shares")),
         (Action::InFunction, _) => (&["/", "fifty", "Enter"], Shown("only under fifty")),
         (Action::HideKernel, _) => (&[], Shown("only user space")),
@@ -95,7 +97,8 @@ fn duty(action: Action, pane: Pane) -> Duty {
         (Action::Decay, _) => (&[], Shown("decaying")),
         (Action::Slower, _) => (&[], Shown("a new picture each 0.6")),
         (Action::Faster, _) => (&[], Shown("a new picture each 0.15")),
-        // A process's children inherit its events: that a rate is changed is tried on CPUs.
+        // A process's children inherit its events, so the rate cannot change. Changing the rate is tested on
+        // CPUs.
         (Action::SampleLess | Action::SampleMore, _) => (&[], Shown("children inherit it")),
         (Action::Redraw, _) => (&[], Same),
         (Action::Suspend, _) => (&[], Shown("stopped here")),
@@ -103,7 +106,7 @@ fn duty(action: Action, pane: Pane) -> Duty {
     Duty { before, then }
 }
 
-/// Keys that take back what Esc and Backspace do not; `None` where only a new screen does.
+/// Keys that undo effects that Esc and Backspace do not undo; `None` if only a new screen does.
 fn undoing(action: Action) -> Option<&'static [&'static str]> {
     Some(match action {
         Action::Left | Action::Right => &["Left", "Left", "Left"],
@@ -120,7 +123,7 @@ fn undoing(action: Action) -> Option<&'static [&'static str]> {
         Action::Decay => &["D"],
         Action::Slower => &[")"],
         Action::Faster => &["("],
-        // Both say the same.
+        // Both keys give the same message.
         Action::SampleLess | Action::SampleMore | Action::Keys | Action::InThread | Action::Quit => {
             return None;
         }
@@ -128,7 +131,7 @@ fn undoing(action: Action) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Samples by the header.
+/// Number of samples in the header.
 fn samples(shown: &str) -> u64 {
     let before = shown.split(" samples").next().unwrap_or_default();
     before.rsplit(' ').next().unwrap_or_default().replace(',', "").parse().unwrap_or(0)
@@ -140,9 +143,9 @@ fn percent(line: &str) -> f64 {
     first.trim().parse().unwrap_or(0.0)
 }
 
-/// A screen that shows all functions.
+/// Opens a screen that shows all functions.
 fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
-    // Stopped, it is continued by its shell a little later.
+    // When it is stopped, the shell continues it a little later.
     let (shares, tmux) = watching(
         lab,
         "-e task-clock -g --accumulate || while [ $? -eq 148 ]; do echo stopped here; sleep 1; fg; done",
@@ -193,7 +196,7 @@ fn every_key_of_the_help_page_does_what_it_says() {
                     None => open = None,
                     Some(keys) => {
                         keys.iter().for_each(|key| tmux.keys(&[key]));
-                        // Questions and pages first, then filters and the pane.
+                        // Escape closes questions and pages; Backspace then undoes filters and the pane.
                         tmux.keys(&["Escape"]);
                         kit::wait_until_typed(|command| tmux.run(command));
                         tmux.keys(&["BSpace", "BSpace", "BSpace", "BSpace"]);
@@ -207,7 +210,7 @@ fn every_key_of_the_help_page_does_what_it_says() {
 #[track_caller]
 fn press(lab: &Lab, tmux: &Tmux, key: Key, action: Action, pane: Pane, is_frozen: bool) {
     if pane == Pane::Code {
-        // The costliest function need not be one with code of its own.
+        // The function with the highest cost may be inlined, without separate code.
         tmux.keys(&["1", "/", "fifty", "Enter", "a"]);
         tmux.until_shown("of the function");
     } else {

@@ -1,4 +1,4 @@
-//! The screen in tmux: the real binary, real keys, what stands on the terminal.
+//! The screen in tmux: the real binary, real keys, and the text on the terminal.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::{Lab, Running, SHARES, kit, ready};
 
-/// A tmux server of its own with one window.
+/// A separate tmux server with one window.
 pub(crate) struct Tmux {
     socket: String,
 }
 
 impl Tmux {
-    /// Starts a shell line in a window of this size; its status is written behind it.
+    /// Starts a shell line in a window of this size. The shell prints the exit status after it.
     #[track_caller]
     pub(crate) fn start(folder: &Path, line: &str, width: u16, height: u16) -> Self {
         let socket = folder.join("tmux").display().to_string();
@@ -46,12 +46,12 @@ impl Tmux {
         self.run(&["capture-pane", "-p"])
     }
 
-    /// What stands on the terminal, with its colours: so the cursor's line is seen too.
+    /// Text of the terminal with its colours, which include the cursor's line.
     pub(crate) fn painted(&self) -> String {
         self.run(&["capture-pane", "-p", "-e"])
     }
 
-    /// Waits until the terminal shows what is asked for.
+    /// Waits until the terminal satisfies `is_there`.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         kit::wait_for_screen(what, || self.shown(), is_there)
@@ -84,7 +84,7 @@ pub(super) fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
     Some((shares, tmux))
 }
 
-/// After the end: the status, and the terminal as it was.
+/// Checks the exit status and that the terminal's settings are restored.
 #[track_caller]
 pub(super) fn ended(lab: &Lab, tmux: &Tmux, status: &str) {
     tmux.until_shown(&format!("status {status}"));
@@ -104,7 +104,7 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
     tmux.until("all functions", |shown| {
         ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name))
     });
-    // Standing still, the picture does not change.
+    // While frozen, the picture does not change.
     tmux.keys(&["f"]);
     tmux.until_shown("FROZEN");
     let still = super::keys::at_rest(&tmux);
@@ -122,7 +122,7 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
 fn rows_below_the_limit_are_not_on_the_screen() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "--percent-limit 25") else { return };
-    // So many that shares are what they are.
+    // Enough samples for stable percentages.
     let samples = |shown: &str| {
         let number = shown.split(" samples").next()?.rsplit(' ').next()?.replace(',', "");
         number.parse::<u64>().ok()
@@ -190,7 +190,7 @@ fn rows_events_filters_history_and_code_of_what_runs() {
     tmux.until("the other event", |shown| header(shown).contains("  task-clock  ") && all(shown));
     tmux.keys(&["["]);
     tmux.until("the first event", |shown| header(shown).contains("  cpu-clock  "));
-    // Rows by pattern.
+    // Filter rows by pattern.
     tmux.keys(&["&"]);
     tmux.run(&["send-keys", "-l", "fift|twent"]);
     tmux.keys(&["Enter"]);
@@ -201,7 +201,7 @@ fn rows_events_filters_history_and_code_of_what_runs() {
         let line = shown.lines().find(|line| line.contains(" of 2: ")).unwrap_or_default();
         line.chars().filter(|c| ('▁'..='█').contains(c)).count() > 3
     });
-    // Its code, with weights that move.
+    // The function's code, with changing weights.
     tmux.keys(&["g", "a"]);
     let code = tmux.until("code with weights", |shown| shown.contains("of the function"));
     assert!(code.contains("imul") && code.contains("fifty"), "{code}");
@@ -214,7 +214,7 @@ fn rows_events_filters_history_and_code_of_what_runs() {
     tmux.keys(&["Enter"]);
     let shown = tmux.until("functions of the process", |shown| shown.contains("only pid") && all(shown));
     assert!(shown.contains("▾"), "{shown}");
-    // Escape and a key right behind it would be that key with Alt.
+    // Escape immediately followed by a key would count as Alt with that key.
     tmux.keys(&["Escape"]);
     tmux.until("all processes", |shown| !shown.contains("only pid"));
     tmux.keys(&["K"]);
@@ -278,7 +278,7 @@ fn what_is_seen_can_be_written_to_files() {
     let json = std::fs::read_to_string(lab.path("view.json")).expect("a file");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert!(json["events"][0]["rows"].as_array().is_some_and(|rows| !rows.is_empty()));
-    // The recording says the same to pmc and to perf.
+    // pmc and perf read the same data from the saved recording.
     let data = lab.path("view.data").display().to_string();
     let report = kit::run(&["report", "--json", "--no-inline", "-s", "sym", "-i", &data]).expect(0);
     let report: serde_json::Value = serde_json::from_str(&report.stdout).expect("JSON");
@@ -296,7 +296,7 @@ fn what_is_seen_can_be_written_to_files() {
     }
 }
 
-/// A first thread that only waits, for a worker and a short-lived child at a time.
+/// The first thread only waits, for a worker and for one short-lived child at a time.
 const BOSS: &str = r#"
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -324,7 +324,8 @@ fn processes_have_their_own_names_and_the_end_is_said() {
     let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
     tmux.until("functions", |shown| shown.contains("spin"));
     tmux.keys(&["5"]);
-    // Of the process only the worker is at work, and the children are of no number once they are over.
+    // Only the worker uses the CPU, but the row has the process's name. Children have no pid once they have
+    // ended.
     let row = |shown: &str, words: &[&str]| {
         shown.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().ends_with(words))
     };
@@ -334,7 +335,7 @@ fn processes_have_their_own_names_and_the_end_is_said() {
     drop(boss);
     let shown = tmux.until_shown("ENDED: all sampled processes have ended");
     assert!(row(&shown, &[&pid, "boss"]), "{shown}");
-    // From here `q` leads back to the functions, and there it ends.
+    // From here `q` leads back to the functions, and there it quits.
     tmux.keys(&["q", "q"]);
     ended(&lab, &tmux, "0");
 }
