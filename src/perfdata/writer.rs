@@ -16,9 +16,9 @@
 
 mod compress;
 
-use std::fs::File;
-use std::io::{self, IoSlice, Seek, Write};
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File, Metadata};
+use std::io::{self, IoSlice, Read, Seek, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -131,7 +131,9 @@ impl Writer {
                 return Self::stream(pipe, path, events, features, options);
             }
             // Devices such as /dev/null are written in place.
-            Standing::Special => (File::options().write(true).open(&there.path).map_err(failed)?, None),
+            Standing::Special if !is_recording_directory(&there.path) => {
+                (File::options().write(true).open(&there.path).map_err(failed)?, None)
+            }
             Standing::File { len: 0, is_ours: true } if !options.hold => {
                 (output_file::open_own(&there.path).map_err(failed)?, None)
             }
@@ -213,7 +215,8 @@ impl Writer {
     pub fn take_place(&mut self) -> Result<(), Error> {
         let Some((new, there)) = self.place.take() else { return Ok(()) };
         // Another file may have been created since.
-        if std::fs::symlink_metadata(&there.path).is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
+        let is_file = |meta: Metadata| meta.is_file() && meta.len() > 0;
+        if fs::symlink_metadata(&there.path).is_ok_and(is_file) || is_recording_directory(&there.path) {
             keep_former(&there.path)?;
         }
         new.put().map_err(Error::create(&self.path))?;
@@ -460,11 +463,29 @@ fn is_chosen_pipe(path: &Path, there: &OutputPlace) -> bool {
     there.standing == Standing::Fifo && (path.as_os_str() != DEFAULT || there.path != path)
 }
 
-/// Renames the existing file to `NAME.old`.
+/// Whether the path is a recording of this user in perf's directory form (`perf record --threads`).
+fn is_recording_directory(path: &Path) -> bool {
+    let is_ours = |meta: Metadata| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
+    let data = path.join("data");
+    let mut magic = [0; MAGIC.len()];
+    fs::symlink_metadata(path).is_ok_and(is_ours)
+        && fs::symlink_metadata(&data).is_ok_and(|meta| meta.is_file())
+        && File::open(data).and_then(|mut data| data.read_exact(&mut magic)).is_ok()
+        && magic == MAGIC
+}
+
+/// Renames the existing recording to `NAME.old`, in place of an older one. A directory and a file cannot
+/// replace each other.
 fn keep_former(path: &Path) -> Result<(), Error> {
     let mut old = path.as_os_str().to_owned();
     old.push(".old");
-    std::fs::rename(path, &old).map_err(Error::create(path))
+    let old = Path::new(&old);
+    let removed = match fs::symlink_metadata(old) {
+        Ok(_) if is_recording_directory(old) => fs::remove_dir_all(old),
+        Ok(meta) if meta.is_file() && path.is_dir() => fs::remove_file(old),
+        _ => Ok(()),
+    };
+    removed.and_then(|()| fs::rename(path, old)).map_err(Error::create(path))
 }
 
 /// Returns header, ids and attrs of the file form, and the size of all attrs including the spare ones.

@@ -242,6 +242,34 @@ fn one_file_follows_another() {
 }
 
 #[test]
+fn a_recording_replaces_one_in_perfs_directory_form() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, old) = (lab.path("rec"), lab.path("rec.old"));
+    let again = || record(&file, &["-e", "cpu-clock"], &["true"]);
+    again().expect(0);
+    // As `perf record --threads` leaves it, twice.
+    for _ in 0..2 {
+        let data = lab.path("data");
+        std::fs::rename(&file, &data).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        std::fs::rename(&data, file.join("data")).unwrap();
+        again().expect(0);
+        assert!(file.is_file() && old.join("data").is_file());
+    }
+    again().expect(0);
+    assert!(file.is_file() && old.is_file(), "a file replaces the old directory");
+    // Other directories are not recordings.
+    let folder = lab.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("data"), "mine").unwrap();
+    record(&folder, &["-e", "cpu-clock"], &["true"]).expect(1).says(&["a directory with this name exists"]);
+    assert_eq!(std::fs::read_to_string(folder.join("data")).unwrap(), "mine");
+}
+
+#[test]
 fn a_snapshot_holds_the_newest() {
     if !ready() {
         return;
