@@ -347,7 +347,7 @@ impl Attr {
         used.max(SIZE_VER7)
     }
 
-    /// Returns the memory for the kernel, with the size filled in and `config1` pointing to its text.
+    /// Returns the attr as the kernel expects it, with `size` filled in and `config1` pointing to the text.
     ///
     /// The block is valid while `self` lives, because the text does not move.
     pub(crate) fn image(&self, size: usize) -> [u64; WORDS] {

@@ -4,11 +4,11 @@
 
 use perf_event_open_sys::bindings as b;
 
-/// The piece was truncated because the AUX area was full.
+/// The AUX data of this record was truncated because the AUX area was full.
 pub const TRUNCATED: u64 = b::PERF_AUX_FLAG_TRUNCATED as u64;
 /// The AUX area keeps the newest data and overwrites older pieces.
 pub const OVERWRITE: u64 = b::PERF_AUX_FLAG_OVERWRITE as u64;
-/// The piece has gaps.
+/// The AUX data of this record has gaps.
 pub const PARTIAL: u64 = b::PERF_AUX_FLAG_PARTIAL as u64;
 /// A hardware sample collided with another one.
 pub const COLLISION: u64 = b::PERF_AUX_FLAG_COLLISION as u64;

@@ -5,7 +5,7 @@
 pub struct KallsymsLine<'a> {
     /// The symbol's start address; 0 if the kernel hides addresses from this user.
     pub address: u64,
-    /// The type letter of `nm`: `t T w W` are code.
+    /// The type letter, as printed by `nm`: `t T w W` are code.
     pub kind: u8,
     /// The symbol's name.
     pub name: &'a [u8],

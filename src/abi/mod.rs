@@ -1,5 +1,5 @@
-//! The kernel's numbers and layouts. Both the code that opens events and the code that reads records takes
-//! them from here.
+//! Constants and struct layouts of the kernel ABI. Both the code that opens events and the code that reads
+//! records takes them from here.
 //!
 //! Provides the bits, markers and names of `include/uapi/linux/perf_event.h`, the layout of a request
 //! ([`Attr`]), and the parser for a field line of a tracepoint's format file. The numbers are taken from

@@ -30,8 +30,8 @@ impl<T> IntervalMap<T> {
     /// Removes every interval that overlaps this range. Returns them, highest first.
     pub fn remove(&mut self, range: &Range<u64>) -> Vec<(Range<u64>, T)> {
         let mut removed = Vec::new();
-        // Without overlaps only the last interval before the end can extend past the start, then the one
-        // before it, and so on.
+        // Search backwards from the end: intervals do not overlap, so the first that ends before the range
+        // starts is the last to check.
         while let Some((&start, (end, _))) = self.0.range(..range.end).next_back()
             && *end > range.start
             && let Some((end, value)) = self.0.remove(&start)

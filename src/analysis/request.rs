@@ -188,7 +188,7 @@ impl AnalysisRequest {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
 
-    /// Whether each branch counts, once settled.
+    /// Whether rows count branches instead of samples. Valid after [`Self::settle`].
     pub fn counts_branches(&self) -> bool {
         self.measure == Measure::Branches
     }
@@ -355,7 +355,7 @@ pub struct StackChanges {
 }
 
 impl StackChanges {
-    /// Whether any stack changes.
+    /// Whether any option changes stacks.
     pub fn changes_any(&self) -> bool {
         self.ignore_callees.is_some() || self.parent.is_some()
     }

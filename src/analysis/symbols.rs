@@ -210,7 +210,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Returns the frames at a location, innermost first, and its address as numbered in the module's file.
+    /// Returns the frames at a location, innermost first, and the location's address in the module's file.
     pub fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
         match self.of[location] {
             Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),

@@ -1,7 +1,7 @@
 //! Options of the `pmcstat` personality: FreeBSD's letters and their order.
 //!
-//! A setting applies to the `-p`, `-s`, `-P` and `-S` after it. Letters without a value toggle. Receives
-//! words and returns [`Pmcstat`]. Checks only what does not depend on the machine.
+//! A setting applies to the `-p`, `-s`, `-P` and `-S` after it. Letters without a value toggle. Parses the
+//! arguments into a [`Pmcstat`]. Checks only what does not depend on the machine.
 
 use std::ffi::OsString;
 

@@ -19,11 +19,11 @@ pub struct Stat {
     #[command(flatten)]
     pub counted: Counted,
 
-    /// Where the text goes.
+    /// The destination of the text.
     #[command(flatten)]
     pub to: ToFile,
 
-    /// How it is shown.
+    /// Output options.
     #[command(flatten)]
     pub shown: Shown,
 }

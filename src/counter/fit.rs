@@ -78,8 +78,8 @@ impl Pass {
             let Ok(mut request) = allocate(event, mode, Flags::default(), cpu) else { continue };
             let pmu = pmu.map(|pmu| pmu.kind);
             let beside = self.open.iter().position(|(kind, _)| *kind == pmu);
-            // Nothing needs to count, but the kernel's check for Arm ignores events that cannot be enabled.
-            // So the leader waits for an exec that never happens, and the members start with their leader.
+            // The events need not count. But on Arm the kernel checks only events that can be enabled, so the
+            // leader waits for an exec that never happens, and the members start with their leader.
             request.start(if beside.is_none() { Start::Exec } else { Start::AtOnce });
             // The whole pass is one group, so no event may be pinned by its text.
             request.pinned(false);

@@ -77,7 +77,8 @@ pub fn make_inheritable<'a>(
             Err(error) => {
                 spec.qualifiers.inherit = Some(false);
                 attr.inherit_nothing();
-                // On EINVAL, the kernel cannot place a probe there; the PMU will refuse and explain it.
+                // On EINVAL, the kernel cannot place a probe there; opening the event will fail and explain
+                // why.
                 if error.raw_os_error() != Some(errno::EINVAL) {
                     left_out.push((spec.name.clone(), error));
                 }

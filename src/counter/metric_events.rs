@@ -195,7 +195,7 @@ const REF_CYCLES: u64 = 9;
 /// The bits of all fixed counters.
 const FIXED: u64 = !0 << FIRST_FIXED;
 
-/// The need of each event.
+/// What each event requires.
 fn needs(specs: &[EventSpec], slots: &Slots, host: &Host) -> Vec<Need> {
     // The kernel's watchdog occupies the cycles counter.
     let is_watched = host.number("/proc/sys/kernel/nmi_watchdog") == Some(1);

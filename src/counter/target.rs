@@ -199,7 +199,7 @@ pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
 /// Returns the requested CPUs, or all online CPUs without a list. Every requested CPU must be online.
 ///
 /// # Errors
-/// The requested CPUs that are not online, or that the online CPUs are unknown.
+/// Lists the requested CPUs that are not online, or says that the online CPUs are unknown.
 pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
     let online = host.online_cpus();
     if online.is_empty() {

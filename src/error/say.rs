@@ -27,8 +27,8 @@ static HELD: Mutex<Option<String>> = Mutex::new(None);
 /// Whether the cursor is on a [`status`] line.
 static LINE: AtomicBool = AtomicBool::new(false);
 
-/// Rewords the advice of all later errors and warnings. Personalities need this, since their options
-/// have other letters.
+/// Rewords the advice of all later errors and warnings. Personalities need this, since their options use
+/// different letters.
 pub fn translate(advice: Translation) {
     if let Ok(mut words) = ADVICE.lock() {
         *words = Some(advice);
@@ -107,7 +107,7 @@ impl Drop for Hold {
     }
 }
 
-/// Shows a status line on the terminal's current line, and replaces its text.
+/// Shows a status line on the terminal's current line, replacing its previous text.
 pub fn status(line: &str) {
     let _ = std::io::stderr().write_all(format!("\r\x1b[K{}", text::clean(line)).as_bytes());
     LINE.store(true, Ordering::Relaxed);

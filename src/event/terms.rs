@@ -130,7 +130,7 @@ impl TermValue {
         })
     }
 
-    /// A number that is required.
+    /// A required number.
     fn needed(&self, largest: u64) -> Result<u64> {
         self.word()?;
         self.number(largest)

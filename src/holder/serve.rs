@@ -291,7 +291,7 @@ struct Holder {
     cpus: Option<CpuWatch>,
     /// `None` if inotify is not available.
     removals: Option<DirectoryWatch>,
-    /// Time of the last removal from the run directory that was not handled yet.
+    /// Time of the last removal from the run directory that has not been handled yet.
     removed: Option<Instant>,
     publisher: Publisher,
     entries: BTreeMap<u64, HeldEvent>,

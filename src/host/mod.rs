@@ -55,8 +55,9 @@ impl Host {
         Self { root: root.into(), moved: Vec::new(), data_home: None }
     }
 
-    /// Resolves an event name by libpfm4: a request, or the reason for an error. `None` if the library is
-    /// not installed, or for a saved or simulated machine, since the library examines the running one.
+    /// Resolves an event name using libpfm4: returns a request, or the reason for the failure. `None` if the
+    /// library is not installed, or for a saved or simulated machine, since the library examines the running
+    /// one.
     pub fn libpfm(&self, name: &str) -> Option<Result<Attr, String>> {
         Some(Library::get().filter(|_| self.is_live())?.request(name))
     }

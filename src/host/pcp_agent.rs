@@ -49,7 +49,7 @@ fn pmdas_dir(conf: &[u8]) -> Option<PathBuf> {
         .map(|value| Path::new(OsStr::from_bytes(unquoted(value))).to_owned())
 }
 
-/// Removes one pair of quotes, as PCP does, and not even a trailing space.
+/// Like PCP, removes only one pair of quotes and keeps even a trailing space.
 fn unquoted(value: &[u8]) -> &[u8] {
     match value {
         [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,

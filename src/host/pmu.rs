@@ -124,7 +124,7 @@ impl Host {
 }
 
 impl Pmu {
-    /// The run directory of a holder of persistent events; its `type` is pmc's own word.
+    /// The run directory of a holder of persistent events; the value in its `type` file is specific to pmc.
     pub(super) fn published(dir: PathBuf) -> Option<Self> {
         text(&dir.join("type"))?;
         Some(Self { name: PERSISTENT.to_owned(), kind: PERSISTENT_TYPE, dir, is_published: true })

@@ -11,7 +11,7 @@ use super::pmu::Pmu;
 pub enum Tracer {
     /// Intel Processor Trace: every branch.
     IntelPt,
-    /// Intel Branch Trace Store: every branch, an older and slower method.
+    /// Intel Branch Trace Store: records every branch; older and slower than Processor Trace.
     IntelBts,
     /// Arm's Statistical Profiling Extension: operations, sampled by hardware.
     ArmSpe,

@@ -148,8 +148,7 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
             }
         }
     })?;
-    // A record whose start is in the last compressed bytes and whose rest is missing is part of the same
-    // tear.
+    // A record that begins in the last compressed bytes and is cut off belongs to the same truncation.
     let tear = match tear {
         None if walked < end => Some(Note::Torn { at: walked, lost: end - walked, header: None }),
         None if !pending.is_empty() => Some(Note::Torn { at: end, lost: pending.len() as u64, header: None }),

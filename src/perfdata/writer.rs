@@ -363,8 +363,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the slices at `at`, the end of the file. On failure truncates the file to the part that
-    /// `whole` accepts of the bytes written.
+    /// Writes the slices at `at`, the end of the file. On failure, truncates the file to the part of the
+    /// written bytes that `whole` accepts.
     fn write(
         &mut self,
         slices: &[&[u8]],

@@ -60,7 +60,7 @@ pub fn ask(directory: &RunDirectory, request: &Request) -> Result<(Answer, Vec<O
     ask_for(directory, request, PATIENCE)
 }
 
-/// Sends a request to the running holder, and waits for the answer at most this long.
+/// Sends a request to the running holder, and waits at most this long for the answer.
 ///
 /// # Errors
 /// As [`ask`].

@@ -153,8 +153,8 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Claims the directory; `None` while another holder has it. Removes what earlier holders have left, and
-    /// reports it as lost.
+    /// Claims the directory; `None` while another holder has it. Removes whatever earlier holders left
+    /// behind, and reports it as lost.
     ///
     /// # Errors
     /// As [`RunDirectory::make`]; the kernel's.

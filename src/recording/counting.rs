@@ -125,7 +125,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     })
 }
 
-/// Counters as [`drive`](super::drive) runs them.
+/// The counters, in the form that [`drive`](super::drive) runs.
 pub(super) struct Counting<'a> {
     set: CounterSet,
     /// Counts of events that a holder keeps open.
@@ -229,7 +229,7 @@ impl<'a> Counting<'a> {
         handover::give(self.host, name, events, &descriptors)
     }
 
-    /// Starts the intervals when the events are first on.
+    /// Starts the intervals when the events are first enabled.
     fn begin_beat(&mut self, measurement: &Measurement) {
         if let Some(beat) = self.interval.as_mut().filter(|_| measurement.activity.was_ever_on()) {
             beat.next.get_or_insert(measurement.start + beat.step);

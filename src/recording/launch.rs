@@ -16,7 +16,7 @@ use crate::sys::errno;
 use crate::sys::process::{Ended, Held, Running, Streams};
 use crate::sys::signal::{self, Signals};
 
-/// Returns the measured programs, for event words that refer to something in a program.
+/// Returns the measured programs, for events that refer to a function or symbol in a program.
 pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
     let (tasks, starts_it) = match scope {
         Scope::Processes(tasks) | Scope::Families(tasks) | Scope::Threads(tasks) => (tasks.clone(), false),

@@ -19,7 +19,7 @@ pub(crate) struct Runtime {
     pub(crate) name: &'static str,
     /// Whether a program belongs to this runtime.
     is_of: fn(&Program<'_>) -> bool,
-    /// Why its functions will have no names, if so.
+    /// Why its functions will have no names; `None` if they will.
     lacks: fn(&Program<'_>) -> Option<Lack>,
     /// The variable that requests the names; `None` if the runtime always writes them.
     variable: Option<Variable>,

@@ -263,7 +263,7 @@ impl History {
         }
     }
 
-    /// Keeps data mappings too from now on.
+    /// From now on, keeps data mappings too.
     pub(super) fn keep_data(&mut self) {
         self.data.get_or_insert_default();
     }
@@ -476,7 +476,7 @@ impl History {
         self.threads.get(&tid).map(|thread| &thread.names)
     }
 
-    /// Returns the last name of a thread. A process has that of its first thread.
+    /// Returns a thread's most recent name. A process has that of its first thread.
     pub fn task_name(&self, tid: i32) -> Option<&[u8]> {
         let comm = self.comm(tid, tid, Timestamp::MAX)?;
         Some(self.comms.get(comm.0).1)

@@ -255,7 +255,7 @@ pub fn collect(
     let reads = session.reader.layouts().have(sample_type::READ);
     let shared = Interned::default();
     let new = || Worker::new(session, query, reads, &shared);
-    // Counter values are differences to the previous reading, so they need a fixed order.
+    // Counter values are differences from the previous reading, so they need a fixed order.
     let workers = if reads { 1 } else { rayon::current_num_threads() };
     let look = |worker: &mut Worker<'_>, raw: &RawRecord<'_>, at, unwound: &[u64]| {
         worker.sample(raw, at, unwound);

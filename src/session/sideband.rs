@@ -13,7 +13,7 @@ use super::parallelism::Switches;
 use super::{Facts, ThreadCount};
 use crate::record::{Layouts, RawRecord, Record, kind};
 
-/// Number of address space nodes that any recording may use: 48 MiB.
+/// Maximum number of address space nodes for any recording; they take 48 MiB.
 const MOST_NODES: usize = 1 << 20;
 /// Larger side-bands get one more node per this many bytes, which is three times their own size.
 const BYTES_PER_NODE: usize = 16;

@@ -173,7 +173,7 @@ impl Symbolizer {
         missing.filter(Missing::is_failure).map(|one| one.to_string()).collect()
     }
 
-    /// Returns a remedy for the most severe missing data. The first call may be slow.
+    /// Returns a remedy for the most important kind of missing data. The first call may be slow.
     pub fn remedy(&self, id: ModuleId) -> Option<String> {
         self.sources(id).remedy()
     }

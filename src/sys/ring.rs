@@ -141,8 +141,8 @@ impl Ring {
         if len == 0 || self.direction == Direction::Backward {
             return Ok(0);
         }
-        // More than the ring holds is impossible: nothing can be trusted then, and reading restarts at the
-        // head.
+        // There cannot be more unread data than the ring holds: if there is, nothing in it can be trusted,
+        // and reading restarts at the head.
         if len <= self.size {
             // SAFETY: the kernel writes only outside of [tail, head) until the tail moves, which happens
             // below, after the slices are gone. So nothing writes to these bytes while they are borrowed.

@@ -49,11 +49,11 @@ pub enum Role {
     Quiet,
     /// More important.
     Strong,
-    /// Headings of columns.
+    /// Column headings.
     Heading,
     /// The line under the cursor.
     Cursor,
-    /// A match of the search.
+    /// A search match.
     Found,
     /// A marked row.
     Marked,
@@ -61,7 +61,7 @@ pub enum Role {
     Warning,
     /// Keys in hints and on the help page.
     Key,
-    /// A share from 5 %, highlighted as in perf.
+    /// A share of 5% or more, highlighted as in perf.
     Costly,
     /// Bars and sparklines.
     Bar,
@@ -170,7 +170,7 @@ impl Theme {
         let ink = |ink: Ink| self.ink(ink);
         match role {
             Role::Plain => plain,
-            // No grey of the 16 colours is reliably readable; the terminal's own dimming is.
+            // None of the 16 colours is a reliably readable grey; the terminal's dimming is.
             Role::Quiet => match self.colours {
                 Colours::None | Colours::Sixteen => Look { dim: true, ..plain },
                 _ => Look { text: self.ink((palette.quiet, None)), ..plain },

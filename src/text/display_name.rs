@@ -1,4 +1,4 @@
-//! Function names for people, split into the scope, the function, and its template arguments and
+//! Human-readable function names, split into the scope, the function, and its template arguments and
 //! parameters. Additions of compilers and linkers are removed.
 //!
 //! ```text

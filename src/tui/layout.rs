@@ -67,7 +67,7 @@ fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
     })
 }
 
-/// Returns the pane whose name is at a column of the tabs.
+/// Returns the pane whose tab is at this column.
 pub fn tab_at(x: u16) -> Option<Pane> {
     tab_places().find(|(_, from, to)| (*from..*to).contains(&x)).map(|(pane, ..)| pane)
 }

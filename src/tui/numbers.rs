@@ -20,8 +20,8 @@ pub fn error(half: f64) -> String {
     right(&text, 6)
 }
 
-/// Returns a bar of `width` columns. The own share is solid, in steps of an eighth of a column; the share of
-/// callees is lighter.
+/// Returns a bar of `width` columns. The function's own share is solid, in steps of an eighth of a column;
+/// the share of its callees is lighter.
 pub fn bar(own: f64, total: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let part = |share: f64| share.clamp(0.0, 1.0) * width as f64;

@@ -39,7 +39,7 @@ pub(super) enum Index {
     Linkers { header: Arc<[u8]>, address: u64, eh_frame: u64 },
 }
 
-/// Number of bytes before the linker's table of functions and entries, which have 4 bytes each.
+/// Number of bytes before the linker's table of functions and entries, which are 4 bytes each.
 const INDEX_HEADER: usize = 12;
 
 /// The content of the frame-pointer register in a function, according to its tables.

@@ -26,7 +26,7 @@ const MOST_KEPT: u64 = 1 << 16;
 /// Depth of the innermost call in a thread's first sample, far from both ends.
 const START: u64 = 1 << 62;
 
-/// The last seen calls of threads.
+/// The calls last seen in each thread.
 #[derive(Debug)]
 pub struct Stitcher {
     /// Number of calls that the processor records.

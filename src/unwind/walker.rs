@@ -518,8 +518,8 @@ mod tests {
         space.add(&mapping, Some(&tables));
         let entry = tables.covered()[0].start + tables.slide(&mapping) + 1;
         let sp = 0x7ffe_0000u64;
-        // From code without tables, the frame pointer leads to a caller there, and from there to this
-        // address.
+        // The code without tables is called by other code without tables, which this address calls. Frame
+        // pointers lead through both.
         let callers = |address: u64| {
             let words: [u64; 6] = [0, 0, sp + 32, bare + 0x1234, 0, address];
             let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

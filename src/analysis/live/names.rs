@@ -99,7 +99,7 @@ impl NameLookup {
         lock(&self.named)
     }
 
-    /// Lifts the CPU limit for names, before the last look.
+    /// Lifts the CPU limit for symbolization before the final lookup.
     pub fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
@@ -215,7 +215,7 @@ impl NameTable {
         stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
-    /// Stores the calls at a location. `around` is the address range in which this call is the only one.
+    /// Stores the calls at a location. `around` is the range of addresses that all have these calls.
     fn put(&mut self, location: &Location, calls: &[Call], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {

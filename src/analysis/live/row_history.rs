@@ -1,4 +1,4 @@
-//! Costs of functions in the last intervals: the data for a row's history.
+//! Costs of functions over the most recent intervals: the data for a row's history.
 //!
 //! Receives the last snapshot of each interval, and subtracts the decayed remainder of the previous one.
 

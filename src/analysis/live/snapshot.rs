@@ -80,7 +80,7 @@ impl Retention {
 pub struct SnapshotOptions {
     /// The attributes requested from [`Live`](crate::session::live::Live).
     pub attributes: Vec<SampleAttribute>,
-    /// Whether to find the sockets of CPUs.
+    /// Whether to look up which socket each CPU belongs to.
     pub with_sockets: bool,
     /// Whether to keep idle samples.
     pub with_idle: bool,
@@ -130,7 +130,7 @@ pub struct Snapshot {
 }
 
 impl SnapshotMaker {
-    /// Creates a maker that reads the given live state.
+    /// Creates a snapshot builder that reads the given live state.
     pub fn new(shared: Arc<LiveState>, names: NameLookup, options: SnapshotOptions) -> Self {
         let host = Host::live();
         let sockets = match options.with_sockets {

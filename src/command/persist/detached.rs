@@ -93,7 +93,7 @@ pub(super) fn stop(output: &Path, as_json: bool, host: &Host) -> Result<()> {
     end(&directory, &entries)
 }
 
-/// Returns the running entries, in the order of their start.
+/// Returns the running entries, in the order they were started.
 fn started(directory: &RunDirectory) -> Vec<Entry> {
     let number = |entry: &Entry| {
         let name = &entry.definition.name;

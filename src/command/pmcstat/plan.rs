@@ -328,7 +328,7 @@ fn printed(form: Form, file: &str, output: Output, written_by: char) -> Step {
     Step { form: Some(form), ..Step::new(words, output, written_by) }
 }
 
-/// Converts `-f` to the option of the tables.
+/// Converts `-f` to the equivalent option of the tables.
 fn threshold(typed: &Pmcstat) -> Result<Vec<OsString>> {
     let mut words = Vec::new();
     for setting in typed.value('f').iter().flat_map(|all| all.split(',')) {

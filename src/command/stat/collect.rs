@@ -116,7 +116,7 @@ pub(super) struct Span<'a> {
     pub(super) cpu_time: Option<CpuTime>,
     /// Time during which the hardware was yielded to another process's reservation, in nanoseconds.
     pub(super) yielded_ns: u64,
-    /// Whether counting was off all the time.
+    /// Whether counting was off the whole time.
     pub(super) off: bool,
 }
 

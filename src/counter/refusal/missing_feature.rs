@@ -148,7 +148,7 @@ impl Feature {
     }
 }
 
-/// The first of the driver-specific words added last to the attr.
+/// The first of the driver-specific words most recently added to the attr.
 const CONFIG3: usize = 16;
 
 /// Finds the feature without which `opens` accepts the request. If no single feature decides, tries pairs

@@ -62,7 +62,7 @@ impl Wire for u64 {
     }
 }
 
-/// Texts are padded to a multiple of this many bytes, including the NUL.
+/// Strings are padded to a multiple of this many bytes, including the NUL.
 const TEXT_ALIGN: usize = 64;
 
 impl Wire for String {

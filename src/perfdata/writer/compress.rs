@@ -43,7 +43,7 @@ impl Compressor {
         self.level
     }
 
-    /// Packs the slices. Passes one complete record after the other to `write`.
+    /// Packs the slices. Passes complete records to `write`, one at a time.
     pub(super) fn pack(
         &mut self,
         slices: &[&[u8]],

@@ -14,7 +14,7 @@ pub(super) enum Node<L> {
     Leaf(L),
     Negated(Box<Self>),
     Binary(Operator, Box<[Self; 2]>),
-    /// The value if the condition holds, the condition, and the value otherwise: the order of the text.
+    /// The value if the condition holds, the condition, and the value otherwise, in source order.
     If(Box<[Self; 3]>),
     Call(Function, Vec<Self>),
 }

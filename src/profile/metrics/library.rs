@@ -171,7 +171,7 @@ impl<'l, 'a> Binder<'l, 'a> {
         Self { library, environment, done: HashMap::new() }
     }
 
-    /// Makes a definition computable.
+    /// Prepares a definition for evaluation.
     ///
     /// # Errors
     /// Fails if a text is malformed, or if metrics refer to each other in a cycle.

@@ -1,4 +1,5 @@
-//! Parts of live answers besides rows: overall facts, functions by name, and a placeholder for pending names.
+//! The parts of a live result other than rows: overall facts, functions by name, and a placeholder for
+//! pending names.
 //!
 //! Plain data: `analysis` fills it in, views and the screen show it.
 

@@ -178,7 +178,7 @@ const ROOTS: &[&str] = &[
     "entry_SYSCALL_64_after_hwframe",
     "entry_SYSCALL_64",
     "el0t_64_sync",
-    // Erlang's processes return to it; the call of the caller's frame is just before it.
+    // Erlang processes return to this function. A return address minus one is in the symbol before it.
     "erts_beamasm:normal_exit/0",
     "erts_beamasm:normal_exit/0-CodeInfoPrologue",
 ];

@@ -107,7 +107,7 @@ pub enum Rank {
     TotalLatency,
     /// Own samples, descending.
     Samples,
-    /// Own periods in a CPU mode (an index in [`MODES`]), descending.
+    /// Self period in a CPU mode (an index in [`MODES`]), descending.
     InMode(usize),
     /// A sort key, ascending.
     Key(SortKey),

@@ -2,8 +2,8 @@
 //!
 //! Receives the text of a format file (from tracefs, or from a recording's tracing data: [`TracingData`]) and
 //! the raw bytes of samples. Returns fields, and the line that perf script prints. `print fmt` is C code from
-//! the kernel. If `print` can evaluate it, the line follows it; otherwise it is a list of `name=value`. The
-//! caller resolves code addresses to names.
+//! the kernel. If `print` can evaluate `print fmt`, the line is formatted accordingly; otherwise it is a list
+//! of `name=value`. The caller resolves code addresses to names.
 //!
 //! ```text
 //! name: sched_switch

@@ -47,8 +47,8 @@ pub(crate) fn write(directory: &RunDirectory, entry: &Entry, path: &Path, host: 
     Ok(format!("{to}: {} samples of {}{lost}", thousands(totals.samples), entry.definition.name))
 }
 
-/// Synthesizes records of the processes that run now. The state before the rings' first record is not known,
-/// and the current one is the closest to it.
+/// Synthesizes records of the currently running processes. The state before the rings' first record is not
+/// known, and the current one is the closest to it.
 fn tell(output: &mut Output<'_>, snapshot: &Snapshot, plan: &SamplePlan, host: &Host) -> Result<()> {
     let mut out = Encoder::new(output.trailer());
     out.id_index(&snapshot.open.instances);

@@ -49,7 +49,7 @@ struct CachedSpace {
     space: Space,
     /// See [`RunningProcesses::version`].
     version: u32,
-    /// Amount of the process's generated code that it knows; see [`RunningProcesses::generated`].
+    /// How much of the process's generated code it knows; see [`RunningProcesses::generated`].
     generated: u32,
     /// Address ranges of code whose tables are still being read.
     missing: Vec<(u64, u64)>,
@@ -261,7 +261,7 @@ impl RoundUnwinder {
 /// The recorded processor is the one pmc was built for.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
-/// Returns the architecture of the registers' process; `None` for 32-bit Arm.
+/// Returns the architecture of the process that the registers belong to; `None` for 32-bit Arm.
 fn arch(registers: Registers<'_>) -> Option<Arch> {
     ARCH.of_process(registers.abi)
 }

@@ -201,7 +201,7 @@ impl DecayingTable {
     }
 
     /// Changes all weights, and drops rows without samples. The second argument of `change` returns a random
-    /// number from 0 to below 1.
+    /// number in [0, 1).
     fn change(&mut self, mut change: impl FnMut(&mut Weight, &mut dyn FnMut() -> f64)) {
         let Self { rows, dice, rolls, empty, .. } = self;
         let mut chance = || {

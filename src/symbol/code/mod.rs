@@ -166,8 +166,8 @@ impl Symbolizer {
         }
     }
 
-    /// Returns the symbol-table name of the function at an address in the module's own numbering, and the
-    /// offset into it.
+    /// Returns the symbol-table name of the function at an address in the module's own address space, and the
+    /// offset into the function.
     pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
         let sources = self.sources(id);
         let symbol = sources.find(sources.query_at(address)?)?;

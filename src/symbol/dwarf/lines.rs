@@ -1,8 +1,8 @@
 //! Source lines and inlined functions from DWARF.
 //!
-//! Receives the files of a module and sorted addresses in the file's numbering; returns the functions at each
-//! address. Parses only the units that contain an address. Divides many addresses among threads in contiguous
-//! runs, so that hardly any unit is parsed twice. Each thread has its own view of the shared sections.
+//! Takes the files of a module and sorted file addresses; returns the functions at each address. Parses only
+//! the units that contain an address. Divides many addresses among threads in contiguous runs, so that hardly
+//! any unit is parsed twice. Each thread has its own view of the shared sections.
 //!
 //! Follows split DWARF to `.dwp` packages and `.dwo` files, and dwz references to their supplementary file.
 //! Files may be hostile: the uncompressed size of sections is bounded, and units that nest too deep for the

@@ -273,7 +273,7 @@ impl ModuleSources {
     }
 
     /// Returns the range of queries (end exclusive) around this one for which [`ModuleSources::find_all`]
-    /// gives the same name, as far as known by now. `placeholders` tells whether placeholder names
+    /// gives the same name, as far as is known so far. `placeholders` tells whether placeholder names
     /// distinguish functions too.
     pub(super) fn around(&self, query: SymbolQuery, placeholders: bool) -> Option<(u64, u64)> {
         if let Some(symbol) = self.in_kernel(query) {

@@ -1,8 +1,8 @@
 //! A compact list of names and addresses, for kallsyms with its hundred thousand names.
 //!
-//! Receives names without sizes in any order. Follows perf's rules: a name extends to the next address, at
-//! most by a given distance, and the last name of an address wins. A finished list is one block of memory
-//! with the same layout in memory and in a file. Unused parts of a mapped file take no memory.
+//! Receives names without sizes in any order. Follows perf's rules: a name extends to the next address, but
+//! no farther than a given distance, and the last name at an address wins. A finished list is one block of
+//! memory with the same layout in memory and in a file. Unused parts of a mapped file take no memory.
 //!
 //! ```text
 //!   | reach, starts, ends | ends, rising | by start, rising: start, where its name ends | all names |

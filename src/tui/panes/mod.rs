@@ -1,4 +1,4 @@
-//! Drawing: each pane turns the state into characters and styles. Decides only appearance.
+//! Drawing: each pane turns the state into characters and styles. Determines only the appearance.
 //!
 //! Receives the [`State`]; writes into the frame. All untrusted text passes through [`fit`](super::fit)
 //! first.

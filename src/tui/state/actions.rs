@@ -464,7 +464,7 @@ impl State {
         self.ask(effects);
     }
 
-    /// Switches shares to the other kind of time.
+    /// Switches shares between CPU time and wall-clock time.
     fn switch_latency(&mut self, effects: &mut Vec<Effect>) {
         if !self.event().is_some_and(|(profile, _)| profile.has_latency) {
             self.said = Some("nothing is known about latencies here: pmc record --latency".to_owned());

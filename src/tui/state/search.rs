@@ -17,7 +17,7 @@ pub struct Search {
 const LARGEST: usize = 1 << 20;
 
 impl Search {
-    /// Returns a search. It ignores case if the text has no capital letters.
+    /// Creates a search. It ignores case if the text has no capital letters.
     pub fn new(text: &str) -> Self {
         if text.is_empty() {
             return Self::default();

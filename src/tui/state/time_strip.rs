@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(columns(&[1, 2, 3, 4, 5, 6], 3), [3, 7, 11]);
         assert_eq!(columns(&[5, 9], 4), [5, 5, 9, 9]);
         assert_eq!(columns(&[], 9), [0u64; 0]);
-        // Even sums give even columns.
+        // Equal sums give equal columns.
         assert_eq!(columns(&[100; 240], 200), [120; 200]);
         assert_eq!(columns(&[u64::MAX; 3], 2), [u64::MAX; 2]);
         for (len, width) in [(240usize, 60u16), (7, 60), (60, 60), (1, 1), (100, 33)] {

@@ -1,4 +1,4 @@
-//! speedscope's native format. It has stacks per thread in the order of time, so that speedscope's "Time
+//! speedscope's native format. It has the stacks of each thread in time order, so that speedscope's "Time
 //! Order" view works.
 //!
 //! ```text

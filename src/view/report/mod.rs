@@ -82,7 +82,7 @@ impl Column {
     }
 }
 
-/// How the text draws call chains.
+/// How call chains are drawn in text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
     /// A tree with percentages of the whole.
