@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::request::TraceField;
 use super::symbols::Symbols;
 use crate::abi::CpuMode;
-use crate::profile::sampled::table::Words;
+use crate::profile::sampled::table::RowStrings;
 use crate::record::tracepoint::{Format, Names, Payload, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
@@ -101,7 +101,7 @@ impl<'a> RecordingNames<'a> {
     }
 }
 
-impl Words for RecordingNames<'_> {
+impl RowStrings for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.into_owned(),

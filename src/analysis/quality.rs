@@ -9,7 +9,7 @@ use super::symbols::Symbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::error::{Exit, Result, Warning, say};
 use crate::perfdata::{Note, Reader};
-use crate::profile::sampled::quality::{Ends, StackCounts, Unsampled};
+use crate::profile::sampled::quality::{StackCounts, Unsampled, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::record::kind;
 use crate::session::{Samples, Session};
@@ -185,9 +185,9 @@ pub(super) fn trust(
     session: &Session,
     samples: &Samples,
     quality: &StackCounts,
-    mut ends: Ends,
+    mut ends: UnwindEnds,
     has_stacks: bool,
-) -> sampled::DataQuality {
+) -> sampled::ProfileQuality {
     let name = |module: u32| session.history.modules()[module as usize].short_name();
     let mut broken: Vec<(String, u64)> = quality
         .broken
@@ -210,7 +210,7 @@ pub(super) fn trust(
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     let (unwound_live, largest_live) = unwound_live(typed);
     let copied = session.reader.events().iter().map(|event| event.attr.sample_stack_user()).max();
-    sampled::DataQuality {
+    sampled::ProfileQuality {
         unwound_live: unwound_live.filter(|_| ends.copied == 0),
         largest_copies: largest_live || copied == Some(LARGEST_STACK_COPY),
         samples: samples.totals.iter().map(|total| total.samples).sum(),

@@ -1,4 +1,4 @@
-//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as [`Code`].
+//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as [`LocationCalls`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::address::{Avma, FileOffset};
 use crate::error::Result;
 use crate::perfdata::feature::DeviceFile;
-use crate::profile::sampled::{Code, StringTable};
+use crate::profile::sampled::{LocationCalls, StringTable};
 use crate::session::{AddedSymbol, History, Kind, Location, Module};
 use crate::symbol::{
     self, Answer, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery, Symbolizer,
@@ -176,7 +176,7 @@ impl Symbols {
         raw_names: bool,
         texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Code {
+    ) -> LocationCalls {
         let answers = self.answers(locations, depth, progress);
         let of_data: Vec<Location> = locations.iter().filter(|at| at.data().is_some()).copied().collect();
         let variables = match of_data.is_empty() {
@@ -184,7 +184,7 @@ impl Symbols {
             false => self.answers(&of_data, Depth::Data, &|_| {}),
         };
         let mut next_data = 0;
-        let mut code = Code::default();
+        let mut code = LocationCalls::default();
         code.raw_names = raw_names;
         for (number, location) in locations.iter().enumerate() {
             let module = location.module().map(|number| &modules[number as usize]);

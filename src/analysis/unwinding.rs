@@ -11,7 +11,7 @@ use super::symbols::Symbols;
 use crate::abi::branch_sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::quality::Ends;
+use crate::profile::sampled::quality::UnwindEnds;
 use crate::record::Parts;
 use crate::record::unwound::has_copy;
 use crate::session::{Chains, Epoch, History, Session, Unwind, UnwindSample};
@@ -97,14 +97,14 @@ impl<'a> RecordingUnwinder<'a> {
     }
 
     /// Returns counts of how the stacks unwound so far ended.
-    pub fn ends(&self) -> Ends {
+    pub fn ends(&self) -> UnwindEnds {
         let counts = &self.ends;
         let name = |module: u32| self.spaces.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =
             counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
         sort::by(&mut no_tables, |a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let EndCounts { copied, cut, lost, long, compat, .. } = *counts;
-        Ends { copied, cut, lost, long, compat, no_tables }
+        UnwindEnds { copied, cut, lost, long, compat, no_tables }
     }
 }
 

@@ -6,7 +6,7 @@ use super::plan::{self, sort_key};
 use crate::analysis::request::{TraceField, USUAL_KEYS};
 use crate::error::{Error, Result};
 use crate::profile::sampled::SortKey;
-use crate::profile::sampled::table::Rank;
+use crate::profile::sampled::table::RowRank;
 use crate::view::report::{Column, IN_MODES};
 
 /// Keys, columns and order of rows.
@@ -19,7 +19,7 @@ pub(super) struct Rows {
     /// Columns in addition to the default ones.
     pub(super) added: Vec<Column>,
     /// Sort order of rows, before the default order.
-    pub(super) ranks: Vec<Rank>,
+    pub(super) ranks: Vec<RowRank>,
     /// Whether the default sort keys precede these.
     pub(super) are_usual: bool,
 }
@@ -53,14 +53,14 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
     }
     let ranked = if sort.is_empty() && are_all { &fields } else { &sort };
     let ranks = ranked.iter().filter(|_| are_all || has_numbers).map(|column| match column {
-        Column::Own | Column::Period => Rank::Own,
-        Column::Total => Rank::Total,
-        Column::OwnLatency => Rank::OwnLatency,
-        Column::TotalLatency => Rank::TotalLatency,
-        Column::Samples => Rank::Samples,
-        Column::InMode(mode) => Rank::InMode(*mode),
-        Column::Weight(_) => Rank::Own,
-        Column::Key(key) => Rank::Key(*key),
+        Column::Own | Column::Period => RowRank::Own,
+        Column::Total => RowRank::Total,
+        Column::OwnLatency => RowRank::OwnLatency,
+        Column::TotalLatency => RowRank::TotalLatency,
+        Column::Samples => RowRank::Samples,
+        Column::InMode(mode) => RowRank::InMode(*mode),
+        Column::Weight(_) => RowRank::Own,
+        Column::Key(key) => RowRank::Key(*key),
     });
     let ranks = ranks.collect();
     let (columns, added) = match (are_all, has_numbers) {

@@ -20,9 +20,10 @@ use crate::event::vendor::{self, Vendor};
 use crate::event::{glob, parse};
 use crate::host::Host;
 use crate::profile::catalog::{
-    self, AsPerf, Catalog, Encoding, Entry, Field, Imported, Manual, Opens, Unreadable, Why,
+    self, AsPerf, Catalog, CatalogEntry, CatalogField, Encoding, EventAvailability, ImportSummary,
+    MissingReason, UnreadableKind, VendorInfo,
 };
-use crate::profile::metrics::library::Definition;
+use crate::profile::metrics::library::MetricDefinition;
 use crate::profile::metrics::named::{NAMED, of_group};
 use crate::symbol::build_id_cache::BuildIdCache;
 use crate::sys::process;
@@ -70,7 +71,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
     let summary = vendor::import::import(from, &into)?;
     let vendor = Vendor::of(host);
     let ours = vendor.models().iter().find(|model| model.imported_events());
-    let came = Imported {
+    let came = ImportSummary {
         form: summary.form,
         events: summary.events,
         metrics: summary.metrics,
@@ -216,8 +217,8 @@ impl<'h> Wanted<'h> {
     }
 
     /// Returns the selected built-in metrics.
-    fn metrics(&self) -> impl Iterator<Item = &'static Definition<'static>> {
-        let fits = |metric: &&Definition<'_>| {
+    fn metrics(&self) -> impl Iterator<Item = &'static MetricDefinition<'static>> {
+        let fits = |metric: &&MetricDefinition<'_>| {
             let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
             // Built-in metrics are independent of the PMU that supplies their events.
             self.metrics != Metrics::None && self.unit.is_none() && self.has_word(names, metric.help)
@@ -352,7 +353,7 @@ fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     // perf does not print FreeBSD's names.
     for listed in select(wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
         let entry = trier.entry(&listed, false, false);
-        if entry.opens != Opens::No {
+        if entry.opens != EventAvailability::No {
             for name in [&entry.name].into_iter().chain(&entry.aliases) {
                 write!(out, "{name} ")?;
             }
@@ -410,8 +411,8 @@ fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns the metrics as list entries. Metrics need no opening themselves, only their events do.
-fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
-    let entry = |name: &str, kind, text: String, means| Entry {
+fn metrics(wanted: &Wanted<'_>) -> Vec<CatalogEntry> {
+    let entry = |name: &str, kind, text: String, means| CatalogEntry {
         name: cleaned(name),
         aliases: Vec::new(),
         kind,
@@ -421,7 +422,7 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
         unit: String::new(),
         scale: 1.0,
         encoding: None,
-        opens: Opens::Form,
+        opens: EventAvailability::Form,
         reason: None,
         fields: None,
         manual: None,
@@ -432,7 +433,7 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
             .map(|(group, members)| entry(&group, "metricgroup", members.join(", "), None))
             .collect();
     }
-    let metric = |metric: &'static Definition<'static>| Entry {
+    let metric = |metric: &'static MetricDefinition<'static>| CatalogEntry {
         aliases: metric.aliases.iter().map(|&alias| alias.to_owned()).collect(),
         unit: metric.scale.to_owned(),
         ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
@@ -451,13 +452,13 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<Entry> {
             ..AsPerf::default()
         };
         let text = cleaned(metric.text.unwrap_or_default());
-        Entry {
+        CatalogEntry {
             pmu: said(metric.pmu),
-            manual: Some(Manual {
+            manual: Some(VendorInfo {
                 table: model.map(|model| model.name.clone()).unwrap_or_default(),
                 imported: model.is_some_and(|model| model.imported_metrics()),
                 perf,
-                ..Manual::default()
+                ..VendorInfo::default()
             }),
             ..entry(metric.name, "metric", text, said(metric.expr))
         }
@@ -485,11 +486,11 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
         }
         entry
     });
-    let unreadable = || -> Vec<Unreadable> {
+    let unreadable = || -> Vec<UnreadableKind> {
         let asked = wanted.kind(Kind::Tracepoint);
         let error = host.tracepoint_systems().err().filter(|_| asked);
         let reason = error.map(|error| why("", no_tracepoint(error)));
-        reason.map(|reason| Unreadable { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
+        reason.map(|reason| UnreadableKind { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
     };
     // Unreadable tracepoints are only of interest if tracepoints were requested.
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
@@ -530,7 +531,7 @@ struct Trier<'a> {
     facts: &'a Facts,
     cache: OpenCache,
     /// Results of the representative events: one per PMU for vendor events, and one for all tracepoints.
-    tried: BTreeMap<String, (Opens, Option<Why>)>,
+    tried: BTreeMap<String, (EventAvailability, Option<MissingReason>)>,
 }
 
 impl<'a> Trier<'a> {
@@ -539,9 +540,9 @@ impl<'a> Trier<'a> {
         Self { host, pmus, facts, cache: OpenCache::new(&facts.online), tried: BTreeMap::new() }
     }
 
-    fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> Entry {
+    fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> CatalogEntry {
         let tracepoint = listed.kind == Kind::Tracepoint;
-        let mut entry = Entry {
+        let mut entry = CatalogEntry {
             name: cleaned(&listed.name),
             aliases: listed.aliases.iter().map(|&alias| alias.to_owned()).collect(),
             kind: listed.kind.word(),
@@ -551,7 +552,7 @@ impl<'a> Trier<'a> {
             unit: cleaned(&listed.unit),
             scale: listed.scale,
             encoding: None,
-            opens: Opens::Form,
+            opens: EventAvailability::Form,
             reason: None,
             fields: (tracepoint && long).then(|| self.fields(&listed.name)),
             manual: listed.manual.as_ref().map(|manual| of_manual(listed, manual)),
@@ -583,7 +584,8 @@ impl<'a> Trier<'a> {
                 // valid.
                 let (opens, reason) = (entry.opens, entry.reason.clone());
                 if entry.encoding.is_some() || is_absent {
-                    let opens = if opens == Opens::Yes { Opens::AsAnother } else { opens };
+                    let opens =
+                        if opens == EventAvailability::Yes { EventAvailability::AsAnother } else { opens };
                     self.tried.insert(all, (opens, reason));
                 }
             }
@@ -593,7 +595,7 @@ impl<'a> Trier<'a> {
     }
 
     /// Fills in the encoding and, with `try_it`, whether the event opens.
-    fn resolve(&mut self, listed: &Listed, entry: &mut Entry, try_it: bool) {
+    fn resolve(&mut self, listed: &Listed, entry: &mut CatalogEntry, try_it: bool) {
         // The encoding of a vendor event avoids a search among thousands of names.
         let text = match listed.kind {
             Kind::Vendor | Kind::Marker => listed.means.as_ref().unwrap_or(&listed.name),
@@ -608,8 +610,9 @@ impl<'a> Trier<'a> {
                 let cause =
                     wrong.cause.map_or(wrong.message.clone(), |cause| format!("{}: {cause}", wrong.message));
                 let remedy = cleaned(wrong.remedy.unwrap_or_default());
-                entry.opens = Opens::No;
-                entry.reason = Some(Why { missing: "", errno: None, cause: cleaned(cause), remedy });
+                entry.opens = EventAvailability::No;
+                entry.reason =
+                    Some(MissingReason { missing: "", errno: None, cause: cleaned(cause), remedy });
                 return;
             }
         };
@@ -627,16 +630,16 @@ impl<'a> Trier<'a> {
         }
         let because = |refusal: Refusal| Some(why("", refusal.explain(self.facts)));
         (entry.opens, entry.reason) = match self.cache.trial(&spec) {
-            TrialOpen::Opens => (Opens::Yes, None),
-            TrialOpen::UserOnly(refusal) => (Opens::UserOnly, because(refusal)),
-            TrialOpen::Refused(refusal) => (Opens::No, because(refusal)),
+            TrialOpen::Opens => (EventAvailability::Yes, None),
+            TrialOpen::UserOnly(refusal) => (EventAvailability::UserOnly, because(refusal)),
+            TrialOpen::Refused(refusal) => (EventAvailability::No, because(refusal)),
         };
     }
 
-    fn fields(&self, name: &str) -> Vec<Field> {
+    fn fields(&self, name: &str) -> Vec<CatalogField> {
         let Some((system, name)) = name.split_once(':') else { return Vec::new() };
         let fields = self.host.tracepoint_fields(system, name).unwrap_or_default();
-        let field = |field: crate::abi::TracepointField| Field {
+        let field = |field: crate::abi::TracepointField| CatalogField {
             name: cleaned(&field.name),
             declaration: cleaned(&field.declaration),
             offset: field.offset,
@@ -647,7 +650,7 @@ impl<'a> Trier<'a> {
 }
 
 /// Returns the vendor's description of an event.
-fn of_manual(listed: &Listed, manual: &listing::Manual) -> Manual {
+fn of_manual(listed: &Listed, manual: &listing::Manual) -> VendorInfo {
     let own = listed.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let perf = AsPerf {
         unit: listed.pmu.as_ref().map(cleaned),
@@ -657,7 +660,7 @@ fn of_manual(listed: &Listed, manual: &listing::Manual) -> Manual {
         brief_description: (!listed.text.is_empty()).then(|| cleaned(&listed.text)),
         ..AsPerf::default()
     };
-    Manual {
+    VendorInfo {
         table: cleaned(&manual.table),
         imported: manual.is_imported,
         counters: cleaned(&manual.counters),

@@ -126,7 +126,7 @@ const ITS_OWN: [i32; 2] = [signal::INT, signal::QUIT];
 struct Pager {
     text: BufWriter<ChildStdin>,
     process: Child,
-    _hold: Option<say::Hold>,
+    _hold: Option<say::MessageHold>,
 }
 
 impl Pager {

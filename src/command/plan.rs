@@ -13,7 +13,7 @@ use crate::event::EventSpec;
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
-use crate::profile::sampled::table::Only;
+use crate::profile::sampled::table::RowSelection;
 use crate::recording::plan::Delay;
 use crate::symbol::{Debuginfod, Options};
 use crate::sys::standard_input;
@@ -166,13 +166,13 @@ pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
 }
 
 /// Returns the selected modules and functions.
-pub(super) fn only(typed: &StackOptions) -> Only {
-    Only {
+pub(super) fn only(typed: &StackOptions) -> RowSelection {
+    RowSelection {
         dsos: listed(&typed.dsos),
         symbols: listed(&typed.symbols),
         part: typed.symbol_filter.clone(),
         named: typed.hide_unresolved,
-        ..Only::default()
+        ..RowSelection::default()
     }
 }
 

@@ -182,7 +182,7 @@ fn carry_out(engine: &mut impl Engine, jobs: impl Iterator<Item = Job>, board: &
 mod tests {
     use super::*;
     use crate::error::Result;
-    use crate::profile::sampled::Answer;
+    use crate::profile::sampled::QueryAnswer;
     use crate::tui::Inbox;
     use std::path::Path;
     use std::time::Duration;
@@ -198,7 +198,7 @@ mod tests {
             self.done.push(format!("ask {:?}", query.event));
         }
 
-        fn answer(&mut self) -> Option<Arc<Answer>> {
+        fn answer(&mut self) -> Option<Arc<QueryAnswer>> {
             self.done.push("answer".to_owned());
             None
         }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::{Answer, FunctionRef, Query};
+use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
 use crate::view::export::Format;
 
 /// Commands for a live engine.
@@ -93,7 +93,7 @@ pub struct Status {
 #[derive(Debug, Default)]
 pub struct Poll {
     /// The answer to the last query, new or updated with newer samples.
-    pub answer: Option<Arc<Answer>>,
+    pub answer: Option<Arc<QueryAnswer>>,
     /// New facts for the header.
     pub status: Option<Status>,
     /// A function's code, or the reason why it is not available.
@@ -148,7 +148,7 @@ pub trait Engine {
     fn ask(&mut self, query: Query);
 
     /// Returns the answer to the query; `None` while there is no data.
-    fn answer(&mut self) -> Option<Arc<Answer>>;
+    fn answer(&mut self) -> Option<Arc<QueryAnswer>>;
 
     /// Returns a function's own periods over time, oldest first.
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>>;

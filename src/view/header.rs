@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::profile::header::{EventAsked, Recording};
+use crate::profile::header::{RecordingHeader, RequestedEvent};
 use crate::text::clean;
 use crate::units::thousands;
 
@@ -10,7 +10,7 @@ use crate::units::thousands;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
         // perf aligns the colons of facts about the file itself.
@@ -25,7 +25,7 @@ pub fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
     writeln!(out, "# ========\n#")
 }
 
-fn attr(event: &EventAsked, is: &str) -> String {
+fn attr(event: &RequestedEvent, is: &str) -> String {
     let fields: Vec<String> = event.attr.iter().map(|(name, value)| format!("{name}{is}{value}")).collect();
     fields.join(", ")
 }
@@ -49,7 +49,7 @@ pub enum EventForm {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn events(out: &mut dyn Write, recording: &Recording, form: EventForm) -> io::Result<()> {
+pub fn events(out: &mut dyn Write, recording: &RecordingHeader, form: EventForm) -> io::Result<()> {
     if form == EventForm::Groups {
         return groups(out, recording);
     }
@@ -71,7 +71,7 @@ pub fn events(out: &mut dyn Write, recording: &Recording, form: EventForm) -> io
     Ok(())
 }
 
-fn groups(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+fn groups(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     let mut rest = &recording.events[..];
     while let Some(first) = rest.first() {
         let (members, behind) = rest.split_at(first.members.clamp(1, rest.len()));
@@ -102,7 +102,7 @@ pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<(
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn everything(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+pub fn everything(out: &mut dyn Write, recording: &RecordingHeader) -> io::Result<()> {
     let wide = recording.facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, value) in &recording.facts {
         writeln!(out, "{:wide$}  {}", clean(label), clean(value))?;

@@ -1,6 +1,6 @@
 //! OpenMetrics 1.0 text, for scrapers that read a file or a socket.
 //!
-//! Receives cumulative [`Counts`] (since the start, not per interval) and returns the whole exposition.
+//! Receives cumulative [`StatCounts`] (since the start, not per interval) and returns the whole exposition.
 //! Decides families, units and labels, but does not open files or sockets. Source: OpenMetrics 1.0.0,
 //! sections "Text format" and "Metric types".
 //!
@@ -16,7 +16,7 @@
 
 use std::fmt::Write;
 
-use crate::profile::counts::{Counts, Event, PlaceLabel, Reason, Role, Value};
+use crate::profile::counts::{EventRole, MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
 
 /// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
 struct Family {
@@ -96,15 +96,19 @@ const YIELDED: Family = Family {
 };
 
 /// Returns an event's family and the factor from its count to the family's unit.
-fn family(event: &Event) -> (&'static Family, f64) {
+fn family(event: &StatEvent) -> (&'static Family, f64) {
     if event.snapshot {
         return (&LEVEL, event.scale);
     }
     match event.role {
         // Clocks count nanoseconds, independently of their display unit.
-        Some(Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime) => {
-            (&TIME, 1e-9)
-        }
+        Some(
+            EventRole::TaskClock
+            | EventRole::CpuClock
+            | EventRole::DurationTime
+            | EventRole::UserTime
+            | EventRole::SystemTime,
+        ) => (&TIME, 1e-9),
         _ => match event.unit.as_str() {
             "" => (&EVENTS, event.scale),
             "Joules" => (&ENERGY, event.scale),
@@ -118,7 +122,7 @@ fn family(event: &Event) -> (&'static Family, f64) {
 }
 
 /// Returns the whole exposition of the counts since the start, ending in `# EOF`.
-pub fn exposition(counts: &Counts) -> String {
+pub fn exposition(counts: &StatCounts) -> String {
     let mut samples: Vec<(&Family, Vec<String>)> = Vec::new();
     let mut put = |family: &'static Family, labels: &str, number: f64| {
         let suffix = if family.kind == "counter" { "_total" } else { "" };
@@ -138,7 +142,7 @@ pub fn exposition(counts: &Counts) -> String {
             let mut labels = event_labels(counts, index);
             place_labels(&mut labels, &row.place);
             match counts.value(at, index) {
-                value @ Value::Counted { count, .. } => {
+                value @ StatValue::Counted { count, .. } => {
                     let (family, factor) = family(event);
                     if let Some(number) = value.number() {
                         let mut labels = labels.clone();
@@ -150,13 +154,13 @@ pub fn exposition(counts: &Counts) -> String {
                     put(&ENABLED, &labels, count.enabled_ns as f64 / 1e9);
                     put(&RUNNING, &labels, count.running_ns as f64 / 1e9);
                 }
-                Value::NotCounted(Reason { errno, cause, .. })
-                | Value::NotSupported(Reason { errno, cause, .. }) => {
+                StatValue::NotCounted(MissingValueReason { errno, cause, .. })
+                | StatValue::NotSupported(MissingValueReason { errno, cause, .. }) => {
                     label(&mut labels, "errno", errno.unwrap_or_default());
                     label(&mut labels, "cause", cause);
                     put(&MISSING, &labels, 1.0);
                 }
-                Value::Absent => {}
+                StatValue::Absent => {}
             }
         }
         for metric in counts.derived.get(at).into_iter().flatten() {
@@ -187,7 +191,7 @@ pub fn exposition(counts: &Counts) -> String {
 }
 
 /// Returns the labels `event`, `cgroup`, and, for a repeated event, `position`: label sets must be unique.
-fn event_labels(counts: &Counts, index: usize) -> String {
+fn event_labels(counts: &StatCounts, index: usize) -> String {
     let event = &counts.events[index];
     let mut labels = String::new();
     label(&mut labels, "event", &event.name);

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::profile::script::{Entry, Place, Places};
+use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry};
 use crate::record::{Record, kind};
 use crate::text::clean;
 
@@ -75,7 +75,7 @@ pub enum LoggedKind {
 pub struct Writer<'a> {
     form: Form,
     events: Vec<LoggedEvent>,
-    places: &'a Places,
+    places: &'a AddressFunctions,
     /// Counts of processes at their exit, by event.
     exits: BTreeMap<i32, BTreeMap<usize, u64>>,
     /// Callers by event.
@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
     pub fn new(
         form: Form,
         events: Vec<LoggedEvent>,
-        places: &'a Places,
+        places: &'a AddressFunctions,
         exits: BTreeMap<i32, BTreeMap<usize, u64>>,
     ) -> Self {
         let callers = events.iter().map(|_| CallerNode::default()).collect();
@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// Fails if writing fails.
-    pub fn sample(&mut self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+    pub fn sample(&mut self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let Some(event) = self.events.get(entry.event).filter(|event| event.kind != LoggedKind::Switches)
         else {
             return Ok(());
@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
     pub fn record(
         &mut self,
         out: &mut dyn Write,
-        entry: &Entry<'_>,
+        entry: &ScriptEntry<'_>,
         number: u32,
         record: &Record<'_>,
     ) -> io::Result<()> {
@@ -229,7 +229,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn record_of_sample(&self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+    fn record_of_sample(&self, out: &mut dyn Write, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let (event, pid) = (entry.event, entry.pid.unwrap_or(-1));
         let is_user = self.frames(entry).next().is_none_or(|place| !place.in_kernel);
         let level = if is_user { 'u' } else { 's' };
@@ -244,7 +244,7 @@ impl<'a> Writer<'a> {
         frames.try_for_each(|place| writeln!(out, "{:<9} {:#x}", "...", place.address))
     }
 
-    fn count(&self, out: &mut dyn Write, word: &str, entry: &Entry<'_>) -> io::Result<()> {
+    fn count(&self, out: &mut dyn Write, word: &str, entry: &ScriptEntry<'_>) -> io::Result<()> {
         let (pid, value) = (entry.pid.unwrap_or(-1), entry.period.unwrap_or(0));
         writeln!(out, "{word:<9} {:#x} {pid} {value}", entry.event)
     }
@@ -257,13 +257,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the function at each address, ignoring functions inlined there.
-    fn frames(&self, entry: &Entry<'_>) -> impl Iterator<Item = &'a Place> {
+    fn frames(&self, entry: &ScriptEntry<'_>) -> impl Iterator<Item = &'a AddressFunction> {
         let (places, numbers) = (self.places, entry.places.to_vec());
         numbers.into_iter().filter_map(move |number| places.at(number).last())
     }
 }
 
-fn leaf_name(place: &Place, name: LeafName) -> String {
+fn leaf_name(place: &AddressFunction, name: LeafName) -> String {
     match (&place.symbol, name) {
         (Some(symbol), LeafName::Symbol) => clean(symbol).into_owned(),
         (Some(symbol), LeafName::WithOffset) => format!("{}+{:#x}", clean(symbol), place.into),
@@ -286,7 +286,7 @@ struct CallerKey {
 }
 
 impl CallerKey {
-    fn of(place: &Place, name: LeafName) -> Self {
+    fn of(place: &AddressFunction, name: LeafName) -> Self {
         Self { name: leaf_name(place, name), dso: place.dso.clone() }
     }
 }
@@ -329,12 +329,12 @@ impl CallerNode {
 mod tests {
     use super::*;
 
-    fn place(symbol: &str, address: u64, into: u64) -> Place {
+    fn place(symbol: &str, address: u64, into: u64) -> AddressFunction {
         let (symbol, dso) = (Some(Arc::from(symbol)), Some(Arc::from("/bin/program")));
-        Place { symbol, dso, address, into, size: 0x2a, ..Place::default() }
+        AddressFunction { symbol, dso, address, into, size: 0x2a, ..AddressFunction::default() }
     }
 
-    fn written(form: Form, places: &Places, entries: &[Entry<'_>]) -> String {
+    fn written(form: Form, places: &AddressFunctions, entries: &[ScriptEntry<'_>]) -> String {
         let event = LoggedEvent { name: "clock.hard".to_owned(), kind: LoggedKind::Sampled };
         let exits = BTreeMap::from([(7, BTreeMap::from([(0, 88)]))]);
         let mut writer = Writer::new(form, vec![event], places, exits);
@@ -347,16 +347,19 @@ mod tests {
 
     #[test]
     fn each_form_is_freebsds() {
-        let mut places = Places::default();
+        let mut places = AddressFunctions::default();
         places.push([place("leaf", 0x401136, 0x10)]);
-        places.push([Place { source: Some((Arc::from("/src/a.c"), 20)), ..place("main", 0x401170, 4) }]);
-        places.push([Place { address: 0xdead, ..Place::default() }]);
-        let entry = |places: &'static [u32]| Entry {
+        places.push([AddressFunction {
+            source: Some((Arc::from("/src/a.c"), 20)),
+            ..place("main", 0x401170, 4)
+        }]);
+        places.push([AddressFunction { address: 0xdead, ..AddressFunction::default() }]);
+        let entry = |places: &'static [u32]| ScriptEntry {
             pid: Some(7),
             cpu: Some(1),
             places,
             has_chain: true,
-            ..Entry::default()
+            ..ScriptEntry::default()
         };
         let entries = [entry(&[0, 1]), entry(&[0, 1]), entry(&[0]), entry(&[2])];
         let of = |form| written(form, &places, &entries);

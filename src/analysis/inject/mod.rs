@@ -173,7 +173,7 @@ fn refuse(reader: &Reader, output: &Path) -> Result<()> {
     Ok(())
 }
 
-fn warn_of_ends(ends: &crate::profile::sampled::quality::Ends) {
+fn warn_of_ends(ends: &crate::profile::sampled::quality::UnwindEnds) {
     let copied = ends.copied;
     let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
     for (samples, why) in [

@@ -17,7 +17,7 @@ use crate::abi::CpuMode;
 use crate::address::IntervalMap;
 use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Call, Code, PENDING, StringId, StringTable};
+use crate::profile::sampled::{LocationCall, LocationCalls, PENDING, StringId, StringTable};
 use crate::session::live::Live;
 use crate::session::{AddedSymbol, Kind, Location, Module};
 use crate::symbol::{Depth, Options};
@@ -73,7 +73,7 @@ pub struct NameRequests {
 pub struct NameTable {
     /// All strings.
     pub texts: StringTable,
-    calls: Vec<Call>,
+    calls: Vec<LocationCall>,
     /// Address ranges with a single call at every address, by module. Most names are found here, including
     /// those of code that was never requested.
     stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
@@ -201,7 +201,7 @@ impl NameTable {
     }
 
     /// Returns the calls at a location, innermost first; at least one.
-    fn of(&self, location: &Location) -> Option<&[Call]> {
+    fn of(&self, location: &Location) -> Option<&[LocationCall]> {
         let (start, end) = match self.stretch(location) {
             Some((_, call)) => (call, call + 1),
             None => *self.places.get(location)?,
@@ -216,7 +216,7 @@ impl NameTable {
     }
 
     /// Stores the calls at a location. `around` is the address range in which this call is the only one.
-    fn put(&mut self, location: &Location, calls: &[Call], around: Option<Range<u64>>) {
+    fn put(&mut self, location: &Location, calls: &[LocationCall], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
             (Some(around), Some(module), [call]) => {
@@ -257,7 +257,7 @@ impl NameTable {
         &mut self,
         locations: &[Location],
         generation: u32,
-        code: &mut Code,
+        code: &mut LocationCalls,
         followed: &mut Followed,
     ) {
         if (followed.generation, followed.renamed) != (generation, self.renamed) {
@@ -295,9 +295,9 @@ impl NameTable {
         self.texts.add(&module.map_or_else(|| PENDING.to_owned(), Module::short_name))
     }
 
-    fn unnamed(&mut self, location: &Location, dso: StringId) -> Call {
+    fn unnamed(&mut self, location: &Location, dso: StringId) -> LocationCall {
         let symbol = self.texts.add(PENDING);
-        Call::new(dso, symbol, location.level, false)
+        LocationCall::new(dso, symbol, location.level, false)
     }
 }
 

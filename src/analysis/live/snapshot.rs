@@ -16,9 +16,9 @@ use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::callers;
 use crate::profile::sampled::query::{self, EventTotals};
-use crate::profile::sampled::table::{Input, Words};
+use crate::profile::sampled::table::{RowStrings, TableInput};
 use crate::profile::sampled::{
-    Answer, Code, FunctionRef, LiveHeader, Query, StackProfile, StringId, StringTable, Value,
+    FunctionRef, LiveHeader, LocationCalls, Query, QueryAnswer, StackProfile, StringId, StringTable, Value,
 };
 use crate::session::Location;
 use crate::session::intern::words;
@@ -117,7 +117,7 @@ pub struct Snapshot {
     /// Empty after the snapshot was released.
     look: LiveRows,
     is_released: bool,
-    code: Code,
+    code: LocationCalls,
     followed: Followed,
     texts: StringTable,
     comms: Vec<String>,
@@ -228,7 +228,7 @@ impl SnapshotMaker {
     }
 
     /// Answers a query from a snapshot.
-    pub fn answer(&self, snapshot: &Snapshot, query: &Query) -> Answer {
+    pub fn answer(&self, snapshot: &Snapshot, query: &Query) -> QueryAnswer {
         let words = SnapshotWords { snapshot, sockets: &self.sockets, names: &self.names };
         let input = self.input(snapshot, &words);
         query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
@@ -247,8 +247,8 @@ impl SnapshotMaker {
         visit(&StackProfile::new(&input, &modules, &snapshot.events_totals, query, &snapshot.texts))
     }
 
-    fn input<'a>(&'a self, snapshot: &'a Snapshot, words: &'a SnapshotWords<'a>) -> Input<'a> {
-        Input {
+    fn input<'a>(&'a self, snapshot: &'a Snapshot, words: &'a SnapshotWords<'a>) -> TableInput<'a> {
+        TableInput {
             rows: &snapshot.look.resolved.rows,
             resolved: &snapshot.look.resolved,
             attributes: &snapshot.look.attributes,
@@ -432,7 +432,7 @@ struct SnapshotWords<'a> {
     names: &'a NameLookup,
 }
 
-impl Words for SnapshotWords<'_> {
+impl RowStrings for SnapshotWords<'_> {
     fn comm(&self, comm: u32) -> String {
         self.snapshot.comm(comm)
     }

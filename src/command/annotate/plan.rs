@@ -10,7 +10,7 @@ use crate::cli::annotate::Annotate;
 use crate::command::plan;
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::Result;
-use crate::profile::annotate::Basis;
+use crate::profile::annotate::PercentBasis;
 use crate::symbol::disassemble::Syntax;
 use crate::symbol::source_text::SourceFolders;
 use crate::terminal::Stream;
@@ -82,10 +82,10 @@ impl Plan {
                     _ => Form::Text,
                 },
                 basis: match typed.percent_type.as_str() {
-                    "local-hits" | "hits-local" => Basis::LocalHits,
-                    "global-period" | "period-global" => Basis::GlobalPeriod,
-                    "global-hits" | "hits-global" => Basis::GlobalHits,
-                    _ => Basis::LocalPeriod,
+                    "local-hits" | "hits-local" => PercentBasis::LocalHits,
+                    "global-period" | "period-global" => PercentBasis::GlobalPeriod,
+                    "global-hits" | "hits-global" => PercentBasis::GlobalHits,
+                    _ => PercentBasis::LocalPeriod,
                 },
                 source: !typed.no_source,
                 instructions: !typed.source_only,

@@ -7,7 +7,7 @@ use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan::{self, listed, sort_key};
 use crate::error::{Error, Result};
 use crate::profile::diff::{Compute, streams};
-use crate::profile::sampled::table::Only;
+use crate::profile::sampled::table::RowSelection;
 use crate::profile::sampled::{Filter, Query, SortKey};
 use crate::terminal::{self, Stream};
 use crate::view::diff::{Form, Layout};
@@ -89,7 +89,11 @@ impl Plan {
             time: typed.time.clone(),
             ..SampleFilter::default()
         };
-        let only = Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() };
+        let only = RowSelection {
+            dsos: listed(&typed.dsos),
+            symbols: listed(&typed.symbols),
+            ..RowSelection::default()
+        };
         Ok(Self {
             request: DiffRequest {
                 files,

@@ -11,7 +11,7 @@ use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{Filter, Order, Query};
+use crate::profile::sampled::{Filter, Query, StackDirection};
 use crate::session::samples::SampleAttribute;
 use crate::symbol::Depth;
 use crate::symbol::source_text::SourceFolders;
@@ -117,7 +117,7 @@ impl Plan {
         };
         let query = Query {
             totals: true,
-            tree: Some(Order::Caller),
+            tree: Some(StackDirection::Caller),
             limit: layout.branch_limit / 100.0,
             filter: Filter { only: plan::only(&typed.stacks), ..Filter::default() },
             ..Query::default()

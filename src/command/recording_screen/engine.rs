@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use super::loader::Newest;
 use crate::command::screen;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Answer, FunctionRef, Query};
+use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
 use crate::tui::{Engine, ExportForm, LiveCommand};
 use crate::view::export::Format;
 use crate::view::report::Layout;
@@ -15,7 +15,7 @@ use crate::view::report::Layout;
 pub(super) struct RecordingEngine {
     newest: Newest,
     query: Option<Query>,
-    answer: Option<Arc<Answer>>,
+    answer: Option<Arc<QueryAnswer>>,
     /// Channel to the thread that owns the symbolizer.
     code: Sender<FunctionRef>,
     layout: Layout,
@@ -33,7 +33,7 @@ impl Engine for RecordingEngine {
         self.query = Some(query);
     }
 
-    fn answer(&mut self) -> Option<Arc<Answer>> {
+    fn answer(&mut self) -> Option<Arc<QueryAnswer>> {
         self.answer = Some(Arc::new(self.newest.get()?.answer(self.query.as_ref()?)));
         self.answer.clone()
     }

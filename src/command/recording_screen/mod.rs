@@ -24,7 +24,7 @@ use crate::analysis::AnalysisRequest;
 use crate::analysis::annotate::AnnotationRequest;
 use crate::error::{Exit, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{FunctionRef, Order, Query};
+use crate::profile::sampled::{FunctionRef, Query, StackDirection};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
 use crate::tui::board::serve;
@@ -60,7 +60,12 @@ impl ScreenPlan {
         Self {
             title: name.to_string_lossy().into_owned(),
             request,
-            query: Query { totals: true, innermost: true, tree: Some(Order::Caller), ..Query::default() },
+            query: Query {
+                totals: true,
+                innermost: true,
+                tree: Some(StackDirection::Caller),
+                ..Query::default()
+            },
             depth: Depth::Inlines,
             layout: Layout::default(),
             background: None,

@@ -11,8 +11,8 @@ use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::chains::ChainRequest;
-use crate::profile::sampled::table::Only;
-use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
+use crate::profile::sampled::table::RowSelection;
+use crate::profile::sampled::{Filter, Query, ShareOf, SortKey, StackDirection};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
 use crate::terminal::{self, Paint, Stream};
@@ -95,8 +95,8 @@ impl Plan {
         // perf's default order. A tree has the caller at its top.
         let order = match order {
             ChainOrder::Typed(order) => Some(order),
-            ChainOrder::Usual if under_rows && !children => Some(Order::Callee),
-            ChainOrder::Usual => Some(Order::Caller),
+            ChainOrder::Usual if under_rows && !children => Some(StackDirection::Callee),
+            ChainOrder::Usual => Some(StackDirection::Caller),
             ChainOrder::NoChains => None,
         };
         let has_perfs_form = matches!(form, Form::Separated(_)) || !parseable && is_piped;
@@ -120,7 +120,7 @@ impl Plan {
                 _ => Grouping::Recorded,
             },
             widths: typed.column_widths.clone(),
-            callee: order == Some(Order::Callee),
+            callee: order == Some(StackDirection::Callee),
             shape,
             unit,
             chains: match under_rows {
@@ -197,7 +197,7 @@ impl Plan {
             language_functions: !parseable && !is_piped && !typed.quiet && request.callers,
             // The report excludes samples without names, as in perf.
             relative: typed.percentage == "relative" || typed.stacks.hide_unresolved,
-            filter: Filter { only: Only { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
+            filter: Filter { only: RowSelection { part, ..plan::only(&typed.stacks) }, ..Filter::default() },
             ..Query::default()
         };
         Ok(Self {
@@ -299,7 +299,7 @@ fn names_functions_first(typed: &Report) -> bool {
 
 /// Order of the call chains.
 enum ChainOrder {
-    Typed(Order),
+    Typed(StackDirection),
     Usual,
     NoChains,
 }
@@ -320,8 +320,8 @@ fn call_graph(typed: &Report) -> Result<Graph> {
         Graph { order: ChainOrder::Usual, limit: None, shape: Shape::Tree, unit: Unit::Percent, lines: None };
     for word in typed.call_graph.iter().flatten().map(|word| word.trim()) {
         match word {
-            "caller" => graph.order = ChainOrder::Typed(Order::Caller),
-            "callee" => graph.order = ChainOrder::Typed(Order::Callee),
+            "caller" => graph.order = ChainOrder::Typed(StackDirection::Caller),
+            "callee" => graph.order = ChainOrder::Typed(StackDirection::Callee),
             "none" => graph.order = ChainOrder::NoChains,
             "graph" => graph.shape = Shape::Tree,
             "fractal" => graph.shape = Shape::Fractal,
@@ -353,7 +353,7 @@ fn call_graph(typed: &Report) -> Result<Graph> {
         }
     }
     if typed.inverted {
-        graph.order = ChainOrder::Typed(Order::Caller);
+        graph.order = ChainOrder::Typed(StackDirection::Caller);
     }
     Ok(graph)
 }

@@ -19,7 +19,7 @@ use crate::error::{Error, Result, Warning};
 use crate::event::perfevent_conf::{LeftOut, PerfeventConf, Sum};
 use crate::event::{EventGroup, EventSpec, ParseError, Parser, perfevent_conf};
 use crate::host::Host;
-use crate::profile::counts::{Aggregation, Reason};
+use crate::profile::counts::{Aggregation, MissingValueReason};
 use crate::profile::metrics::formula::{Formula, Operand};
 use crate::recording::plan::Scope;
 use crate::recording::{filters, launch};
@@ -194,7 +194,7 @@ fn add(
     what: &What,
     parser: &mut Parser<'_>,
     host: &Host,
-) -> Vec<Option<Reason>> {
+) -> Vec<Option<MissingValueReason>> {
     fn names(operands: &[Operand]) -> Vec<&str> {
         operands.iter().map(|operand| operand.name.as_str()).collect()
     }
@@ -211,7 +211,7 @@ fn add(
     let found = metric_events::find(&wanted, what.grouping, is_counted, parser, host);
     groups.extend(found.groups);
     let reason = |(event, error): (String, Box<ParseError>)| {
-        Reason::new(format!("this machine does not count {event}: {}", error.message), "")
+        MissingValueReason::new(format!("this machine does not count {event}: {}", error.message), "")
     };
     found.lacking.into_iter().map(|lack| lack.map(reason)).collect()
 }
@@ -221,7 +221,7 @@ fn of_groups(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
 }
 
 /// Refuses metrics if none can be computed and there is nothing else to count.
-fn lacks_all(formulas: &[Formula], lacking: &[Option<Reason>]) -> Result<()> {
+fn lacks_all(formulas: &[Formula], lacking: &[Option<MissingValueReason>]) -> Result<()> {
     let Some(reason) = lacking.iter().flatten().next().filter(|_| lacking.iter().all(Option::is_some)) else {
         return Ok(());
     };

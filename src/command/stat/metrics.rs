@@ -14,10 +14,10 @@ use crate::event::Parser;
 use crate::event::vendor::{Metric, Vendor};
 use crate::host::cpu::{self, Topology};
 use crate::host::{CpuList, Host};
-use crate::profile::counts::{Counts, Reason};
+use crate::profile::counts::{MissingValueReason, StatCounts};
 use crate::profile::metrics::formula::Formula;
-use crate::profile::metrics::library::{self, Binder, Definition, Library};
-use crate::profile::metrics::literals::{Environment, Literals};
+use crate::profile::metrics::library::{self, Binder, MetricDefinition, MetricLibrary};
+use crate::profile::metrics::literals::{Literals, MetricEnvironment};
 use crate::profile::metrics::named::NAMED;
 use crate::profile::metrics::{self, topdown};
 use crate::recording::plan::Scope;
@@ -38,7 +38,7 @@ pub(super) struct Metrics {
     pub(super) formulas: Vec<Formula>,
     /// For each formula, the reason why it has no value on this machine. Empty until its events are
     /// looked up.
-    pub(super) lacking: Vec<Option<Reason>>,
+    pub(super) lacking: Vec<Option<MissingValueReason>>,
     /// The kernel's events for the top-down analysis, if there are no formulas for it.
     pub(super) shares: Option<&'static [&'static str]>,
     /// The tree of the top-down analysis, if requested.
@@ -65,8 +65,8 @@ impl Metrics {
         let own = NAMED.iter().copied().chain(vendor.metrics().map(definition));
         let known = own.chain(written.iter().copied()).collect::<Vec<_>>();
         let firsts = known.len() - written.len();
-        let library = Library::new(known);
-        let mut chosen: Vec<&Definition<'_>> = Vec::new();
+        let library = MetricLibrary::new(known);
+        let mut chosen: Vec<&MetricDefinition<'_>> = Vec::new();
         for name in &asked.names {
             let before = chosen.len();
             chosen.extend(library.named(name).chain(library.of_group(name)));
@@ -98,7 +98,7 @@ impl Metrics {
         let parse = |text: &str| parser.borrow_mut().parse(text).ok();
         let specs =
             |text: &str| Some(parse(text)?.iter().map(|group| group.events.len()).sum::<usize>() as f64);
-        let environment = Environment {
+        let environment = MetricEnvironment {
             literals: of.literals(host, &vendor),
             has_event: &|text| match of {
                 Counted::Here(_) => parse(text).is_some(),
@@ -135,7 +135,7 @@ impl Metrics {
     }
 
     /// Computes the metrics of a table.
-    pub(super) fn derive(&self, counts: &mut Counts) {
+    pub(super) fn derive(&self, counts: &mut StatCounts) {
         counts.derived = metrics::derive(counts, &self.formulas);
         for row in &mut counts.derived {
             let places = row.len() / self.formulas.len().max(1);
@@ -152,10 +152,10 @@ impl Metrics {
 }
 
 /// Converts a vendor's metric for the library.
-fn definition(metric: Metric<'_>) -> Definition<'_> {
+fn definition(metric: Metric<'_>) -> MetricDefinition<'_> {
     let Metric { name, pmu, scale, groups, level, parent, expr, threshold, locate, text, .. } = metric;
     let help = text.unwrap_or_default();
-    Definition {
+    MetricDefinition {
         name,
         aliases: &[],
         pmu,
@@ -175,7 +175,7 @@ fn definition(metric: Metric<'_>) -> Definition<'_> {
 ///
 /// # Errors
 /// The tables do not have this level.
-fn tree(level: u8, library: &Library<'_>) -> Result<Tree> {
+fn tree(level: u8, library: &MetricLibrary<'_>) -> Result<Tree> {
     let levels =
         library.groups().into_iter().filter_map(|group| group.strip_prefix("TopdownL")?.parse::<u8>().ok());
     let deepest = levels.max().unwrap_or(1);
@@ -253,7 +253,7 @@ fn parse_number(text: &str) -> Option<f64> {
     number.filter(|number| *number > 0).map(|number| number as f64)
 }
 
-fn unknown(name: &str, library: &Library<'_>, vendor: &Vendor) -> Error {
+fn unknown(name: &str, library: &MetricLibrary<'_>, vendor: &Vendor) -> Error {
     let metrics = library.definitions().flat_map(|own| own.aliases.iter().copied().chain([own.name]));
     let near = text::nearest(name, metrics.chain(library.groups()), 3);
     let error = Error::usage(format!("no metric `{}`, and no group of metrics", text::clean(name)));

@@ -38,9 +38,9 @@ use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
-use crate::profile::counts::{Counts, CpuTime};
+use crate::profile::counts::{CpuTime, StatCounts};
 use crate::profile::repeats;
-use crate::profile::versus::{Measure, Measured, compare};
+use crate::profile::versus::{CommandMeasurements, MeasureKind, compare};
 use crate::recording::control::Control;
 use crate::recording::counting::{CountPlan, IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::file::counts::{CountsFile, Described};
@@ -141,7 +141,7 @@ struct Session<'a> {
 
 /// Result of one run of a command.
 struct Ran {
-    counts: Counts,
+    counts: StatCounts,
     exit: Exit,
     /// Whether to stop: a signal or a timeout.
     over: bool,
@@ -212,7 +212,7 @@ impl Session<'_> {
         }
         // A spread requires at least three runs.
         let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
-        let mut runs: Vec<Vec<Counts>> = commands.iter().map(|_| Vec::new()).collect();
+        let mut runs: Vec<Vec<StatCounts>> = commands.iter().map(|_| Vec::new()).collect();
         let mut exit = Exit::Done;
         commands.iter().try_for_each(|command| self.warm_up(command))?;
         let progress = self.progress(rounds.saturating_mul(commands.len() as u32));
@@ -237,11 +237,11 @@ impl Session<'_> {
         for (command, mut runs) in texts.into_iter().zip(runs).filter(|(_, runs)| !runs.is_empty()) {
             runs.iter_mut().for_each(|counts| self.wanted.metrics.derive(counts));
             let metrics = runs.iter().filter_map(|counts| counts.derived.first().cloned()).collect();
-            sides.push(Measured { command, metrics, counts: repeats::join(runs) });
+            sides.push(CommandMeasurements { command, metrics, counts: repeats::join(runs) });
         }
         let mut comparison = compare(&sides);
         if self.plan.output.metric_only {
-            comparison.lines.retain(|line| line.measure != Measure::Count);
+            comparison.lines.retain(|line| line.measure != MeasureKind::Count);
         }
         self.printer.comparison(&comparison)?;
         Ok(exit)
@@ -273,7 +273,7 @@ impl Session<'_> {
         is_seen.then(|| Bars.begin("runs", u64::from(runs)))
     }
 
-    fn finish(&mut self, mut counts: Counts) -> Result<()> {
+    fn finish(&mut self, mut counts: StatCounts) -> Result<()> {
         self.wanted.metrics.derive(&mut counts);
         self.printer.whole(&counts)
     }
@@ -328,7 +328,7 @@ impl Session<'_> {
         numbers
     }
 
-    fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(Counts, Run)> {
+    fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(StatCounts, Run)> {
         let plan = self.plan;
         hook("--pre", plan.repeat.pre.as_deref())?;
         let output = match self.is_heard {

@@ -4,8 +4,8 @@ use super::plan::{Form, Output, Plan};
 use super::serve::Server;
 use super::sink::{self, Sink};
 use crate::error::{Result, Warning, say};
-use crate::profile::counts::Counts;
-use crate::profile::versus::Comparison;
+use crate::profile::counts::StatCounts;
+use crate::profile::versus::CommandComparison;
 use crate::recording::plan::Scope;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, Subject, Tree, csv, document, json, text, versus};
@@ -60,7 +60,7 @@ impl Printer {
     }
 
     /// Updates the scrape file and the server's page.
-    pub(super) fn totals(&mut self, totals: &Counts) -> Result<()> {
+    pub(super) fn totals(&mut self, totals: &StatCounts) -> Result<()> {
         let page = openmetrics::exposition(totals);
         if let Some(path) = self.scrape_file() {
             sink::replace(path, &page)?;
@@ -72,7 +72,7 @@ impl Printer {
     }
 
     /// Prints an interval.
-    pub(super) fn interval(&mut self, counts: &Counts) -> Result<()> {
+    pub(super) fn interval(&mut self, counts: &StatCounts) -> Result<()> {
         let number = self.intervals;
         self.intervals += 1;
         if self.output.quiet || self.output.openmetrics_is_the_form() {
@@ -105,7 +105,7 @@ impl Printer {
     }
 
     /// Prints a whole run, or the totals after intervals if they are needed.
-    pub(super) fn whole(&mut self, counts: &Counts) -> Result<()> {
+    pub(super) fn whole(&mut self, counts: &StatCounts) -> Result<()> {
         if self.wants_totals() {
             self.totals(counts)?;
         }
@@ -138,7 +138,7 @@ impl Printer {
     }
 
     /// Prints the result of `--vs`.
-    pub(super) fn comparison(&mut self, comparison: &Comparison) -> Result<()> {
+    pub(super) fn comparison(&mut self, comparison: &CommandComparison) -> Result<()> {
         let Self { output, style, sink, .. } = self;
         match output.form {
             Form::Text | Form::Csv(_) => sink.print(|out| versus::text(out, comparison, style)),

@@ -21,7 +21,7 @@ use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::perfdata::{self, Reader};
-use crate::profile::counts::{Aggregation, Reason};
+use crate::profile::counts::{Aggregation, MissingValueReason};
 use crate::record::Thread as RecordedThread;
 use crate::session::{Session, Timestamp};
 use crate::view::stat::Subject;
@@ -188,7 +188,7 @@ fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
             group: event.group,
             cgroup: None,
             refused: is_refused(event).then(|| {
-                Reason::new(
+                MissingValueReason::new(
                     "the recording holds no count of it: the kernel there would not have it",
                     "pmc stat -e EVENT on that machine, which says why",
                 )

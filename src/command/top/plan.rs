@@ -20,8 +20,8 @@ use crate::counter::open;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
-use crate::profile::sampled::table::{Only, Rank};
-use crate::profile::sampled::{Filter, Order, Query, SortKey, sort};
+use crate::profile::sampled::table::{RowRank, RowSelection};
+use crate::profile::sampled::{Filter, Query, SortKey, StackDirection, sort};
 use crate::recording::live::LivePlan;
 use crate::recording::plan::{Course, SamplePlan, Scope};
 use crate::session::SampleQuery;
@@ -64,13 +64,13 @@ pub(in crate::command) struct Plan {
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     pub(super) keys: Vec<SortKey>,
-    pub(super) ranks: Vec<Rank>,
-    pub(super) only: Only,
+    pub(super) ranks: Vec<RowRank>,
+    pub(super) only: RowSelection,
     /// Percentages are relative to the filtered samples.
     pub(super) is_relative: bool,
     pub(super) comms: Option<Vec<String>>,
     pub(super) has_totals: bool,
-    pub(super) tree: Option<Order>,
+    pub(super) tree: Option<StackDirection>,
     pub(super) hide_kernel: bool,
     pub(super) hide_user: bool,
     pub(super) show_idle: bool,
@@ -129,16 +129,16 @@ impl Plan {
         };
         let shown = Shown {
             ranks,
-            only: Only {
+            only: RowSelection {
                 dsos: listed(&typed.dsos),
                 symbols: listed(&typed.symbols),
                 more_than: typed.count_filter,
-                ..Only::default()
+                ..RowSelection::default()
             },
             is_relative: typed.percentage == "relative",
             comms: listed(&typed.comms),
             has_totals: has_chains && !typed.no_children,
-            tree: has_chains.then_some(Order::Caller),
+            tree: has_chains.then_some(StackDirection::Caller),
             hide_kernel: typed.hide_kernel_symbols,
             hide_user: typed.hide_user_symbols,
             show_idle: typed.idle,

@@ -23,7 +23,7 @@ use crate::analysis::live::row_history::RowHistory;
 use crate::analysis::live::snapshot::{Retention, Snapshot, SnapshotMaker};
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::{Answer, FunctionRef, LiveHeader, Query};
+use crate::profile::sampled::{FunctionRef, LiveHeader, Query, QueryAnswer};
 use crate::recording::launch;
 use crate::recording::live::Sampler;
 use crate::recording::live_rate::RateOrders;
@@ -163,7 +163,7 @@ impl Engine for Work {
         self.query = query;
     }
 
-    fn answer(&mut self) -> Option<Arc<Answer>> {
+    fn answer(&mut self) -> Option<Arc<QueryAnswer>> {
         self.hold();
         let answer = self.answered();
         self.release();
@@ -307,7 +307,7 @@ impl Work {
         }
     }
 
-    fn answered(&self) -> Option<Arc<Answer>> {
+    fn answered(&self) -> Option<Arc<QueryAnswer>> {
         self.snapshot.as_ref().map(|snapshot| Arc::new(self.maker.answer(snapshot, &self.query)))
     }
 

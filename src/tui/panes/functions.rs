@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{found, mark, name, nothing, put};
-use crate::profile::sampled::{Cell, CodeKind, Event, Profile, Row, ShareOf, SortKey};
+use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, ShareOf, SortKey, TableRow};
 use crate::text;
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
@@ -55,7 +55,7 @@ fn heading(
     buffer: &mut Buffer,
     areas: &Areas,
     state: &State,
-    (profile, event): (&Profile, &Event),
+    (profile, event): (&Profile, &ProfileEvent),
     widths: &TableWidths,
     theme: Theme,
 ) {
@@ -111,7 +111,7 @@ fn heading(
 
 fn spans(
     state: &State,
-    (profile, event, row): (&Profile, &Event, &Row),
+    (profile, event, row): (&Profile, &ProfileEvent, &TableRow),
     widths: &TableWidths,
     is_marked: bool,
     callers: Option<usize>,
@@ -144,11 +144,11 @@ fn spans(
         // The last column has the long names. While the user scrolls it, show them in full.
         let is_moved = at == last && state.table.shift > 0;
         let mut words = match cell {
-            Cell::Symbol(..) if callers.is_some() => {
+            RowCell::Symbol(..) if callers.is_some() => {
                 let words = format!("  {} callers (b shows them)", callers.unwrap_or_default());
                 vec![(text::cut(&words, *width), theme.dim())]
             }
-            Cell::Symbol(letter, id) if !is_moved => {
+            RowCell::Symbol(letter, id) if !is_moved => {
                 let kind =
                     CodeKind::of_row(*letter, &table::named(profile, row, SortKey::Dso).unwrap_or_default());
                 let mut words = vec![(text::left(mark(kind, false), 2), theme.function(kind))];
@@ -171,10 +171,10 @@ fn spans(
 }
 
 /// Returns a row's text with the full name of its function.
-fn in_full(profile: &Profile, row: &Row) -> String {
+fn in_full(profile: &Profile, row: &TableRow) -> String {
     let module = table::named(profile, row, SortKey::Dso).unwrap_or_default();
     let words = row.cells.iter().map(|cell| match *cell {
-        Cell::Symbol(letter, id) => {
+        RowCell::Symbol(letter, id) => {
             let mark = mark(CodeKind::of_row(letter, &module), false);
             format!("{mark}{}", text::clean(profile.texts.get(id)))
         }
@@ -184,7 +184,14 @@ fn in_full(profile: &Profile, row: &Row) -> String {
 }
 
 /// Draws the details: the row of the cursor in full, its history, and the sum of marked rows.
-fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, event: &Event, theme: Theme) {
+fn detail(
+    buffer: &mut Buffer,
+    areas: &Areas,
+    state: &State,
+    profile: &Profile,
+    event: &ProfileEvent,
+    theme: Theme,
+) {
     let Some(row) = state.table.row(event) else { return };
     let width = usize::from(areas.detail.width);
     let mut left = format!("{} of {}: ", state.table.scroll.cursor + 1, state.table.shown.len());
@@ -197,8 +204,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
         let own = row.own.samples;
         left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, in_full(profile, row));
     } else {
-        let is_marked = |row: &&Row| state.table.marks.contains(&table::identity(profile, row));
-        let marked: Vec<&Row> = event.rows.iter().filter(is_marked).collect();
+        let is_marked = |row: &&TableRow| state.table.marks.contains(&table::identity(profile, row));
+        let marked: Vec<&TableRow> = event.rows.iter().filter(is_marked).collect();
         let cost = marked.iter().fold(0u64, |sum, row| sum.saturating_add(event.cost(&row.own)));
         let share = event.share(cost);
         let (share, error) = (numbers::percent(share), numbers::error(event.error(share)));

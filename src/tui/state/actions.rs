@@ -9,7 +9,7 @@ use super::stacks::Step;
 use super::table::{self, FunctionColumn};
 use super::time_strip::{self, Strip};
 use super::{Effect, Over, State};
-use crate::profile::sampled::{FunctionRef, Order, ShareOf, SortKey};
+use crate::profile::sampled::{FunctionRef, ShareOf, SortKey, StackDirection};
 use crate::tui::engine::LiveCommand;
 use crate::tui::keys::{self, Action, Pane};
 
@@ -121,7 +121,7 @@ impl State {
             Action::NextMatch => drop(self.find(Step::Next)),
             Action::PreviousMatch => drop(self.find(Step::Back)),
             Action::Annotate => self.show(Pane::Code, effects),
-            Action::Callers => self.around(Order::Callee, effects),
+            Action::Callers => self.around(StackDirection::Callee, effects),
             Action::Mark => self.mark(),
             Action::SortNext => self.sort_by(1),
             Action::SortPrevious => self.sort_by(-1),
@@ -157,7 +157,11 @@ impl State {
             Action::CollapseAll => self.open_all(false),
             Action::HotPath => self.hot_path(),
             Action::Invert => {
-                self.order = if self.order == Order::Caller { Order::Callee } else { Order::Caller };
+                self.order = if self.order == StackDirection::Caller {
+                    StackDirection::Callee
+                } else {
+                    StackDirection::Caller
+                };
                 self.stacks.forget();
                 self.flame = flame::Flame::default();
                 self.ask(effects);
@@ -296,7 +300,7 @@ impl State {
     pub(super) fn enter(&mut self, effects: &mut Vec<Effect>) {
         let height = self.height();
         match self.pane {
-            Pane::Functions => self.around(Order::Caller, effects),
+            Pane::Functions => self.around(StackDirection::Caller, effects),
             Pane::Tree => {
                 let is_open = self.stacks.node().is_some_and(|node| self.stacks.is_open(node));
                 self.open_branch(!is_open);
@@ -354,7 +358,7 @@ impl State {
     }
 
     /// Shows the tree of only the chosen function.
-    fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
+    fn around(&mut self, order: StackDirection, effects: &mut Vec<Effect>) {
         let Some(function) = self.function() else {
             self.said = Some(self.no_function());
             return;

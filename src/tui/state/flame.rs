@@ -6,8 +6,8 @@
 //!   depth 2   parse ──────  eval ───────      work ────   siblings sorted by name, for stable positions
 //! ```
 
-use crate::profile::sampled::boilerplate::Callers;
-use crate::profile::sampled::{Profile, Tree};
+use crate::profile::sampled::boilerplate::StartupCallers;
+use crate::profile::sampled::{CallTree, Profile};
 use crate::sort;
 
 /// The node of the whole event.
@@ -38,7 +38,7 @@ pub struct Flame {
 }
 
 /// Returns the children of a node, or the roots, sorted by name.
-fn below<'a>(profile: &Profile, tree: &'a Tree, node: u32) -> Vec<u32> {
+fn below<'a>(profile: &Profile, tree: &'a CallTree, node: u32) -> Vec<u32> {
     let list: &'a [u32] = if node == ALL { &tree.roots } else { &tree.nodes[node as usize].children };
     let mut list = list.to_vec();
     sort::by_key(&mut list, |child| {
@@ -48,7 +48,7 @@ fn below<'a>(profile: &Profile, tree: &'a Tree, node: u32) -> Vec<u32> {
     list
 }
 
-fn cost(tree: &Tree, node: u32, all: u64) -> u64 {
+fn cost(tree: &CallTree, node: u32, all: u64) -> u64 {
     if node == ALL { all } else { tree.cost(node) }
 }
 
@@ -57,8 +57,8 @@ fn cost(tree: &Tree, node: u32, all: u64) -> u64 {
 ///
 /// Of `folded` callers only the last has a box; `parents` skips the others.
 pub fn boxes(
-    (profile, tree): (&Profile, &Tree),
-    (parents, folded): (&[u32], &[Callers]),
+    (profile, tree): (&Profile, &CallTree),
+    (parents, folded): (&[u32], &[StartupCallers]),
     all: u64,
     zoom: u32,
     width: usize,
@@ -116,7 +116,7 @@ pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
 }
 
 /// Returns the cost of matching nodes. Nested matches count only once, by the outermost one.
-pub fn matched(tree: &Tree, matches: impl Fn(u32) -> bool) -> u64 {
+pub fn matched(tree: &CallTree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();
     let mut sum = 0;
     while let Some(node) = open.pop() {

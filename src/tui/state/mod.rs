@@ -29,7 +29,8 @@ use super::engine::{ExportForm, LiveCommand, Poll, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
 use crate::profile::sampled::{
-    Answer, Event, Filter, FunctionRef, Order, PENDING, Profile, Query, SortKey, Tree,
+    CallTree, Filter, FunctionRef, PENDING, Profile, ProfileEvent, Query, QueryAnswer, SortKey,
+    StackDirection,
 };
 use crate::sort;
 use code::Code;
@@ -106,7 +107,7 @@ pub struct State {
     /// The current query.
     pub query: Query,
     /// The last answer.
-    pub answer: Option<Arc<Answer>>,
+    pub answer: Option<Arc<QueryAnswer>>,
     /// Whether the answer to the current query is still missing.
     pub is_waiting: bool,
     /// The header facts.
@@ -143,7 +144,7 @@ pub struct State {
     /// The sort keys of the first query, for the cycle of sort keys.
     first_keys: Vec<SortKey>,
     /// Whether the tree starts with callers or callees.
-    order: Order,
+    order: StackDirection,
 }
 
 impl State {
@@ -200,13 +201,13 @@ impl State {
     }
 
     /// Returns the shown event.
-    pub fn event(&self) -> Option<(&Profile, &Event)> {
+    pub fn event(&self) -> Option<(&Profile, &ProfileEvent)> {
         let answer = self.answer.as_ref()?;
         Some((&answer.profile, answer.profile.events.get(self.event_index())?))
     }
 
     /// Returns the shown tree.
-    pub fn tree(&self) -> Option<(&Profile, &Event, &Tree)> {
+    pub fn tree(&self) -> Option<(&Profile, &ProfileEvent, &CallTree)> {
         let (profile, event) = self.event()?;
         Some((profile, event, event.tree.as_ref()?))
     }
@@ -281,7 +282,8 @@ impl State {
         match &event.tree {
             Some(tree) => {
                 self.parents = stacks::parents(tree);
-                let is_whole = answer.query.root.is_none() && answer.query.tree == Some(Order::Caller);
+                let is_whole =
+                    answer.query.root.is_none() && answer.query.tree == Some(StackDirection::Caller);
                 self.stacks.set(&answer.profile, tree, is_whole && !self.shows_callers, height);
                 for callers in &self.stacks.folded {
                     self.parents[callers.last as usize] = self.parents[callers.first as usize];
@@ -339,7 +341,7 @@ impl State {
             _ => None,
         };
         let Some(((profile, _, tree), mut number)) = self.tree().zip(node) else { return self.function() };
-        if self.order == Order::Caller {
+        if self.order == StackDirection::Caller {
             while tree.nodes.get(number as usize)?.inlined && self.parents[number as usize] != flame::ALL {
                 number = self.parents[number as usize];
             }
@@ -365,7 +367,7 @@ impl State {
     }
 
     /// Returns the cost that corresponds to the flame graph's width.
-    pub fn flame_total(&self, event: &Event, tree: &Tree) -> u64 {
+    pub fn flame_total(&self, event: &ProfileEvent, tree: &CallTree) -> u64 {
         let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).sum();
         // A tree of one function is as wide as the function. A whole tree shows a gap for omitted small
         // branches.

@@ -1,6 +1,6 @@
 //! The call tree as lines: open branches, and the line of the cursor.
 //!
-//! Receives a [`Tree`] and returns the visible lines. The names on a node's path identify it across answers.
+//! Receives a [`CallTree`] and returns the visible lines. The names on a node's path identify it across answers.
 
 use std::hash::Hasher;
 
@@ -8,13 +8,13 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use super::scroll::Scroll;
 use super::search::Search;
-use crate::profile::sampled::boilerplate::{self, Callers};
-use crate::profile::sampled::tree::Node;
-use crate::profile::sampled::{Profile, Tree};
+use crate::profile::sampled::boilerplate::{self, StartupCallers};
+use crate::profile::sampled::tree::CallNode;
+use crate::profile::sampled::{CallTree, Profile};
 
 /// Returns identities of nodes that are stable across answers, by number: a hash of all names from the root
 /// to the node.
-pub fn identities(profile: &Profile, tree: &Tree) -> Vec<u64> {
+pub fn identities(profile: &Profile, tree: &CallTree) -> Vec<u64> {
     let mut all = vec![0; tree.nodes.len()];
     let mut open: Vec<(u32, u64)> = tree.roots.iter().map(|root| (*root, 0)).collect();
     while let Some((number, above)) = open.pop() {
@@ -31,7 +31,7 @@ pub fn identities(profile: &Profile, tree: &Tree) -> Vec<u64> {
 }
 
 /// Returns the parent of each node; `u32::MAX` for roots.
-pub fn parents(tree: &Tree) -> Vec<u32> {
+pub fn parents(tree: &CallTree) -> Vec<u32> {
     let mut all = vec![u32::MAX; tree.nodes.len()];
     for (number, node) in tree.nodes.iter().enumerate() {
         for child in &node.children {
@@ -47,7 +47,7 @@ pub struct StackLine {
     /// The node.
     pub node: u32,
     /// The start-up functions that the line combines, down to this node.
-    pub callers: Option<Callers>,
+    pub callers: Option<StartupCallers>,
     /// Indentation in columns: two more for each of several children, one more for an only child, so that
     /// long chains stay narrow.
     pub indent: u16,
@@ -63,7 +63,7 @@ pub struct Stacks {
     /// Identities by number of the node.
     pub identities: Vec<u64>,
     /// Chains of start-up functions that are combined into one line each.
-    pub folded: Vec<Callers>,
+    pub folded: Vec<StartupCallers>,
     parents: Vec<u32>,
     open: FxHashSet<u64>,
     held: Option<u64>,
@@ -76,7 +76,7 @@ impl Stacks {
     /// with most of the cost.
     ///
     /// `folds` combines start-up functions that all programs have into one line.
-    pub fn set(&mut self, profile: &Profile, tree: &Tree, folds: bool, height: usize) {
+    pub fn set(&mut self, profile: &Profile, tree: &CallTree, folds: bool, height: usize) {
         self.folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
         self.identities = identities(profile, tree);
         self.parents = parents(tree);
@@ -99,9 +99,9 @@ impl Stacks {
 
     fn open_while(
         &mut self,
-        tree: &Tree,
+        tree: &CallTree,
         from: Option<u32>,
-        worth: impl Fn(&Node, &Node) -> bool,
+        worth: impl Fn(&CallNode, &CallNode) -> bool,
     ) -> Option<u32> {
         let mut last = from;
         while let Some(number) = last {
@@ -116,7 +116,7 @@ impl Stacks {
         last
     }
 
-    fn rebuild(&mut self, tree: &Tree, height: usize) {
+    fn rebuild(&mut self, tree: &CallTree, height: usize) {
         self.lines.clear();
         let mut open: Vec<StackLine> = tree.roots.iter().rev().map(|root| self.top_line(*root)).collect();
         while let Some(line) = open.pop() {
@@ -143,7 +143,7 @@ impl Stacks {
     }
 
     /// Returns the start-up functions that a node's line combines.
-    pub fn callers_at(&self, node: u32) -> Option<Callers> {
+    pub fn callers_at(&self, node: u32) -> Option<StartupCallers> {
         self.folded.iter().find(|callers| callers.last == node).copied()
     }
 
@@ -183,7 +183,7 @@ impl Stacks {
     }
 
     /// Opens or closes the cursor's branch; returns whether anything changed.
-    pub fn open(&mut self, tree: &Tree, wanted: bool, height: usize) -> bool {
+    pub fn open(&mut self, tree: &CallTree, wanted: bool, height: usize) -> bool {
         let Some(node) = self.node() else { return false };
         let identity = self.identities[node as usize];
         let changed = if wanted {
@@ -208,7 +208,7 @@ impl Stacks {
     }
 
     /// Opens or closes all branches.
-    pub fn open_all(&mut self, tree: &Tree, wanted: bool, height: usize) {
+    pub fn open_all(&mut self, tree: &CallTree, wanted: bool, height: usize) {
         self.fresh = false;
         self.held = self.node().map(|node| self.identities[node as usize]);
         self.open.clear();
@@ -224,7 +224,7 @@ impl Stacks {
     }
 
     /// Opens the most expensive path from the cursor down, and goes to its end.
-    pub fn hot_path(&mut self, tree: &Tree, height: usize) {
+    pub fn hot_path(&mut self, tree: &CallTree, height: usize) {
         let Some(last) = self.open_while(tree, self.node(), |_, _| true) else { return };
         self.fresh = false;
         self.held = Some(self.identities[last as usize]);
@@ -232,7 +232,7 @@ impl Stacks {
     }
 
     /// Opens all branches above a node and goes to the node.
-    pub fn reveal(&mut self, tree: &Tree, node: u32, height: usize) {
+    pub fn reveal(&mut self, tree: &CallTree, node: u32, height: usize) {
         let mut above = self.parents[node as usize];
         while above != u32::MAX {
             self.open.insert(self.identities[above as usize]);
@@ -248,7 +248,7 @@ impl Stacks {
     pub fn find(
         &self,
         profile: &Profile,
-        tree: &Tree,
+        tree: &CallTree,
         search: &Search,
         from: Option<u32>,
         step: Step,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use super::{Facts, Layout, operands};
-use crate::profile::annotate::{Kind, Line, Listing, Row, Skid, VERSION, Value};
+use crate::profile::annotate::{Listing, ListingRow, RowContent, Skid, SourceLine, VERSION, Value};
 use crate::text::as_json;
 use crate::view::json_document::list;
 
@@ -82,7 +82,7 @@ fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &Layout) -> 
     (0..listing.events.len()).map(cost).collect()
 }
 
-fn line(listing: &Listing, line: &Line, layout: &Layout) -> Json {
+fn line(listing: &Listing, line: &SourceLine, layout: &Layout) -> Json {
     json!({
         "file": listing.files.get(line.file).map(|file| &*file.path),
         "line": line.line,
@@ -97,13 +97,13 @@ fn instructions<'a>(listing: &'a Listing, layout: &'a Layout) -> impl Iterator<I
     let mut source: Option<(usize, u32)> = None;
     listing.rows.iter().filter_map(move |row| {
         match &row.kind {
-            Kind::Function { name, depth } => {
+            RowContent::Function { name, depth } => {
                 function = Some((name, *depth));
                 source = None;
             }
-            Kind::Source { file, line, has_code: true, .. } => source = Some((*file, *line)),
-            Kind::Source { .. } => {}
-            Kind::Instruction(_) | Kind::Address(_) => {
+            RowContent::Source { file, line, has_code: true, .. } => source = Some((*file, *line)),
+            RowContent::Source { .. } => {}
+            RowContent::Instruction(_) | RowContent::Address(_) => {
                 return Some(instruction(listing, row, function, source, layout));
             }
         }
@@ -113,7 +113,7 @@ fn instructions<'a>(listing: &'a Listing, layout: &'a Layout) -> impl Iterator<I
 
 fn instruction(
     listing: &Listing,
-    row: &Row,
+    row: &ListingRow,
     function: Option<(&str, usize)>,
     source: Option<(usize, u32)>,
     layout: &Layout,
@@ -121,7 +121,7 @@ fn instruction(
     let file = source.and_then(|(file, _)| Some(&*listing.files.get(file)?.path));
     let (inside, depth) = function.unwrap_or((&listing.symbol, 0));
     let mut object = match &row.kind {
-        Kind::Instruction(of) => json!({
+        RowContent::Instruction(of) => json!({
             "address": of.address,
             "offset": of.address.wrapping_sub(listing.start),
             "bytes": crate::text::hex(&of.bytes, ""),
@@ -133,7 +133,9 @@ fn instruction(
                 "offset": target.name.as_ref().map(|(_, into)| into),
             })),
         }),
-        Kind::Address(address) => json!({"address": address, "offset": address.wrapping_sub(listing.start)}),
+        RowContent::Address(address) => {
+            json!({"address": address, "offset": address.wrapping_sub(listing.start)})
+        }
         _ => json!({}),
     };
     object["function"] = json!(inside);

@@ -9,7 +9,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::profile::annotate::{Basis, Flow, Instruction, Jump, Listing};
+use crate::profile::annotate::{Arrow, Flow, Instruction, Listing, PercentBasis};
 use crate::text::clean;
 
 /// Output format of listings.
@@ -30,7 +30,7 @@ pub struct Layout {
     /// The output format.
     pub form: Form,
     /// The total that percentages refer to.
-    pub basis: Basis,
+    pub basis: PercentBasis,
     /// Whether to show source lines.
     pub source: bool,
     /// Whether to show instructions.
@@ -161,7 +161,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn add(&mut self, jump: &Jump, row: usize) {
+    fn add(&mut self, jump: &Arrow, row: usize) {
         let (top, bottom) = jump.span();
         if row < top || row > bottom {
             return;
@@ -233,7 +233,7 @@ fn file_name(path: &str, full: bool) -> String {
 mod tests {
     use super::*;
     use crate::profile::annotate::arrows::lanes;
-    use crate::profile::annotate::{Kind, Row, Target};
+    use crate::profile::annotate::{ListingRow, RowContent, Target};
 
     #[test]
     fn targets_have_their_names() {
@@ -265,7 +265,7 @@ mod tests {
         let drawn: Vec<String> = (0..6).map(|row| arrows(&listing, row)).collect();
         assert_eq!(drawn, ["╭──", "│  ", "│╭─", "│╰▸", "╰─▸", " ─▸"]);
         assert_eq!(arrows(&Listing::default(), 0), "");
-        let row = Row { kind: Kind::Address(0), values: Vec::new() };
+        let row = ListingRow { kind: RowContent::Address(0), values: Vec::new() };
         let listing = Listing { rows: vec![row; 6], ..listing };
         assert_eq!(all_arrows(&listing), drawn);
     }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use super::text::{PLAIN, Page, is_code, notes, place, trust};
 use super::{Facts, Layout, source_line};
-use crate::profile::annotate::{Basis, Kind, Listing, Row, Value};
+use crate::profile::annotate::{Listing, ListingRow, PercentBasis, RowContent, Value};
 use crate::symbol::code::disassemble::{Instruction, Target};
 use crate::text::{clean, hex};
 
@@ -68,10 +68,10 @@ fn table(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
         _ => "Percent",
     };
     let basis = match layout.basis {
-        Basis::LocalPeriod => "local period",
-        Basis::LocalHits => "local hits",
-        Basis::GlobalPeriod => "global period",
-        Basis::GlobalHits => "global hits",
+        PercentBasis::LocalPeriod => "local period",
+        PercentBasis::LocalHits => "local hits",
+        PercentBasis::GlobalPeriod => "global period",
+        PercentBasis::GlobalHits => "global hits",
     };
     let title = format!(
         "Source code & Disassembly of {} for {} ({} samples, percent: {basis})",
@@ -96,17 +96,17 @@ fn column(layout: &Layout) -> usize {
     if layout.show_period { 12 } else { 8 }
 }
 
-fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Result<()> {
+fn row(out: &mut dyn Write, page: &Page<'_>, row: &ListingRow, wide: usize) -> io::Result<()> {
     let Page { listing, layout, .. } = page;
     match &row.kind {
-        Kind::Function { .. } | Kind::Source { .. } if !layout.source => Ok(()),
-        Kind::Function { name, .. } => writeln!(out, "{:wide$} :      {}():", "", clean(name)),
-        Kind::Source { file, line, .. } => {
+        RowContent::Function { .. } | RowContent::Source { .. } if !layout.source => Ok(()),
+        RowContent::Function { name, .. } => writeln!(out, "{:wide$} :      {}():", "", clean(name)),
+        RowContent::Source { file, line, .. } => {
             let text = listing.text(*file, *line).map(source_line).unwrap_or_default();
             let place = place(listing, layout, *file, *line);
             writeln!(out, "{:wide$} : {}", "", format!("{place:<4} {text}").trim_end())
         }
-        Kind::Instruction(instruction) => {
+        RowContent::Instruction(instruction) => {
             let bytes = match page.bytes {
                 0 => String::new(),
                 wide => format!("{:<wide$} ", hex(&instruction.bytes, " ")),
@@ -115,7 +115,7 @@ fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Resu
             let costs = costs(page, |event| row.value(event));
             writeln!(out, "{costs} :   {:x}:   {bytes}{}", instruction.address, code.trim_end())
         }
-        Kind::Address(address) => {
+        RowContent::Address(address) => {
             writeln!(out, "{} :   {address:x}:   ?", costs(page, |event| row.value(event)))
         }
     }

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use super::{Layout, formula, heading, wanted};
-use crate::profile::diff::{Comparison, Compute, Event, Line};
-use crate::profile::sampled::Cell;
+use crate::profile::diff::{Compute, DiffEvent, DiffRow, RecordingComparison};
+use crate::profile::sampled::RowCell;
 use crate::text::clean;
 use crate::view::report::{Spelling, words};
 
-fn titles(comparison: &Comparison, layout: &Layout) -> Vec<String> {
+fn titles(comparison: &RecordingComparison, layout: &Layout) -> Vec<String> {
     let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];
     if layout.period {
         titles.push("Baseline period".to_owned());
@@ -34,7 +34,12 @@ fn titles(comparison: &Comparison, layout: &Layout) -> Vec<String> {
     titles
 }
 
-fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -> Vec<String> {
+fn fields(
+    comparison: &RecordingComparison,
+    event: &DiffEvent,
+    line: &DiffRow,
+    layout: &Layout,
+) -> Vec<String> {
     let share = |file: usize| format!("{:.2}%", event.part(file, &line.values[file]).share * 100.0);
     let mut fields = vec![clean(&event.name).into_owned(), share(0)];
     if layout.period {
@@ -64,9 +69,9 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
             fields.push(formula(comparison.compute, event, line, at + 1));
         }
     }
-    let word = |cell: &Cell| words(&comparison.texts, cell, Spelling::default());
+    let word = |cell: &RowCell| words(&comparison.texts, cell, Spelling::default());
     if comparison.by_stream {
-        let frame = |cells: &[Cell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
+        let frame = |cells: &[RowCell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
         fields.push(line.frames(&comparison.keys).map(frame).collect::<Vec<_>>().join(";"));
     } else {
         fields.extend(line.cells.iter().map(word));
@@ -77,7 +82,7 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
 /// Writes a comment line with the titles, then the rows. A dot replaces the separator inside fields.
 pub(super) fn separated(
     out: &mut dyn Write,
-    comparison: &Comparison,
+    comparison: &RecordingComparison,
     layout: &Layout,
     separator: &str,
 ) -> io::Result<()> {
@@ -92,7 +97,7 @@ pub(super) fn separated(
     Ok(())
 }
 
-pub(super) fn csv(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+pub(super) fn csv(out: &mut dyn Write, comparison: &RecordingComparison, layout: &Layout) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(titles(comparison, layout))?;
     for event in &comparison.events {

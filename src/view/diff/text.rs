@@ -12,10 +12,10 @@
 use std::io::{self, Write};
 
 use super::{Layout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
-use crate::profile::diff::{Comparison, Compute, Event, Line, Verdict, tree::Node};
-use crate::profile::sampled::{Cell, CodeKind, SortKey, Value};
+use crate::profile::diff::{ChangeVerdict, Compute, DiffEvent, DiffRow, RecordingComparison, tree::DiffNode};
+use crate::profile::sampled::{CodeKind, RowCell, SortKey, Value};
 use crate::sort;
-use crate::terminal::theme::Role;
+use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
@@ -30,7 +30,11 @@ const DEEPEST: u32 = 60;
 /// Maximum number of functions in one line of the tree.
 const CHAIN: usize = 8;
 
-pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut dyn Write,
+    comparison: &RecordingComparison,
+    layout: &Layout,
+) -> io::Result<()> {
     let mut out = Remarks::new(out, layout.width, false);
     for (number, event) in comparison.events.iter().enumerate() {
         if number > 0 {
@@ -47,7 +51,7 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
     trust(&mut out, comparison)
 }
 
-fn amount(event: &Event, value: &Value) -> String {
+fn amount(event: &DiffEvent, value: &Value) -> String {
     if event.name.contains("cpu-clock") || event.name.contains("task-clock") {
         duration(value.period as f64)
     } else {
@@ -55,7 +59,7 @@ fn amount(event: &Event, value: &Value) -> String {
     }
 }
 
-fn head(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event) -> io::Result<()> {
+fn head(out: &mut Remarks<'_>, comparison: &RecordingComparison, event: &DiffEvent) -> io::Result<()> {
     writeln!(out, "{}", clean(&event.name))?;
     let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
     for (number, (file, total)) in comparison.files.iter().zip(&event.totals).enumerate() {
@@ -75,7 +79,12 @@ fn head(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event) -> io::Re
     writeln!(out)
 }
 
-fn table(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
+fn table(
+    out: &mut Remarks<'_>,
+    comparison: &RecordingComparison,
+    event: &DiffEvent,
+    layout: &Layout,
+) -> io::Result<()> {
     let all = wanted(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
     let keys: Vec<(SortKey, String)> =
@@ -120,7 +129,7 @@ struct Row<'a> {
     numbers: Vec<String>,
     /// The text of each cell.
     words: Vec<String>,
-    cells: &'a [Cell],
+    cells: &'a [RowCell],
 }
 
 /// Widths of the key columns, without the two blanks before each. A width of 0 omits the column because all
@@ -171,7 +180,7 @@ impl Table<'_> {
     fn write(
         &self,
         out: &mut dyn Write,
-        comparison: &Comparison,
+        comparison: &RecordingComparison,
         layout: &Layout,
         widths: &[usize],
     ) -> io::Result<()> {
@@ -187,11 +196,11 @@ impl Table<'_> {
     }
 
     /// Returns the headings and the rows.
-    fn lines(&self, comparison: &Comparison, layout: &Layout, widths: &[usize]) -> Vec<String> {
+    fn lines(&self, comparison: &RecordingComparison, layout: &Layout, widths: &[usize]) -> Vec<String> {
         let paint = layout.paint;
         let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
         // Pads a number or its heading to the width of its column.
-        let number = |at: usize, text: &str, role: Role| {
+        let number = |at: usize, text: &str, role: TextRole| {
             let pad = " ".repeat(number_widths[at] - width(text));
             let painted = paint.words(role, text);
             match self.titles[at].1 {
@@ -206,14 +215,20 @@ impl Table<'_> {
             format!("  {}{}", words.painted(paint), " ".repeat(pad))
         };
         let shown: Vec<usize> = (0..self.keys.len()).filter(|at| widths[*at] > 0).collect();
-        let mut heading: String =
-            self.titles.iter().enumerate().map(|(at, (title, _))| number(at, title, Role::Heading)).collect();
+        let mut heading: String = self
+            .titles
+            .iter()
+            .enumerate()
+            .map(|(at, (title, _))| number(at, title, TextRole::Heading))
+            .collect();
         heading.extend(
-            shown.iter().map(|at| key(*at, Words::new(Role::Heading, cut(&self.keys[*at].1, widths[*at])))),
+            shown
+                .iter()
+                .map(|at| key(*at, Words::new(TextRole::Heading, cut(&self.keys[*at].1, widths[*at])))),
         );
         let mut lines = vec![heading];
         lines.extend(self.rows.iter().map(|row| {
-            let role = if row.is_noise { Role::Quiet } else { Role::Plain };
+            let role = if row.is_noise { TextRole::Quiet } else { TextRole::Plain };
             let mut line: String =
                 row.numbers.iter().enumerate().map(|(at, text)| number(at, text, role)).collect();
             line.extend(shown.iter().map(|at| {
@@ -227,24 +242,35 @@ impl Table<'_> {
     }
 
     /// Returns a row's key, truncated to `columns` if that is given.
-    fn words(&self, comparison: &Comparison, row: &Row<'_>, at: usize, columns: Option<usize>) -> Words {
+    fn words(
+        &self,
+        comparison: &RecordingComparison,
+        row: &Row<'_>,
+        at: usize,
+        columns: Option<usize>,
+    ) -> Words {
         let is_last = at + 1 == self.keys.len();
         match (&row.cells[at], columns) {
-            (Cell::Symbol(letter, id), Some(columns)) => {
+            (RowCell::Symbol(letter, id), Some(columns)) => {
                 let dso = self.keys.iter().position(|(key, _)| *key == SortKey::Dso);
                 let module = dso.map_or("", |dso| row.words[dso].as_str());
                 let kind = CodeKind::of_row(*letter, module);
                 Words::of_function(comparison.texts.get(*id), (kind, false), "  ", columns)
             }
-            (_, Some(columns)) => Words::new(Role::Plain, cut(&row.words[at], columns)),
-            (_, None) if is_last => Words::new(Role::Plain, row.words[at].as_str()),
-            (_, None) => Words::new(Role::Plain, cut(&row.words[at], WIDEST)),
+            (_, Some(columns)) => Words::new(TextRole::Plain, cut(&row.words[at], columns)),
+            (_, None) if is_last => Words::new(TextRole::Plain, row.words[at].as_str()),
+            (_, None) => Words::new(TextRole::Plain, cut(&row.words[at], WIDEST)),
         }
     }
 }
 
 /// Writes how many lines differ by more than noise.
-fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &str) -> io::Result<()> {
+fn claims(
+    out: &mut Remarks<'_>,
+    comparison: &RecordingComparison,
+    event: &DiffEvent,
+    what: &str,
+) -> io::Result<()> {
     let others = comparison.files.len() - 1;
     for number in 0..others {
         let claimed = event.lines.iter().filter(|line| !is_noise(&line.changes[number])).count();
@@ -260,7 +286,12 @@ fn claims(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, what: &
 }
 
 /// Writes the hottest call chains: first those common to the recordings, then the others.
-fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
+fn streams(
+    out: &mut Remarks<'_>,
+    comparison: &RecordingComparison,
+    event: &DiffEvent,
+    layout: &Layout,
+) -> io::Result<()> {
     let all = wanted(event, layout);
     let rows = all.iter().map(|line| Row {
         is_noise: line.changes.iter().all(is_noise),
@@ -271,8 +302,8 @@ fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout
     let table = Table { titles: titles(comparison, layout, false), keys: Vec::new(), rows: rows.collect() };
     let mut texts = table.lines(comparison, layout, &[]).into_iter();
     let heading = texts.next().unwrap_or_default();
-    let with_numbers: Vec<(&Line, String)> = all.into_iter().zip(texts).collect();
-    let section = |line: &Line| match line.values.split_first() {
+    let with_numbers: Vec<(&DiffRow, String)> = all.into_iter().zip(texts).collect();
+    let section = |line: &DiffRow| match line.values.split_first() {
         Some((_, new)) if new.iter().all(|value| value.samples == 0) => 1,
         Some((old, _)) if old.samples == 0 => 2,
         _ => 0,
@@ -294,13 +325,18 @@ fn streams(out: &mut Remarks<'_>, comparison: &Comparison, event: &Event, layout
 }
 
 /// Writes a call chain, one frame per line, innermost first.
-fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &Layout) -> io::Result<()> {
+fn frames(
+    out: &mut dyn Write,
+    comparison: &RecordingComparison,
+    line: &DiffRow,
+    layout: &Layout,
+) -> io::Result<()> {
     let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
     }
-    let frame = |cells: &'_ [Cell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
+    let frame = |cells: &'_ [RowCell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
     let rows = line.frames(&comparison.keys).map(|cells| Row {
         is_noise: false,
         numbers: Vec::new(),
@@ -316,18 +352,18 @@ fn frames(out: &mut dyn Write, comparison: &Comparison, line: &Line, layout: &La
     Ok(())
 }
 
-fn word(comparison: &Comparison, cell: &Cell, layout: &Layout) -> String {
+fn word(comparison: &RecordingComparison, cell: &RowCell, layout: &Layout) -> String {
     words(&comparison.texts, cell, Spelling::read(layout.width.is_some()))
 }
 
 /// Returns whether shares are shown. A tight layout omits shares that follow from the base and the
 /// difference.
-fn has_shares(comparison: &Comparison, is_tight: bool) -> bool {
+fn has_shares(comparison: &RecordingComparison, is_tight: bool) -> bool {
     !is_tight || !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
 
 /// Returns the title of each number column, and whether it is right-aligned.
-fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(String, bool)> {
+fn titles(comparison: &RecordingComparison, layout: &Layout, is_tight: bool) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
     let others = comparison.files.len() - 1;
     for number in 1..=others {
@@ -353,9 +389,9 @@ fn titles(comparison: &Comparison, layout: &Layout, is_tight: bool) -> Vec<(Stri
 
 /// Returns the numbers of a line.
 fn numbers(
-    comparison: &Comparison,
-    event: &Event,
-    line: &Line,
+    comparison: &RecordingComparison,
+    event: &DiffEvent,
+    line: &DiffRow,
     layout: &Layout,
     is_tight: bool,
 ) -> Vec<String> {
@@ -375,7 +411,7 @@ fn numbers(
                 let error = error(comparison.compute, change);
                 cells.push(format!("{} {error}", value(comparison.compute, change)).trim_end().to_owned());
                 cells.push(match change.verdict {
-                    Verdict::Noise if is_tight => "noise".to_owned(),
+                    ChangeVerdict::Noise if is_tight => "noise".to_owned(),
                     verdict => verdict.word().to_owned(),
                 });
             }
@@ -391,9 +427,14 @@ fn numbers(
 }
 
 /// Writes the branches that differ by more than noise, and their callers.
-fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &Layout) -> io::Result<()> {
+fn tree(
+    out: &mut dyn Write,
+    comparison: &RecordingComparison,
+    event: &DiffEvent,
+    layout: &Layout,
+) -> io::Result<()> {
     let Some(tree) = &event.tree else { return Ok(()) };
-    let differs = |node: &Node| node.changes.iter().any(|change| !is_noise(change));
+    let differs = |node: &DiffNode| node.changes.iter().any(|change| !is_noise(change));
     let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
         .filter(|at| differs(&tree.nodes[*at as usize]) && is_large(event, &tree.nodes[*at as usize], layout))
         .collect();
@@ -404,7 +445,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     let passes_on = |at: u32| {
         let node = &tree.nodes[at as usize];
         let above = node.parent.map(|parent| &tree.nodes[parent as usize]);
-        let is_same = |above: &Node| {
+        let is_same = |above: &DiffNode| {
             differs(above) == differs(node)
                 && amounts(comparison, event, above) == amounts(comparison, event, node)
         };
@@ -437,7 +478,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
     for number in 1..=others {
         title.push_str(&format!("  {:>own$}  {delta:>apart$}", format!("[{number}]")));
     }
-    writeln!(out, "{}", layout.paint.words(Role::Heading, &title))?;
+    writeln!(out, "{}", layout.paint.words(TextRole::Heading, &title))?;
     let mut hidden = 0usize;
     while let Some(number) = open.pop() {
         let mut node = &tree.nodes[number as usize];
@@ -456,7 +497,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
         };
         let word = if noise { "  (within noise)" } else { "" };
         let room = room.saturating_sub(width(&inset) + word.len()).max(NARROWEST);
-        let name = |node: &Node, columns| name(comparison, node, layout, columns);
+        let name = |node: &DiffNode, columns| name(comparison, node, layout, columns);
         let mut names = vec![name(node, room)];
         let mut below = shown(&node.children);
         while let [only] = below[..]
@@ -467,7 +508,7 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
             names.push(name(node, room.saturating_sub(4)));
             below = shown(&node.children);
         }
-        let role = if noise { Role::Quiet } else { Role::Plain };
+        let role = if noise { TextRole::Quiet } else { TextRole::Plain };
         let numbers = layout.paint.words(role, &numbers);
         for (at, line) in chained(&names, room).into_iter().enumerate() {
             let line = if noise { line.quiet() } else { line };
@@ -490,12 +531,12 @@ fn tree(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &La
 }
 
 /// Returns the largest change of a branch.
-fn size(node: &Node) -> f64 {
+fn size(node: &DiffNode) -> f64 {
     node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max)
 }
 
 /// Returns the numbers in front of a branch.
-fn amounts(comparison: &Comparison, event: &Event, node: &Node) -> String {
+fn amounts(comparison: &RecordingComparison, event: &DiffEvent, node: &DiffNode) -> String {
     let (own, apart) = tree_widths(comparison);
     let share = |file| part(comparison, event, &node.values, file);
     let mut text = format!("  {:>own$}", share(0));
@@ -507,23 +548,23 @@ fn amounts(comparison: &Comparison, event: &Event, node: &Node) -> String {
 }
 
 /// Returns a function's name. For a human reader it is shortened to `columns`.
-fn name(comparison: &Comparison, node: &Node, layout: &Layout, columns: usize) -> Words {
+fn name(comparison: &RecordingComparison, node: &DiffNode, layout: &Layout, columns: usize) -> Words {
     let symbol = comparison.texts.get(node.symbol);
     match layout.width {
         Some(_) => {
             let kind = CodeKind::of(node.level, comparison.texts.get(node.dso));
             Words::of_function(symbol, (kind, node.inlined), "", columns)
         }
-        None => Words::new(Role::Plain, clean(symbol)),
+        None => Words::new(TextRole::Plain, clean(symbol)),
     }
 }
 
-fn is_large(event: &Event, node: &Node, layout: &Layout) -> bool {
+fn is_large(event: &DiffEvent, node: &DiffNode, layout: &Layout) -> bool {
     let shares = node.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
     shares.fold(0.0, f64::max) >= layout.limit
 }
 
-fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
+fn trust(out: &mut Remarks<'_>, comparison: &RecordingComparison) -> io::Result<()> {
     let said = match comparison.compute {
         Compute::Delta | Compute::DeltaAbs => {
             "Shares are parts of each recording's own total, so recordings of different length compare; delta is in points."
@@ -556,14 +597,14 @@ fn trust(out: &mut Remarks<'_>, comparison: &Comparison) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::diff::{Change, File, tree::Tree};
-    use crate::profile::statistics::proportions::Difference;
+    use crate::profile::diff::{DiffChange, DiffFile, tree::DiffTree};
+    use crate::profile::statistics::proportions::ShareDifference;
     use crate::view::report::Form;
 
-    fn change(percent: f64, verdict: Verdict) -> Option<Change> {
+    fn change(percent: f64, verdict: ChangeVerdict) -> Option<DiffChange> {
         let (value, low, high) = (percent / 100.0, percent / 100.0 - 0.01, percent / 100.0 + 0.01);
-        let share = Difference { value, low, high, p: 0.0 };
-        Some(Change { share, value: Some(value), interval: (low, high), adjusted: 0.0, verdict })
+        let share = ShareDifference { value, low, high, p: 0.0 };
+        Some(DiffChange { share, value: Some(value), interval: (low, high), adjusted: 0.0, verdict })
     }
 
     const NAMES: [&str; 2] = [
@@ -579,7 +620,8 @@ mod tests {
             line.values = vec![Value { samples: 300, period: 30_000_000, ..Value::default() }; 2];
             let share = line.changes[0].expect("a change").share;
             let (value, interval) = (Some(1_500_000.0), (1_000_000.0, 2_000_000.0));
-            line.changes[0] = Some(Change { share, value, interval, adjusted: 0.0, verdict: Verdict::Noise });
+            line.changes[0] =
+                Some(DiffChange { share, value, interval, adjusted: 0.0, verdict: ChangeVerdict::Noise });
         }
         let text = written(&comparison, None, None);
         assert!(text.contains("30.0 ms  30.0 ms  +1.50 ms ±500 µs  within noise"), "{text}");
@@ -588,27 +630,29 @@ mod tests {
 
     /// Builds two kinds of rows with long names in two or three recordings, and a call chain of 60 of them in
     /// which groups of six have the same numbers.
-    fn compared(files: usize, programs: &[&str]) -> Comparison {
-        let mut comparison =
-            Comparison { keys: vec![SortKey::Dso, SortKey::Symbol], ..Comparison::default() };
+    fn compared(files: usize, programs: &[&str]) -> RecordingComparison {
+        let mut comparison = RecordingComparison {
+            keys: vec![SortKey::Dso, SortKey::Symbol],
+            ..RecordingComparison::default()
+        };
         let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
         for file in 0..files {
             let path = format!("/some/folder/{file}.data");
-            comparison.files.push(File { path, samples: 1000, ..File::default() });
+            comparison.files.push(DiffFile { path, samples: 1000, ..DiffFile::default() });
         }
-        let mut tree = Tree { roots: vec![0], ..Tree::default() };
-        let mut event = Event { name: "cycles".repeat(9), ..Event::default() };
+        let mut tree = DiffTree { roots: vec![0], ..DiffTree::default() };
+        let mut event = DiffEvent { name: "cycles".repeat(9), ..DiffEvent::default() };
         event.totals = vec![Some(value(1000)); files];
         for at in 0..60 {
             let (dso, symbol) = (programs[at % programs.len()], NAMES[at % 2]);
             let (dso, symbol) = (comparison.texts.add(dso), comparison.texts.add(symbol));
-            let verdict = if at < 30 { Verdict::More } else { Verdict::Noise };
-            event.lines.push(Line {
-                cells: vec![Cell::Text(dso), Cell::Symbol('.', symbol)],
+            let verdict = if at < 30 { ChangeVerdict::More } else { ChangeVerdict::Noise };
+            event.lines.push(DiffRow {
+                cells: vec![RowCell::Text(dso), RowCell::Symbol('.', symbol)],
                 values: vec![value(300); files],
                 changes: vec![change(30.0 - at as f64, verdict); files - 1],
             });
-            tree.nodes.push(Node {
+            tree.nodes.push(DiffNode {
                 symbol,
                 dso,
                 level: CpuMode::User,
@@ -616,7 +660,7 @@ mod tests {
                 parent: at.checked_sub(1).map(|above| above as u32),
                 depth: at as u32,
                 values: vec![value(900); files],
-                changes: vec![change(70.0 - (at / 6) as f64, Verdict::More); files - 1],
+                changes: vec![change(70.0 - (at / 6) as f64, ChangeVerdict::More); files - 1],
                 children: if at < 59 { vec![at as u32 + 1] } else { Vec::new() },
             });
         }
@@ -625,7 +669,7 @@ mod tests {
         comparison
     }
 
-    fn written(comparison: &Comparison, width: Option<usize>, tree_lines: Option<usize>) -> String {
+    fn written(comparison: &RecordingComparison, width: Option<usize>, tree_lines: Option<usize>) -> String {
         let layout = Layout {
             form: Form::Text,
             rows: 40,

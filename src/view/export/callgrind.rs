@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Contents, function_name};
-use crate::profile::sampled::{Call, StackProfile, StringId};
+use crate::profile::sampled::{LocationCall, StackProfile, StringId};
 use crate::text::clean;
 
 /// Costs, one per event.
@@ -65,10 +65,10 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
 }
 
 /// Returns, by function number, an example call of each function and its costs.
-fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<Call>, Vec<Function>) {
+fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<LocationCall>, Vec<Function>) {
     let code = stacks.code();
     let mut numbers: FxHashMap<Identity, u32> = FxHashMap::default();
-    let (mut examples, mut functions): (Vec<Call>, Vec<Function>) = (Vec::new(), Vec::new());
+    let (mut examples, mut functions): (Vec<LocationCall>, Vec<Function>) = (Vec::new(), Vec::new());
     let (mut stack, mut outer): (Vec<(u32, u32)>, FxHashSet<u32>) = (Vec::new(), FxHashSet::default());
     for row in &stacks.rows {
         let Some(event) = used.iter().position(|at| *at == row.event as usize) else { continue };
@@ -121,7 +121,7 @@ impl Known {
         out: &mut dyn Write,
         stacks: &StackProfile<'_>,
         words: [&str; 3],
-        call: &Call,
+        call: &LocationCall,
     ) -> io::Result<()> {
         let file = call.file.map_or("???".into(), |file| clean(stacks.texts.get(file)));
         let names = [

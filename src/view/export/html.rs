@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::{Contents, function_name};
-use crate::profile::annotate::{Kind, Listing, Note, Row};
+use crate::profile::annotate::{Listing, ListingNote, ListingRow, RowContent};
 use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::stacks::{Paths, StackRow};
 use crate::profile::sampled::{StackProfile, StringId};
@@ -199,7 +199,7 @@ enum CodeRow<'a> {
 
 impl<'a> Code<'a> {
     fn of(listing: &'a Listing) -> Self {
-        let note = |note: &Note| match &note.remedy {
+        let note = |note: &ListingNote| match &note.remedy {
             Some(remedy) => format!("{}; try: {}", clean(&note.text), clean(remedy)),
             None => clean(&note.text).into_owned(),
         };
@@ -215,13 +215,13 @@ impl<'a> Code<'a> {
 }
 
 impl<'a> CodeRow<'a> {
-    fn of(listing: &'a Listing, row: &'a Row) -> Self {
+    fn of(listing: &'a Listing, row: &'a ListingRow) -> Self {
         let cost = || (0..listing.events.len()).map(|event| row.value(event).period).collect();
         match &row.kind {
-            Kind::Function { name, depth } => {
+            RowContent::Function { name, depth } => {
                 Self::Function { f: clean(name), brief: brief(name), depth: *depth }
             }
-            Kind::Source { file, line, depth, has_code } => Self::Source {
+            RowContent::Source { file, line, depth, has_code } => Self::Source {
                 s: *line,
                 text: listing.text(*file, *line).map(annotate::source_line),
                 file: listing.files.get(*file).map(|file| clean(&file.path)),
@@ -229,12 +229,12 @@ impl<'a> CodeRow<'a> {
                 code: *has_code,
                 cost: cost(),
             },
-            Kind::Instruction(of) => {
+            RowContent::Instruction(of) => {
                 let text = format!("{} {}", of.mnemonic, annotate::operands(listing, of));
                 let text = clean(&text).trim_end().to_owned();
                 Self::Instruction { i: format!("{:x}", of.address), text, cost: cost() }
             }
-            Kind::Address(address) => {
+            RowContent::Address(address) => {
                 Self::Instruction { i: format!("{address:x}"), text: String::new(), cost: cost() }
             }
         }

@@ -25,10 +25,10 @@ use std::path::Path;
 use super::report;
 use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
-use crate::profile::header::Recording;
+use crate::profile::header::RecordingHeader;
 use crate::profile::sampled::code::UNKNOWN;
 use crate::profile::sampled::stacks::StackThread;
-use crate::profile::sampled::{Call, Profile, StackProfile, StringTable};
+use crate::profile::sampled::{LocationCall, Profile, StackProfile, StringTable};
 use crate::text::clean;
 
 /// Format of an export.
@@ -193,7 +193,7 @@ pub struct Contents<'a> {
 #[derive(Debug, Default)]
 pub struct Circumstances {
     /// Metadata of the recording.
-    pub about: Recording,
+    pub about: RecordingHeader,
     /// First and last time of its samples, in nanoseconds of its clock.
     pub span: Option<(u64, u64)>,
     /// Time of the first sample, in nanoseconds since 1970.
@@ -232,7 +232,7 @@ pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io
 
 /// Returns a function's name, safe to print on a terminal. A function without a name gets its module's name
 /// in brackets.
-fn function_name(call: &Call, texts: &StringTable) -> String {
+fn function_name(call: &LocationCall, texts: &StringTable) -> String {
     let name = clean(texts.get(call.symbol));
     if call.named || name != UNKNOWN {
         return name.into_owned();

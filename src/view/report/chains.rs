@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::{Layout, Shape, tree};
-use crate::profile::sampled::{Event, Profile, Tree, Value};
+use crate::profile::sampled::{CallTree, Profile, ProfileEvent, Value};
 use crate::sort;
 use crate::terminal::Paint;
 
@@ -16,8 +16,8 @@ const INDENT: usize = 6;
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
-    tree: &Tree,
+    event: &ProfileEvent,
+    tree: &CallTree,
     layout: &Layout,
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };

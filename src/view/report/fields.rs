@@ -6,10 +6,10 @@ use super::{
     Column, Layout, average_weight, fields, heading, lines, names, percent, share_of, side_by_side, spread,
     under_rows::Chains,
 };
-use crate::profile::sampled::{Event, Profile, Row};
+use crate::profile::sampled::{Profile, ProfileEvent, TableRow};
 use crate::text::clean;
 
-fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
+fn number(event: &ProfileEvent, row: &TableRow, column: Column, layout: &Layout) -> String {
     if let Some(share) = share_of(column, row) {
         return percent(event, share, layout);
     }
@@ -34,7 +34,7 @@ pub(super) fn single_values(out: &mut dyn Write, profile: &Profile, layout: &Lay
 }
 
 /// Writes perf's lines before a table.
-pub(super) fn headline(out: &mut dyn Write, events: &[&Event]) -> io::Result<()> {
+pub(super) fn headline(out: &mut dyn Write, events: &[&ProfileEvent]) -> io::Result<()> {
     let Some(leader) = events.first() else { return Ok(()) };
     writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(events))?;
     writeln!(out, "# Event count (approx.): {}", leader.total.period)

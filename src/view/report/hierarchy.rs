@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::{Layout, cell, percent};
-use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, Value};
+use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, TableRow, Value};
 use crate::sort;
 use crate::text::{cut, width};
 use crate::units::thousands;
@@ -24,14 +24,14 @@ const NARROWEST: usize = 16;
 /// Rows that agree in their first cells.
 #[derive(Default)]
 struct Branch {
-    cell: Option<Cell>,
+    cell: Option<RowCell>,
     own: Value,
     below: Vec<usize>,
 }
 
-fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
+fn branches(rows: &[TableRow], depth: usize, of: ShareOf) -> Vec<Branch> {
     let mut all = vec![Branch::default()];
-    let mut known: FxHashMap<(usize, Cell), usize> = FxHashMap::default();
+    let mut known: FxHashMap<(usize, RowCell), usize> = FxHashMap::default();
     for row in rows.iter().filter(|row| row.own.samples > 0) {
         let mut at = 0;
         all[0].own += &row.own;
@@ -57,7 +57,7 @@ fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    events: &[&Event],
+    events: &[&ProfileEvent],
     layout: &Layout,
 ) -> io::Result<()> {
     let headings: Vec<&str> = profile.keys.iter().map(|key| profile.heading(*key)).collect();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Column, IN_MODES, Layout, cell};
-use crate::profile::sampled::{Cell, Event, Profile, ShareOf, Tree, Value};
+use crate::profile::sampled::{CallTree, Profile, ProfileEvent, RowCell, ShareOf, Value};
 use crate::text::as_json;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
@@ -84,7 +84,7 @@ struct Cost {
     latency: Option<f64>,
 }
 
-fn cost(event: &Event, value: &Value) -> Cost {
+fn cost(event: &ProfileEvent, value: &Value) -> Cost {
     let share = event.share_by(ShareOf::Period, value.period);
     let round = |share: f64| (share * 1e6).round() / 1e4;
     Cost {
@@ -97,7 +97,7 @@ fn cost(event: &Event, value: &Value) -> Cost {
     }
 }
 
-fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
+fn rows(out: &mut dyn Write, profile: &Profile, event: &ProfileEvent, layout: &Layout) -> io::Result<()> {
     let limit = layout.row_limit;
     let shown = event
         .rows
@@ -111,19 +111,21 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
         let mut object = Map::new();
         for (key, value) in profile.keys.iter().zip(&row.cells) {
             let value = match *value {
-                Cell::Text(id) => Json::from(profile.texts.get(id)),
-                Cell::Symbol(letter, id) => {
+                RowCell::Text(id) => Json::from(profile.texts.get(id)),
+                RowCell::Symbol(letter, id) => {
                     object.insert("level".into(), Json::from(letter.to_string()));
                     Json::from(profile.texts.get(id))
                 }
-                Cell::Offset(_, id, into) => Json::from(format!("{}+{into:#x}", profile.texts.get(id))),
-                Cell::InFunction(id, into) => Json::from(format!("{}+{into}", profile.texts.get(id))),
-                Cell::InModule(id, address) => Json::from(format!("{}[{address:x}]", profile.texts.get(id))),
-                Cell::Task(number, _) | Cell::Number(number) => Json::from(number),
-                Cell::Time(ns) => Json::from(ns),
-                Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
-                Cell::Unknown => Json::Null,
-                Cell::Address(_) => Json::from(cell(profile, layout, value)),
+                RowCell::Offset(_, id, into) => Json::from(format!("{}+{into:#x}", profile.texts.get(id))),
+                RowCell::InFunction(id, into) => Json::from(format!("{}+{into}", profile.texts.get(id))),
+                RowCell::InModule(id, address) => {
+                    Json::from(format!("{}[{address:x}]", profile.texts.get(id)))
+                }
+                RowCell::Task(number, _) | RowCell::Number(number) => Json::from(number),
+                RowCell::Time(ns) => Json::from(ns),
+                RowCell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
+                RowCell::Unknown => Json::Null,
+                RowCell::Address(_) => Json::from(cell(profile, layout, value)),
             };
             object.insert(profile.name(*key).into(), value);
         }
@@ -150,8 +152,8 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
 fn tree(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
-    tree: &Tree,
+    event: &ProfileEvent,
+    tree: &CallTree,
     layout: &Layout,
 ) -> io::Result<()> {
     let order = if layout.callee { "callee" } else { "caller" };

@@ -11,8 +11,8 @@ use std::io::{self, Write};
 
 use super::name::Words;
 use super::{Layout, percent};
-use crate::profile::sampled::{CodeKind, Event, LanguageFunction, Profile, is_clock};
-use crate::terminal::theme::Role;
+use crate::profile::sampled::{CodeKind, LanguageFunction, Profile, ProfileEvent, is_clock};
+use crate::terminal::theme::TextRole;
 use crate::text::width;
 use crate::units::{duration, thousands};
 use crate::view::table::{self, right};
@@ -25,7 +25,7 @@ const LEAST: f64 = 1.0;
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
+    event: &ProfileEvent,
     layout: &Layout,
 ) -> io::Result<()> {
     let functions = &event.language_functions;
@@ -54,7 +54,7 @@ pub(super) fn write(
     writeln!(out)?;
     writeln!(out, "  Functions by name of their runtime; Self includes the native code that they run")?;
     let heading = lines.next().unwrap_or_default();
-    writeln!(out, "{}", layout.paint.words(Role::Heading, &format!("{heading}  Function")))?;
+    writeln!(out, "{}", layout.paint.words(TextRole::Heading, &format!("{heading}  Function")))?;
     for (line, function) in lines.zip(&shown) {
         let room = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(width(&line) + 2));
         let name = profile.texts.get(function.symbol);

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::profile::sampled::boilerplate;
 use crate::profile::sampled::table::MODES;
-use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable};
+use crate::profile::sampled::{Profile, ProfileEvent, RowCell, ShareOf, SortKey, StringTable, TableRow};
 use crate::sort;
 use crate::terminal::Paint;
 use crate::text::{DisplayName, clean};
@@ -336,15 +336,15 @@ pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &Layout
 
 /// A line of a table: a row with the same cells in one event or in each member of a group.
 struct Line<'a> {
-    cells: &'a [Cell],
+    cells: &'a [RowCell],
     /// Rows by member of the table's events.
-    rows: Vec<Option<&'a Row>>,
+    rows: Vec<Option<&'a TableRow>>,
     /// Number of start-up functions, common to all programs, that the line summarizes; 0 for an ordinary row.
     callers: usize,
 }
 
 /// Returns the events in the table of this event; empty if this event is shown in its leader's table.
-fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<&'a Event> {
+fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<&'a ProfileEvent> {
     let events = &profile.events;
     let has_groups = events.iter().enumerate().any(|(at, event)| event.leader != at);
     let leader = |at: usize| match layout.grouping {
@@ -357,9 +357,9 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<
 
 /// Returns the lines of a table above the limit, and their number before `rows` truncates them. The leader's
 /// lines come first. For a human reader, start-up functions that all programs have are combined.
-fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
+fn lines<'a>(profile: &Profile, events: &[&'a ProfileEvent], layout: &Layout) -> (Vec<Line<'a>>, usize) {
     let mut lines: Vec<Line<'a>> = Vec::new();
-    let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
+    let mut known: FxHashMap<&[RowCell], usize> = FxHashMap::default();
     for (member, event) in events.iter().enumerate() {
         for row in &event.rows {
             let next = lines.len();
@@ -370,8 +370,9 @@ fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<L
             lines[at].rows[member] = Some(row);
         }
     }
-    let share =
-        |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(event.cost(&row.total)));
+    let share = |(event, row): (&&ProfileEvent, &Option<&TableRow>)| {
+        row.map_or(0.0, |row| event.share(event.cost(&row.total)))
+    };
     lines.retain(|line| {
         events.iter().zip(&line.rows).map(share).fold(0.0, f64::max) * 100.0 >= layout.row_limit
     });
@@ -397,12 +398,12 @@ fn lines<'a>(profile: &Profile, events: &[&'a Event], layout: &Layout) -> (Vec<L
 fn fields(
     profile: &Profile,
     layout: &Layout,
-    events: &[&Event],
+    events: &[&ProfileEvent],
     line: &Line<'_>,
     columns: &[Column],
-    number: impl Fn(&Event, &Row, Column) -> String,
+    number: impl Fn(&ProfileEvent, &TableRow, Column) -> String,
 ) -> Vec<String> {
-    let nothing = Row::default();
+    let nothing = TableRow::default();
     let mut fields = Vec::new();
     for column in columns {
         match column {
@@ -429,13 +430,13 @@ fn spread(columns: &[Column], events: usize) -> Vec<Column> {
 }
 
 /// Returns the names of events that share a table.
-fn names(events: &[&Event]) -> String {
+fn names(events: &[&ProfileEvent]) -> String {
     let names: Vec<_> = events.iter().map(|event| clean(&event.name)).collect();
     names.join(", ")
 }
 
 /// Returns a cell's text, safe to print on a terminal.
-fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
+fn cell(profile: &Profile, layout: &Layout, cell: &RowCell) -> String {
     let spelling = Spelling {
         full_paths: layout.full_paths,
         nanoseconds: layout.nanoseconds,
@@ -445,7 +446,7 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
 }
 
 /// Returns a cell's text in the default spelling, safe to print on a terminal.
-pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
+pub fn cell_words(profile: &Profile, cell: &RowCell) -> String {
     words(&profile.texts, cell, Spelling::default())
 }
 
@@ -476,34 +477,36 @@ pub const INLINED: &str = "↳ ";
 pub const GENERATED: &str = "~ ";
 
 /// Returns a cell's text, safe to print on a terminal. Needs no profile.
-pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> String {
+pub(super) fn words(texts: &StringTable, cell: &RowCell, spelling: Spelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
-        Cell::Text(id) => text(id),
-        Cell::Symbol(letter, id) if spelling.reads => {
+        RowCell::Text(id) => text(id),
+        RowCell::Symbol(letter, id) if spelling.reads => {
             let mark = if matches!(letter, 'k' | 'g' | 'H') { KERNEL } else { "  " };
             format!("{mark}{}", DisplayName::new(texts.get(id)).text())
         }
-        Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
-        Cell::Offset(letter, id, into) => {
-            format!("{}+{into:#x}", words(texts, &Cell::Symbol(letter, id), spelling))
+        RowCell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
+        RowCell::Offset(letter, id, into) => {
+            format!("{}+{into:#x}", words(texts, &RowCell::Symbol(letter, id), spelling))
         }
-        Cell::Line(id, line) => {
+        RowCell::Line(id, line) => {
             let path = text(id);
             let last = path.rsplit('/').next().unwrap_or(&path);
             format!("{}:{line}", if spelling.full_paths { &path } else { last })
         }
-        Cell::InFunction(id, into) if spelling.reads => {
+        RowCell::InFunction(id, into) if spelling.reads => {
             format!("{}+{into}", DisplayName::new(texts.get(id)).text())
         }
-        Cell::InFunction(id, into) => format!("{}+{into}", text(id)),
-        Cell::InModule(id, address) => format!("{}[{address:x}]", text(id)),
-        Cell::Task(pid, name) => format!("{pid}:{}", text(name)),
-        Cell::Number(number) => number.to_string(),
-        Cell::Address(address) => format!("{address:#x}"),
-        Cell::Time(ns) if spelling.nanoseconds => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
-        Cell::Time(ns) => format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000),
-        Cell::Unknown => "[unknown]".to_owned(),
+        RowCell::InFunction(id, into) => format!("{}+{into}", text(id)),
+        RowCell::InModule(id, address) => format!("{}[{address:x}]", text(id)),
+        RowCell::Task(pid, name) => format!("{pid}:{}", text(name)),
+        RowCell::Number(number) => number.to_string(),
+        RowCell::Address(address) => format!("{address:#x}"),
+        RowCell::Time(ns) if spelling.nanoseconds => {
+            format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+        }
+        RowCell::Time(ns) => format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000),
+        RowCell::Unknown => "[unknown]".to_owned(),
     }
 }
 
@@ -523,7 +526,7 @@ fn heading(column: Column, profile: &Profile) -> &str {
 }
 
 /// Returns the cost whose share a column shows, and the total that the share refers to.
-fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
+fn share_of(column: Column, row: &TableRow) -> Option<(ShareOf, u64)> {
     Some(match column {
         Column::Own => (ShareOf::Period, row.own.period),
         Column::Total => (ShareOf::Period, row.total.period),
@@ -534,12 +537,12 @@ fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
     })
 }
 
-fn average_weight(row: &Row, which: usize) -> String {
+fn average_weight(row: &TableRow, which: usize) -> String {
     format!("{:.1}", row.own.weights()[which] as f64 / row.own.samples.max(1) as f64)
 }
 
 /// Formats a percentage: with its error for a human reader, with perf's two decimals for a program.
-fn percent(event: &Event, (of, cost): (ShareOf, u64), layout: &Layout) -> String {
+fn percent(event: &ProfileEvent, (of, cost): (ShareOf, u64), layout: &Layout) -> String {
     let share = event.share_by(of, cost);
     if layout.is_piped || layout.form != Form::Text {
         return format!("{:.2}%", share * 100.0);

@@ -13,11 +13,11 @@ use std::io::{self, Write};
 use super::name::Words;
 use super::{Layout, Shape, Unit};
 use crate::profile::sampled::boilerplate;
-use crate::profile::sampled::chain_tree::Link;
-use crate::profile::sampled::tree::Node;
-use crate::profile::sampled::{CodeKind, Event, Profile, Tree, Value};
+use crate::profile::sampled::chain_tree::ChainLink;
+use crate::profile::sampled::tree::CallNode;
+use crate::profile::sampled::{CallTree, CodeKind, Profile, ProfileEvent, Value};
 use crate::sort;
-use crate::terminal::theme::Role;
+use crate::terminal::theme::TextRole;
 use crate::text::{clean, width};
 
 /// Width of a full bar in columns.
@@ -32,8 +32,8 @@ const LINES: usize = 3;
 pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
-    event: &Event,
-    tree: &Tree,
+    event: &ProfileEvent,
+    tree: &CallTree,
     layout: &Layout,
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
@@ -54,7 +54,7 @@ pub(super) fn write(
             )?;
         }
     }
-    writeln!(out, "{}", layout.paint.words(Role::Heading, "   Total    Self"))?;
+    writeln!(out, "{}", layout.paint.words(TextRole::Heading, "   Total    Self"))?;
     let folds = layout.reads_names() && !layout.callee;
     let folded = if folds { boilerplate::callers(tree, &profile.texts) } else { Vec::new() };
     let mut open: Vec<Open<'_>> = Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn write(
         let room =
             layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(before + width(&drawn) + 2));
         let mut names = vec![match callers {
-            Some(callers) => Words::new(Role::Quiet, format!("{} callers", callers.count)),
+            Some(callers) => Words::new(TextRole::Quiet, format!("{} callers", callers.count)),
             None => name(profile, node, layout, room),
         }];
         // A function that passes all of its cost to one callee is not a separate branch.
@@ -104,7 +104,7 @@ pub(super) fn write(
         let mut lines = chained(&names, room).into_iter();
         let first = lines.next().unwrap_or_default().painted(layout.paint);
         let bar = "█".repeat(filled) + &"░".repeat(BAR - filled);
-        let bar = layout.paint.words(Role::Bar, &bar);
+        let bar = layout.paint.words(TextRole::Bar, &bar);
         writeln!(out, "{numbers}{bar}  {drawn}{branch}{first}")?;
         for line in lines {
             let rail = if below.is_empty() { "  " } else { "│ " };
@@ -121,14 +121,14 @@ pub(super) fn write(
 }
 
 /// Whether a function passes all of its cost to one callee, so that both share a line.
-fn passes_on(event: &Event, node: &Node, next: &Node) -> bool {
+fn passes_on(event: &ProfileEvent, node: &CallNode, next: &CallNode) -> bool {
     let share = |value: &Value| event.share(event.cost(value));
     share(&next.total) >= 0.998 * share(&node.total) && share(&node.own) <= 0.001 * share(&node.total)
 }
 
 /// Returns the minimum cost of a branch so that the largest branches fit into the available lines; 0 for no
 /// limit.
-fn least(event: &Event, tree: &Tree, layout: &Layout) -> u64 {
+fn least(event: &ProfileEvent, tree: &CallTree, layout: &Layout) -> u64 {
     let Some(lines) = layout.tree_lines else { return 0 };
     let cost = |number: &u32| event.cost(&tree.nodes[*number as usize].total);
     let mut branches: Vec<u64> = tree.roots.iter().map(cost).collect();
@@ -146,7 +146,7 @@ pub(in crate::view) fn chained(names: &[Words], room: usize) -> Vec<Words> {
     let whole = broken(names, room);
     let (Some(last), true) = (names.last(), whole.len() > LINES) else { return whole };
     let shortened = |kept: usize| {
-        let more = Words::new(Role::Quiet, format!("… {} more", names.len() - 1 - kept));
+        let more = Words::new(TextRole::Quiet, format!("… {} more", names.len() - 1 - kept));
         let names: Vec<Words> = [&names[..kept], &[more, last.clone()]].concat();
         broken(&names, room)
     };
@@ -160,11 +160,11 @@ fn broken(names: &[Words], room: usize) -> Vec<Words> {
         let most = if lines.len() > 1 { room.saturating_sub(2) } else { room };
         match lines.last_mut() {
             Some(line) if line.width() + 3 + name.width() <= most => {
-                line.push(&Words::new(Role::Quiet, " › "));
+                line.push(&Words::new(TextRole::Quiet, " › "));
                 line.push(name);
             }
             Some(_) => {
-                let mut line = Words::new(Role::Quiet, "› ");
+                let mut line = Words::new(TextRole::Quiet, "› ");
                 line.push(name);
                 lines.push(line);
             }
@@ -198,7 +198,7 @@ fn push<'a>(open: &mut Vec<Open<'a>>, list: &[u32], rails: &str, depth: usize, a
 }
 
 /// Formats the number in front of a branch.
-pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Value) -> String {
+pub(super) fn amount(event: &ProfileEvent, layout: &Layout, value: &Value, above: &Value) -> String {
     match layout.unit {
         Unit::Period => format!("{:>14}", value.period),
         Unit::Count => format!("{:>9}", value.samples),
@@ -213,7 +213,7 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: &Value, above: &Valu
 }
 
 /// Returns a function's name. For a human reader it is shortened to `columns`.
-pub(super) fn name(profile: &Profile, link: impl Into<Link>, layout: &Layout, columns: usize) -> Words {
+pub(super) fn name(profile: &Profile, link: impl Into<ChainLink>, layout: &Layout, columns: usize) -> Words {
     let link = link.into();
     let symbol = profile.texts.get(link.symbol);
     if layout.reads_names() {
@@ -221,7 +221,7 @@ pub(super) fn name(profile: &Profile, link: impl Into<Link>, layout: &Layout, co
         return Words::of_function(symbol, (kind, link.inlined), "", columns);
     }
     let inlined = if link.inlined { " (inlined)" } else { "" };
-    Words::new(Role::Plain, format!("{}{inlined}", clean(symbol)))
+    Words::new(TextRole::Plain, format!("{}{inlined}", clean(symbol)))
 }
 
 #[cfg(test)]
@@ -234,9 +234,9 @@ mod tests {
         let written = |names: &[&str], own: u64, layout: &Layout| {
             let mut profile = Profile::default();
             let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
-            let mut tree = Tree { roots: vec![0], ..Tree::default() };
+            let mut tree = CallTree { roots: vec![0], ..CallTree::default() };
             for (at, name) in names.iter().enumerate() {
-                tree.nodes.push(Node {
+                tree.nodes.push(CallNode {
                     symbol: profile.texts.add(name),
                     dso: profile.texts.add("a.out"),
                     level: crate::abi::CpuMode::User,
@@ -246,7 +246,7 @@ mod tests {
                     children: if at + 1 < names.len() { vec![at as u32 + 1] } else { Vec::new() },
                 });
             }
-            let event = Event { total: value(9), ..Event::default() };
+            let event = ProfileEvent { total: value(9), ..ProfileEvent::default() };
             let mut out = Vec::new();
             write(&mut out, &profile, &event, &tree, layout).unwrap();
             String::from_utf8(out).unwrap()
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn chains_go_on_below_and_lose_their_middle() {
         let chained = |count: usize, room| -> Vec<String> {
-            let name = |at| Words::new(Role::Plain, format!("function_{at}"));
+            let name = |at| Words::new(TextRole::Plain, format!("function_{at}"));
             let names: Vec<Words> = (0..count).map(name).collect();
             chained(&names, room).iter().map(|line| line.painted(Paint::default())).collect()
         };

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::{ChainPlace, Form, Layout, Shape, Unit, tree};
-use crate::profile::sampled::{ChainNode, ChainTree, Event, Profile, Row, Value};
+use crate::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, TableRow, Value};
 use crate::sort;
 
 /// Margin before all chains but folded ones.
@@ -31,7 +31,7 @@ const DEEPEST: usize = 1024;
 /// Writes the chains of rows.
 pub(super) struct Chains<'a> {
     profile: &'a Profile,
-    event: &'a Event,
+    event: &'a ProfileEvent,
     layout: &'a Layout,
     /// See [`ChainPlace::UnderRows`].
     omits_first: bool,
@@ -41,7 +41,7 @@ pub(super) struct Chains<'a> {
 
 impl<'a> Chains<'a> {
     /// Returns a writer for an event's rows if the layout puts chains below rows.
-    pub(super) fn new(profile: &'a Profile, event: &'a Event, layout: &'a Layout) -> Option<Self> {
+    pub(super) fn new(profile: &'a Profile, event: &'a ProfileEvent, layout: &'a Layout) -> Option<Self> {
         let ChainPlace::UnderRows { omits_first } = layout.chains else { return None };
         let separator = match &layout.form {
             Form::Separated(separator) => separator,
@@ -51,7 +51,7 @@ impl<'a> Chains<'a> {
     }
 
     /// Writes the chains of a row, if it has any.
-    pub(super) fn write(&self, out: &mut dyn Write, row: &Row) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write, row: &TableRow) -> io::Result<()> {
         let Some(chains) = &row.chains else { return Ok(()) };
         match self.layout.shape {
             Shape::Tree | Shape::Fractal => self.graph(out, chains, row),
@@ -81,7 +81,7 @@ impl<'a> Chains<'a> {
         self.layout.branches.unwrap_or(usize::MAX)
     }
 
-    fn graph(&self, out: &mut dyn Write, chains: &ChainTree, row: &Row) -> io::Result<()> {
+    fn graph(&self, out: &mut dyn Write, chains: &ChainTree, row: &TableRow) -> io::Result<()> {
         let mut roots = &chains.roots[..];
         let mut margin = MARGIN.to_owned();
         let mut has_printed = false;
@@ -219,7 +219,7 @@ struct Place<'a> {
 mod tests {
     use super::*;
     use crate::abi::CpuMode;
-    use crate::profile::sampled::chain_tree::Link;
+    use crate::profile::sampled::chain_tree::ChainLink;
 
     /// Writes a tree in which `main` calls `work` and `idle` and has own samples; one of its branches was too
     /// small.
@@ -228,7 +228,7 @@ mod tests {
         let dso = profile.texts.add("app");
         let value = |samples: u64| Value { samples, period: samples * 10, ..Value::default() };
         let mut node = |names: &[&str], own: u64, total: u64, children: &[u32]| {
-            let link = |name: &&str| Link {
+            let link = |name: &&str| ChainLink {
                 symbol: profile.texts.add(name),
                 dso,
                 level: CpuMode::User,
@@ -243,8 +243,8 @@ mod tests {
             node(&["idle"], 4, 4, &[]),
         ];
         let chains = Some(Box::new(ChainTree { nodes, roots: vec![0] }));
-        let row = Row { own: value(4), total: value(20), chains, ..Row::default() };
-        let event = Event { total: value(40), ..Event::default() };
+        let row = TableRow { own: value(4), total: value(20), chains, ..TableRow::default() };
+        let event = ProfileEvent { total: value(40), ..ProfileEvent::default() };
         let chains = ChainPlace::UnderRows { omits_first };
         let layout = Layout { shape, unit, chains, is_piped: true, ..Layout::default() };
         let mut out = Vec::new();

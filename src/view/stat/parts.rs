@@ -6,12 +6,12 @@
 //!          0.48       6.02       6.50 msec  task-clock
 //!         0.301      0.611      0.570       # CPUs utilized
 //! ```
-//! Receives [`Counts`] whose rows are the parts. Columns are as wide as their contents; names are truncated
+//! Receives [`StatCounts`] whose rows are the parts. Columns are as wide as their contents; names are truncated
 //! if a line has no space left.
 
 use super::notes::Notes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
-use crate::profile::counts::{Counts, Row, Value};
+use crate::profile::counts::{StatCounts, StatRow, StatValue};
 use crate::profile::metrics::shadow;
 use crate::text;
 
@@ -28,12 +28,12 @@ struct Line {
 /// Returns all lines, with a headline first if `headline` is set. Each line starts with `time`. `why` returns
 /// the text for a missing count, or `None` to use a note.
 pub(super) fn lines<'v>(
-    counts: &'v Counts,
+    counts: &'v StatCounts,
     style: &StatStyle,
     time: &str,
     headline: bool,
     notes: &mut Notes,
-    why: &impl Fn(&'v Value) -> Option<&'v str>,
+    why: &impl Fn(&'v StatValue) -> Option<&'v str>,
 ) -> Vec<String> {
     let mut body: Vec<Line> = Vec::new();
     for (at, event) in counts.events.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn lines<'v>(
         let mut said = Vec::new();
         let mut lowest = None;
         let is_counted = (0..counts.rows.len()).any(|row| missing(counts.value(row, at)).is_none());
-        for (row, Row { place, .. }) in counts.rows.iter().enumerate() {
+        for (row, StatRow { place, .. }) in counts.rows.iter().enumerate() {
             let value = counts.value(row, at);
             if let (Some(words), Some(reason)) = (missing(value), value.reason()) {
                 let part = place.part.filter(|_| is_counted).map(|part| format!(" ({})", part.name()));
@@ -54,7 +54,7 @@ pub(super) fn lines<'v>(
                     said.push(words);
                 }
             }
-            if let Value::Counted { count, .. } = value
+            if let StatValue::Counted { count, .. } = value
                 && count.running_ns < count.enabled_ns
             {
                 let share = 100.0 * count.share();
@@ -67,7 +67,7 @@ pub(super) fn lines<'v>(
         }
         name += &lowest.map(|share| format!("  ({share:.1}%)")).unwrap_or_default();
         let cell = |row| match counts.value(row, at) {
-            Value::Absent => String::new(),
+            StatValue::Absent => String::new(),
             value => {
                 let error = variance(counts, value).filter(|percent| *percent != 0.0);
                 let error = error.map(|percent| format!(" ±{percent:.1}%")).unwrap_or_default();
@@ -101,7 +101,7 @@ pub(super) fn lines<'v>(
 }
 
 /// Adds the metrics of an event, one per line. Rates are omitted because their units differ between parts.
-fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) {
+fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) {
     let of_rows: Vec<_> = (0..counts.rows.len()).map(|row| shadow(counts, row, at)).collect();
     let mut units: Vec<&str> = Vec::new();
     for metric in of_rows.iter().flatten() {
@@ -110,7 +110,7 @@ fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) 
         }
     }
     for unit in units {
-        let cell = |metrics: &Vec<crate::profile::metrics::Metric>| {
+        let cell = |metrics: &Vec<crate::profile::metrics::ComputedMetric>| {
             let own = metrics.iter().find(|metric| metric.unit == unit);
             notes.inexact |= own.is_some_and(|metric| metric.inexact);
             own.map(|metric| {
@@ -123,12 +123,12 @@ fn metrics(counts: &Counts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) 
 }
 
 /// Adds named and user-defined metrics, one per line.
-fn derived(counts: &Counts, body: &mut Vec<Line>, notes: &mut Notes) {
+fn derived(counts: &StatCounts, body: &mut Vec<Line>, notes: &mut Notes) {
     for at in 0..counts.derived.first().map_or(0, Vec::len) {
         let of_rows = || counts.derived.iter().filter_map(|row| row.get(at));
         let Some(first) = of_rows().next() else { continue };
         notes.inexact |= of_rows().any(|metric| metric.inexact);
-        let cell = |metric: &crate::profile::counts::Derived| {
+        let cell = |metric: &crate::profile::counts::DerivedResult| {
             let mark = if metric.inexact { "~" } else { "" };
             metric.value.as_ref().map_or_else(|_| "-".to_owned(), |value| format!("{mark}{value:.3}"))
         };

@@ -13,7 +13,7 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`Counts`]; decides widths and notes. Names are cleaned; columns are aligned by their width on a
+//! Receives [`StatCounts`]; decides widths and notes. Names are cleaned; columns are aligned by their width on a
 //! terminal.
 
 use std::io::{self, Write};
@@ -23,8 +23,8 @@ use super::{
     StatStyle, Subject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
     runs, safe, shown_width, tree, variance,
 };
-use crate::profile::counts::{Counts, CpuTime, Event, Role, Value};
-use crate::profile::metrics::{Concern, Metric, shadow};
+use crate::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
+use crate::profile::metrics::{ComputedMetric, Concern, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
 use crate::units::duration;
@@ -39,7 +39,7 @@ const METRIC: usize = 35;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &StatStyle) -> io::Result<()> {
+pub fn run(out: &mut dyn Write, counts: &StatCounts, subject: &Subject, style: &StatStyle) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     let runs = counts.runs.len();
     let repeated = if runs > 1 { format!(" ({runs} runs)") } else { String::new() };
@@ -60,7 +60,7 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
     table(out, counts, style)
 }
 
-fn table(out: &mut Remarks<'_>, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+fn table(out: &mut Remarks<'_>, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let mut table = CountTable::new(counts, None, true, style);
     let lines = table.body(|_| None);
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -73,7 +73,7 @@ fn table(out: &mut Remarks<'_>, counts: &Counts, style: &StatStyle) -> io::Resul
 }
 
 /// Returns the counts without the metrics of the tree.
-fn without_branches(counts: &Counts) -> Counts {
+fn without_branches(counts: &StatCounts) -> StatCounts {
     let mut rest = counts.clone();
     rest.derived.iter_mut().for_each(|row| row.retain(|derived| derived.branch.is_none()));
     rest
@@ -83,7 +83,12 @@ fn without_branches(counts: &Counts) -> Counts {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &StatStyle) -> io::Result<()> {
+pub fn interval(
+    out: &mut dyn Write,
+    counts: &StatCounts,
+    number: usize,
+    style: &StatStyle,
+) -> io::Result<()> {
     let headline = number.is_multiple_of(HEADLINE_EVERY);
     if style.metric_only {
         return metric_table::text(out, counts, headline);
@@ -93,8 +98,8 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
     // Events that the machine does not support are explained once. Events that were not counted may change
     // with each interval.
     let lines = table.body(|value| match value {
-        Value::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
-        Value::NotCounted(reason) => Some(reason.cause.as_str()),
+        StatValue::NotSupported(reason) if number == 0 => Some(reason.cause.as_str()),
+        StatValue::NotCounted(reason) => Some(reason.cause.as_str()),
         _ => Some(""),
     });
     if headline && !counts.aggregation.is_parted() {
@@ -144,7 +149,7 @@ struct Widths {
 
 /// Widths of the columns, and the notes for the rows.
 struct CountTable<'a> {
-    counts: &'a Counts,
+    counts: &'a StatCounts,
     style: &'a StatStyle,
     /// End of the interval in nanoseconds; `None` for a whole run.
     time: Option<u64>,
@@ -156,14 +161,14 @@ struct CountTable<'a> {
 }
 
 impl<'a> CountTable<'a> {
-    fn new(counts: &'a Counts, time: Option<u64>, headline: bool, style: &'a StatStyle) -> Self {
+    fn new(counts: &'a StatCounts, time: Option<u64>, headline: bool, style: &'a StatStyle) -> Self {
         let fit = Fit::Perf;
         let widths = widths(counts, style, fit);
         Self { counts, style, time, headline, fit, widths, notes: Notes::default() }
     }
 
     /// Returns all lines. `why` returns the text for a missing count, or `None` to use a note.
-    fn body<'v>(&mut self, why: impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
+    fn body<'v>(&mut self, why: impl Fn(&'v StatValue) -> Option<&'v str>) -> Vec<String>
     where
         'a: 'v,
     {
@@ -186,7 +191,7 @@ impl<'a> CountTable<'a> {
     }
 
     /// Returns all lines with the current widths.
-    fn lines<'v>(&mut self, why: &impl Fn(&'v Value) -> Option<&'v str>) -> Vec<String>
+    fn lines<'v>(&mut self, why: &impl Fn(&'v StatValue) -> Option<&'v str>) -> Vec<String>
     where
         'a: 'v,
     {
@@ -230,7 +235,13 @@ impl<'a> CountTable<'a> {
 
     /// Returns one line of the table, and the accuracy of the count for the end of the line. The line itself
     /// shows `why`; without it, a note below the table explains a missing count.
-    fn line(&mut self, row: usize, at: usize, metrics: &[Metric], why: Option<&str>) -> (String, String) {
+    fn line(
+        &mut self,
+        row: usize,
+        at: usize,
+        metrics: &[ComputedMetric],
+        why: Option<&str>,
+    ) -> (String, String) {
         let (counts, style, widths) = (self.counts, self.style, self.widths);
         let (value, event) = (counts.value(row, at), &counts.events[at]);
         let mut line = self.time() + &place::columns(counts, &counts.rows[row], Some(at));
@@ -266,7 +277,7 @@ impl<'a> CountTable<'a> {
                 Fit::Short | Fit::Broken => format!("  {:>6}%", format!("±{percent:.1}")),
             };
         }
-        if let Value::Counted { count, .. } = value
+        if let StatValue::Counted { count, .. } = value
             && count.running_ns < count.enabled_ns
         {
             let error = relative_error(*count).map(|e| format!(" ±{:.1}%", 100.0 * e)).unwrap_or_default();
@@ -296,7 +307,7 @@ impl<'a> CountTable<'a> {
 
     /// Formats a metric in perf's width: ` #    0.486 CPUs utilized`. `~` marks a ratio whose parts were
     /// counted at different times.
-    fn metric(&mut self, metric: &Metric) -> String {
+    fn metric(&mut self, metric: &ComputedMetric) -> String {
         self.notes.inexact |= metric.inexact;
         let mark = if metric.inexact { " #~" } else { " # " };
         let number = metric_number(metric);
@@ -355,11 +366,11 @@ impl<'a> CountTable<'a> {
 }
 
 /// Whether pmc itself measures this time; the event's line then has no metrics.
-fn is_tool(event: &Event) -> bool {
-    matches!(event.role, Some(Role::DurationTime | Role::UserTime | Role::SystemTime))
+fn is_tool(event: &StatEvent) -> bool {
+    matches!(event.role, Some(EventRole::DurationTime | EventRole::UserTime | EventRole::SystemTime))
 }
 
-fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
+fn widths(counts: &StatCounts, style: &StatStyle, fit: Fit) -> Widths {
     let widest = |texts: &mut dyn Iterator<Item = &str>, least| {
         texts.map(|t| text::width(&safe(t))).max().unwrap_or(0).max(least)
     };
@@ -380,8 +391,8 @@ fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
     let all = cells.iter().map(|&(row, at)| number(counts.value(row, at), &counts.events[at], style).len());
     let (value, metric) = if counts.timestamp_ns.is_some() { (13, 8) } else { (7, 0) };
     widths.value = 1 + all.max().unwrap_or(0).max(value);
-    let metrics: Vec<Metric> = cells.iter().flat_map(|&(row, at)| shadow(counts, row, at)).collect();
-    let number = |metric: &Metric| metric_number(metric).trim().len() + usize::from(metric.inexact);
+    let metrics: Vec<ComputedMetric> = cells.iter().flat_map(|&(row, at)| shadow(counts, row, at)).collect();
+    let number = |metric: &ComputedMetric| metric_number(metric).trim().len() + usize::from(metric.inexact);
     widths.number = metrics.iter().map(number).max().unwrap_or(0).max(metric);
     widths.metric = match fit {
         Fit::Broken => 0,
@@ -391,7 +402,7 @@ fn widths(counts: &Counts, style: &StatStyle, fit: Fit) -> Widths {
 }
 
 /// Writes elapsed, user and system time in perf's format.
-fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+fn footer(out: &mut dyn Write, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     if counts.runs.len() > 1 {
         return runs::footer(out, counts, style);
     }

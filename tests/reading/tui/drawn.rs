@@ -94,12 +94,12 @@ fn the_flame_graph_says_what_is_below_and_what_is_zoomed() {
 
 #[test]
 fn a_live_view_without_call_chains_says_how_to_take_them() {
-    use pmc::profile::sampled::{Answer, DataQuality, Query};
+    use pmc::profile::sampled::{ProfileQuality, Query, QueryAnswer};
     use pmc::tui::{Poll, Status};
-    fn flat(query: &Query) -> Answer {
+    fn flat(query: &Query) -> QueryAnswer {
         let mut answer = super::fixture::answer(query);
         answer.profile.has_totals = false;
-        answer.profile.trust = DataQuality::default();
+        answer.profile.trust = ProfileQuality::default();
         answer.profile.events.iter_mut().for_each(|event| event.tree = None);
         answer
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use pmc::abi::CpuMode;
 use pmc::profile::annotate::{self, Instruction, Listing};
-use pmc::profile::sampled::query::{ThreadSum, Times};
-use pmc::profile::sampled::tree::Node;
+use pmc::profile::sampled::query::{ThreadSum, TimeSums};
+use pmc::profile::sampled::tree::CallNode;
 use pmc::profile::sampled::{
-    Answer, Cell, DataQuality, Event, FunctionRef, ModuleQuality, Order, Profile, Query, Row, SortKey, Tree,
-    Value,
+    CallTree, FunctionRef, ModuleQuality, Profile, ProfileEvent, ProfileQuality, Query, QueryAnswer, RowCell,
+    SortKey, StackDirection, TableRow, Value,
 };
 use pmc::terminal::Colours;
 use pmc::terminal::theme::Background;
@@ -53,17 +53,17 @@ const NODES: &[(Option<u32>, usize, u64, u64)] = &[
     (Some(1), 7, 50, 50),
 ];
 
-pub(crate) fn answer(query: &Query) -> Answer {
+pub(crate) fn answer(query: &Query) -> QueryAnswer {
     let mut profile = Profile {
         keys: query.keys.clone(),
         has_totals: true,
-        trust: DataQuality {
+        trust: ProfileQuality {
             samples: 1000,
             stacks: 1000,
             rooted: 990,
             frames: 5000,
             unnamed: 25,
-            ..DataQuality::default()
+            ..ProfileQuality::default()
         },
         modules: vec![ModuleQuality {
             path: "/usr/lib/libdb.so".to_owned(),
@@ -80,22 +80,22 @@ pub(crate) fn answer(query: &Query) -> Answer {
     let shop = texts.add("shop");
     let rows = FUNCTIONS.iter().map(|(symbol, dso, level, own, total)| {
         let cell = |key: &SortKey| match key {
-            SortKey::Comm => Cell::Text(shop),
-            SortKey::Dso => Cell::Text(texts.add(dso)),
-            _ => Cell::Symbol(*level, texts.add(symbol)),
+            SortKey::Comm => RowCell::Text(shop),
+            SortKey::Dso => RowCell::Text(texts.add(dso)),
+            _ => RowCell::Symbol(*level, texts.add(symbol)),
         };
-        Row {
+        TableRow {
             cells: query.keys.iter().map(cell).collect(),
             own: value(*own),
             total: value(*total),
-            ..Row::default()
+            ..TableRow::default()
         }
     });
     let rows = rows.collect();
-    let mut tree = Tree::default();
+    let mut tree = CallTree::default();
     for (number, (parent, function, own, total)) in NODES.iter().enumerate() {
         let (symbol, dso, level, ..) = FUNCTIONS[*function];
-        tree.nodes.push(Node {
+        tree.nodes.push(CallNode {
             symbol: texts.add(symbol),
             dso: texts.add(dso),
             level: if level == 'k' { CpuMode::Kernel } else { CpuMode::User },
@@ -110,12 +110,12 @@ pub(crate) fn answer(query: &Query) -> Answer {
         }
     }
     let worker = texts.add("work\u{1b}er\t1");
-    let event = |name: &str, rows| Event {
+    let event = |name: &str, rows| ProfileEvent {
         name: name.to_owned(),
         total: value(1000),
         rows,
         tree: query.tree.map(|_| tree.clone()),
-        ..Event::default()
+        ..ProfileEvent::default()
     };
     profile.events = vec![event("cpu-clock", rows), event("page-faults", Vec::new())];
     let threads = vec![
@@ -124,12 +124,12 @@ pub(crate) fn answer(query: &Query) -> Answer {
         ThreadSum { pid: 800, tid: 800, comm: shop, value: value(100) },
     ];
     let sums = (0..100).map(|at| [0, 3, 9, 27, 5][at % 5] * (at as u64 + 1)).collect();
-    let times = Some(Times { from: 5_000_000_000, slice: 10_000_000, sums });
-    Answer { query: query.clone(), profile, times, threads, ..Answer::default() }
+    let times = Some(TimeSums { from: 5_000_000_000, slice: 10_000_000, sums });
+    QueryAnswer { query: query.clone(), profile, times, threads, ..QueryAnswer::default() }
 }
 
 /// The same, called as every program is.
-pub(crate) fn started(query: &Query) -> Answer {
+pub(crate) fn started(query: &Query) -> QueryAnswer {
     let mut answer = answer(query);
     let profile = &mut answer.profile;
     let libc = profile.texts.add("libc.so.6");
@@ -137,17 +137,17 @@ pub(crate) fn started(query: &Query) -> Answer {
     for name in ["__libc_start_call_main", "__libc_start_main@@GLIBC_2.34", "_start"] {
         let symbol = profile.texts.add(name);
         let cell = |key: &SortKey| match key {
-            SortKey::Symbol => Cell::Symbol('.', symbol),
-            _ => Cell::Text(libc),
+            SortKey::Symbol => RowCell::Symbol('.', symbol),
+            _ => RowCell::Text(libc),
         };
         let cells = query.keys.iter().map(cell).collect();
-        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), ..Row::default() });
+        event.rows.insert(0, TableRow { cells, own: value(0), total: value(1000), ..TableRow::default() });
         if let Some(tree) = &mut event.tree {
             let children = tree.roots.clone();
             tree.roots = vec![tree.nodes.len() as u32];
             let level = CpuMode::User;
             let (own, total) = (value(0), value(1000));
-            tree.nodes.push(Node { symbol, dso: libc, level, inlined: false, own, total, children });
+            tree.nodes.push(CallNode { symbol, dso: libc, level, inlined: false, own, total, children });
         }
     }
     answer
@@ -166,24 +166,24 @@ pub(crate) fn listing() -> Listing {
         operands: operands.into(),
         ..Instruction::default()
     };
-    let row = |kind, samples: u64| annotate::Row {
+    let row = |kind, samples: u64| annotate::ListingRow {
         kind,
         values: if samples > 0 { vec![value(samples)] } else { Vec::new() },
     };
     let source = |line, samples| {
-        row(annotate::Kind::Source { file: 0, line, depth: 0, has_code: samples > 0 }, samples)
+        row(annotate::RowContent::Source { file: 0, line, depth: 0, has_code: samples > 0 }, samples)
     };
-    let code = |i, samples| row(annotate::Kind::Instruction(Box::new(i)), samples);
+    let code = |i, samples| row(annotate::RowContent::Instruction(Box::new(i)), samples);
     Listing {
         symbol: "shop::Basket::price() const".to_owned(),
         dso: "shop".to_owned(),
-        events: vec![annotate::Event {
+        events: vec![annotate::ListingEvent {
             name: "cpu-clock".to_owned(),
             total: value(1000),
             own: value(300),
             ..Default::default()
         }],
-        files: vec![annotate::File { path: "/src/shop/basket.c".into(), text: Some(text) }],
+        files: vec![annotate::SourceFile { path: "/src/shop/basket.c".into(), text: Some(text) }],
         rows: vec![
             source(1, 10),
             code(instruction(0x1150, "pushq", "%rbp"), 10),
@@ -195,7 +195,7 @@ pub(crate) fn listing() -> Listing {
             code(instruction(0x115c, "jne", "0x1154"), 200),
             code(instruction(0x1160, "retq", ""), 0),
         ],
-        jumps: vec![annotate::Jump { from: 7, to: 4, lane: 0 }],
+        jumps: vec![annotate::Arrow { from: 7, to: 4, lane: 0 }],
         lanes: 1,
         ..Listing::default()
     }
@@ -204,8 +204,8 @@ pub(crate) fn listing() -> Listing {
 /// The same with functions that are inlined: `sum`, which goes on behind `next` in it, and costs nothing, and `add`, which
 /// is the costliest.
 pub(crate) fn listing_with_inlined() -> Listing {
-    let function = |name: &str, depth| annotate::Row {
-        kind: annotate::Kind::Function { name: name.into(), depth },
+    let function = |name: &str, depth| annotate::ListingRow {
+        kind: annotate::RowContent::Function { name: name.into(), depth },
         values: vec![],
     };
     let mut listing = listing();
@@ -224,7 +224,7 @@ pub(crate) fn listing_with_inlined() -> Listing {
         code(7),
         function("price", 0),
     ];
-    (listing.jumps, listing.lanes) = (vec![annotate::Jump { from: 8, to: 4, lane: 0 }], 1);
+    (listing.jumps, listing.lanes) = (vec![annotate::Arrow { from: 8, to: 4, lane: 0 }], 1);
     listing
 }
 
@@ -234,7 +234,7 @@ pub(crate) struct Desk {
     /// What was asked for besides answers, histories and code.
     pub(crate) effects: Vec<Effect>,
     terminal: Terminal<TestBackend>,
-    answers: fn(&Query) -> Answer,
+    answers: fn(&Query) -> QueryAnswer,
 }
 
 impl Desk {
@@ -242,8 +242,9 @@ impl Desk {
         Self::with(answer, width, height)
     }
 
-    pub(crate) fn with(answers: fn(&Query) -> Answer, width: u16, height: u16) -> Self {
-        let first = Query { event: Some(0), totals: true, tree: Some(Order::Caller), ..Query::default() };
+    pub(crate) fn with(answers: fn(&Query) -> QueryAnswer, width: u16, height: u16) -> Self {
+        let first =
+            Query { event: Some(0), totals: true, tree: Some(StackDirection::Caller), ..Query::default() };
         let mut desk = Self {
             state: State::new(first, (width, height)),
             effects: Vec::new(),

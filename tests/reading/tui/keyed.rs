@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmc::profile::annotate::Note;
-use pmc::profile::sampled::{Cell, FunctionRef, Order, Query, ShareOf};
+use pmc::profile::annotate::ListingNote;
+use pmc::profile::sampled::{FunctionRef, Query, RowCell, ShareOf, StackDirection};
 use pmc::session::Value;
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
@@ -106,12 +106,12 @@ fn drilling_and_coming_back() {
     assert_eq!(desk.state.pane, Pane::Tree);
     let query = last_query(&desk);
     assert_eq!(query.root.as_deref(), Some("shop::Basket::price() const"));
-    assert_eq!(query.tree, Some(Order::Caller));
+    assert_eq!(query.tree, Some(StackDirection::Caller));
     assert!(desk.screen().contains("Callees of shop::Basket::price"));
     desk.press("<Esc>");
     assert_eq!((desk.state.pane, last_query(&desk).root.clone()), (Pane::Functions, None));
     desk.press("c");
-    assert_eq!(last_query(&desk).tree, Some(Order::Callee));
+    assert_eq!(last_query(&desk).tree, Some(StackDirection::Callee));
     desk.press("<Backspace>").press("d");
     assert_eq!(last_query(&desk).filter.dso.as_deref(), Some("shop"));
     assert!(desk.screen().contains("only in shop"));
@@ -176,7 +176,7 @@ fn the_tree_opens_and_closes() {
     desk.press("g/copy_user<Enter>");
     assert!(desk.cursor_line().unwrap().contains("copy_user"), "a search opens what is closed");
     desk.press("i");
-    assert_eq!(last_query(&desk).tree, Some(Order::Callee));
+    assert_eq!(last_query(&desk).tree, Some(StackDirection::Callee));
     assert!(desk.press("R").state.query.collapse);
 }
 
@@ -249,7 +249,7 @@ fn the_chosen_line_is_broken_between_words() {
     desk.state.code.wait_for(name.clone());
     let mut listing = listing_with_inlined();
     let text = "source file ./malloc/malloc.c: No such file or directory (ENOENT)".to_owned();
-    listing.notes = vec![Note { text, remedy: None }];
+    listing.notes = vec![ListingNote { text, remedy: None }];
     desk.take(Poll { listing: Some((name, Ok(Arc::new(listing)))), ..Poll::default() });
     let screen = desk.screen();
     assert!(screen.lines().any(|line| line.trim_end().ends_with("(ENOENT)")), "{screen}");
@@ -339,7 +339,7 @@ fn nothing_is_asked_of_a_function_without_a_name_yet() {
     let soon = young.profile.texts.add("…");
     for row in &mut young.profile.events[0].rows {
         let cells = row.cells.iter().map(|cell| match cell {
-            Cell::Symbol(level, _) => Cell::Symbol(*level, soon),
+            RowCell::Symbol(level, _) => RowCell::Symbol(*level, soon),
             other => *other,
         });
         row.cells = cells.collect();
