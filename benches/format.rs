@@ -8,7 +8,7 @@ use pmc::profile::metrics::literals::MetricEnvironment;
 use pmc::profile::statistics::MeasurementSummary;
 use pmc::units::Count;
 use pmc::view::openmetrics;
-use pmc::view::stat::{StatStyle, Subject, csv, document, json, text};
+use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text};
 
 fn main() {
     divan::main();
@@ -93,7 +93,7 @@ fn run_as_document(bencher: divan::Bencher<'_, '_>, cpus: u32) {
     let counts = counts(cpus);
     bencher.bench(|| {
         let mut out = Vec::new();
-        document::write(&mut out, &Subject::SystemWide, &counts, &[]).map(|()| out)
+        document::write(&mut out, &StatSubject::SystemWide, &counts, &[]).map(|()| out)
     });
 }
 

@@ -503,7 +503,7 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
     // A file has no width.
     let terminal = Stream::Output.size().filter(|_| typed.output.is_none());
     let columns = terminal.map(|(columns, _)| usize::from(columns).max(60));
-    let mut writer = view::list::Writer::new(out, columns, typed.long);
+    let mut writer = view::list::ListWriter::new(out, columns, typed.long);
     let mut found = false;
     entries.try_for_each(|entry| {
         found = true;

@@ -59,7 +59,7 @@ use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::sys::signal;
 use crate::units;
-use crate::view::pmcstat::Form;
+use crate::view::pmcstat::PmcstatFormat;
 
 /// Parses the command line, runs one command, prints its error, and returns the exit status.
 pub fn main() -> Exit {
@@ -90,7 +90,7 @@ pub fn main() -> Exit {
 }
 
 /// Prints a log in one of pmcstat's formats; `words` are arguments of `pmc script`.
-fn print_for_pmcstat(words: Vec<OsString>, form: Form, out: &mut dyn Write) -> Result<Exit> {
+fn print_for_pmcstat(words: Vec<OsString>, form: PmcstatFormat, out: &mut dyn Write) -> Result<Exit> {
     let typed: Script =
         cli::typed(words).map_err(|complaint| usage::error(&complaint, [&[], &[]], |_| false))?;
     script::print_for_pmcstat(script::Plan::new(&typed)?, form, out)?;

@@ -8,12 +8,12 @@ use crate::terminal::theme::{self, Background, Colour, HueFamily, Look, TextRole
 
 /// Styles for the elements of the screen.
 #[derive(Debug, Clone, Copy)]
-pub struct Theme(theme::Theme);
+pub struct ScreenTheme(theme::Theme);
 
 /// Share from which a cost is highlighted; perf's threshold.
 const COSTLY: f64 = 0.05;
 
-impl Theme {
+impl ScreenTheme {
     /// Returns the theme for a terminal with these colours on this background.
     pub fn new(colours: Colours, background: Background) -> Self {
         Self(theme::Theme::new(colours, background))

@@ -32,7 +32,7 @@ fn attr(event: &RequestedEvent, is: &str) -> String {
 
 /// The details shown for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventForm {
+pub enum EventDetail {
     /// The name.
     Names,
     /// The name and the attr.
@@ -49,20 +49,20 @@ pub enum EventForm {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn events(out: &mut dyn Write, recording: &RecordingHeader, form: EventForm) -> io::Result<()> {
-    if form == EventForm::Groups {
+pub fn events(out: &mut dyn Write, recording: &RecordingHeader, form: EventDetail) -> io::Result<()> {
+    if form == EventDetail::Groups {
         return groups(out, recording);
     }
     for event in &recording.events {
         let name = clean(&event.name);
         match form {
-            EventForm::Names | EventForm::Groups => writeln!(out, "{name}")?,
-            EventForm::Attrs => writeln!(out, "{name}: {}", attr(event, ": "))?,
-            EventForm::Rate => {
+            EventDetail::Names | EventDetail::Groups => writeln!(out, "{name}")?,
+            EventDetail::Attrs => writeln!(out, "{name}: {}", attr(event, ": "))?,
+            EventDetail::Rate => {
                 let what = if event.is_freq { "freq" } else { "period" };
                 writeln!(out, "{name}: sample_{what}={}", event.period)?;
             }
-            EventForm::TraceFields => match &event.trace_fields {
+            EventDetail::TraceFields => match &event.trace_fields {
                 Some(fields) => writeln!(out, "{name}: trace_fields: {}", clean(&fields.join(",")))?,
                 None => writeln!(out, "{name}: (not a tracepoint)")?,
             },

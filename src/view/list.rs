@@ -25,14 +25,14 @@ use crate::text::{padded, width, wrap};
 use crate::units::thousands;
 
 /// Writes the list.
-pub struct Writer<'o> {
+pub struct ListWriter<'o> {
     out: &'o mut dyn Write,
     /// Width of the terminal in columns; `None` disables wrapping.
     columns: Option<usize>,
     long: bool,
     heading: String,
     /// Lines of the current heading that are not written yet.
-    lines: Vec<Line>,
+    lines: Vec<ListLine>,
     notes: Vec<MissingReason>,
     /// Kinds with events that are opened as another event.
     as_another: Vec<&'static str>,
@@ -40,7 +40,7 @@ pub struct Writer<'o> {
 }
 
 /// A formatted entry.
-struct Line {
+struct ListLine {
     name: String,
     state: String,
     text: String,
@@ -51,7 +51,7 @@ struct Line {
 /// Minimum width of the name column.
 const NAME: usize = 32;
 
-impl<'o> Writer<'o> {
+impl<'o> ListWriter<'o> {
     /// Returns a writer to `out`; `long` shows all details of each event.
     pub fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl<'o> Writer<'o> {
             text = format!("{text} {kind}").trim_start().to_owned();
         }
         let details = if self.long { details(entry) } else { Vec::new() };
-        self.lines.push(Line { name, state, text, details });
+        self.lines.push(ListLine { name, state, text, details });
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl<'o> Writer<'o> {
         let lines = std::mem::take(&mut self.lines);
         let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0).max(NAME);
         let names = longest.min(self.columns.map_or(longest, |columns| (columns / 2).max(NAME)));
-        for Line { name, state, text, details } in lines {
+        for ListLine { name, state, text, details } in lines {
             let mut first = format!("  {}  {state:5}  ", padded(&name, names));
             let rest = " ".repeat(2 + names + 2 + 5 + 2);
             if width(&name) > names {
@@ -330,7 +330,7 @@ mod tests {
 
     fn written(columns: Option<usize>, entries: &[CatalogEntry]) -> String {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out, columns, false);
+        let mut writer = ListWriter::new(&mut out, columns, false);
         for entry in entries {
             writer.entry(entry).unwrap();
         }

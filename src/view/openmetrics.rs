@@ -19,76 +19,76 @@ use std::fmt::Write;
 use crate::profile::counts::{EventRole, MissingValueReason, PlaceLabel, StatCounts, StatEvent, StatValue};
 
 /// The metric family of an event. A family has one unit, so each kind of unit needs a separate family.
-struct Family {
+struct MetricFamily {
     name: &'static str,
     kind: &'static str,
     unit: &'static str,
     help: &'static str,
 }
 
-const EVENTS: Family = Family {
+const EVENTS: MetricFamily = MetricFamily {
     name: "pmc_events",
     kind: "counter",
     unit: "",
     help: "Occurrences of an event, scaled for the time it shared a counter.",
 };
-const TIME: Family = Family {
+const TIME: MetricFamily = MetricFamily {
     name: "pmc_event_time_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Time that a clock event measured.",
 };
-const ENERGY: Family = Family {
+const ENERGY: MetricFamily = MetricFamily {
     name: "pmc_event_energy_joules",
     kind: "counter",
     unit: "joules",
     help: "Energy that an event measured.",
 };
-const BYTES: Family = Family {
+const BYTES: MetricFamily = MetricFamily {
     name: "pmc_event_data_bytes",
     kind: "counter",
     unit: "bytes",
     help: "Amount of data that an event measured.",
 };
-const OTHER: Family = Family {
+const OTHER: MetricFamily = MetricFamily {
     name: "pmc_event_amount",
     kind: "counter",
     unit: "",
     help: "What an event measured, in the unit of its label.",
 };
-const LEVEL: Family = Family {
+const LEVEL: MetricFamily = MetricFamily {
     name: "pmc_event_level",
     kind: "gauge",
     unit: "",
     help: "The present level of an event that is no sum.",
 };
-const ENABLED: Family = Family {
+const ENABLED: MetricFamily = MetricFamily {
     name: "pmc_event_enabled_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Time during which the event was to be counted.",
 };
-const RUNNING: Family = Family {
+const RUNNING: MetricFamily = MetricFamily {
     name: "pmc_event_running_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Time during which the event was on a counter.",
 };
-const MISSING: Family = Family {
+const MISSING: MetricFamily = MetricFamily {
     name: "pmc_event_missing",
     kind: "gauge",
     unit: "",
     help: "1 for an event without a count, with the reason.",
 };
-const METRIC: Family =
-    Family { name: "pmc_metric", kind: "gauge", unit: "", help: "A named or user-defined metric." };
-const ELAPSED: Family = Family {
+const METRIC: MetricFamily =
+    MetricFamily { name: "pmc_metric", kind: "gauge", unit: "", help: "A named or user-defined metric." };
+const ELAPSED: MetricFamily = MetricFamily {
     name: "pmc_elapsed_seconds",
     kind: "counter",
     unit: "seconds",
     help: "Wall-clock time since counting began.",
 };
-const YIELDED: Family = Family {
+const YIELDED: MetricFamily = MetricFamily {
     name: "pmc_yielded_seconds",
     kind: "counter",
     unit: "seconds",
@@ -96,7 +96,7 @@ const YIELDED: Family = Family {
 };
 
 /// Returns an event's family and the factor from its count to the family's unit.
-fn family(event: &StatEvent) -> (&'static Family, f64) {
+fn family(event: &StatEvent) -> (&'static MetricFamily, f64) {
     if event.snapshot {
         return (&LEVEL, event.scale);
     }
@@ -123,8 +123,8 @@ fn family(event: &StatEvent) -> (&'static Family, f64) {
 
 /// Returns the whole exposition of the counts since the start, ending in `# EOF`.
 pub fn exposition(counts: &StatCounts) -> String {
-    let mut samples: Vec<(&Family, Vec<String>)> = Vec::new();
-    let mut put = |family: &'static Family, labels: &str, number: f64| {
+    let mut samples: Vec<(&MetricFamily, Vec<String>)> = Vec::new();
+    let mut put = |family: &'static MetricFamily, labels: &str, number: f64| {
         let suffix = if family.kind == "counter" { "_total" } else { "" };
         let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
         let line = format!("{}{suffix}{labels} {number}", family.name);

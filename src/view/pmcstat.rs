@@ -28,7 +28,7 @@ const GREATEST_DEPTH: usize = 1024;
 
 /// Kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum PmcstatFormat {
     /// The log's records.
     Records,
     /// Sampled addresses with the function and its bounds.
@@ -72,8 +72,8 @@ pub enum LoggedKind {
 
 /// Writes a log.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    form: Form,
+pub struct LogWriter<'a> {
+    form: PmcstatFormat,
     events: Vec<LoggedEvent>,
     places: &'a AddressFunctions,
     /// Counts of processes at their exit, by event.
@@ -82,10 +82,10 @@ pub struct Writer<'a> {
     callers: Vec<CallerNode>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> LogWriter<'a> {
     /// Returns a writer for this form. `exits` has the counts of each process at its exit, by event.
     pub fn new(
-        form: Form,
+        form: PmcstatFormat,
         events: Vec<LoggedEvent>,
         places: &'a AddressFunctions,
         exits: BTreeMap<i32, BTreeMap<usize, u64>>,
@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// Fails if writing fails.
     pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
-        let events = self.events.iter().enumerate().filter(|_| self.form == Form::Records);
+        let events = self.events.iter().enumerate().filter(|_| self.form == PmcstatFormat::Records);
         let mut events = events.filter(|(_, event)| event.kind != LoggedKind::Switches);
         events.try_for_each(|(number, event)| {
             writeln!(out, "{:<9} {number:#x} \"{}\"", "allocate", clean(&event.name))
@@ -117,10 +117,10 @@ impl<'a> Writer<'a> {
         };
         let is_counted = event.kind == LoggedKind::Counted;
         match self.form {
-            Form::Records if is_counted => self.count(out, "cswval", entry),
-            Form::Records => self.record_of_sample(out, entry),
+            PmcstatFormat::Records if is_counted => self.count(out, "cswval", entry),
+            PmcstatFormat::Records => self.record_of_sample(out, entry),
             _ if is_counted => Ok(()),
-            Form::Functions(name) => {
+            PmcstatFormat::Functions(name) => {
                 let Some(place) = self.frames(entry).next() else { return Ok(()) };
                 let (address, start) = (place.address, place.address.wrapping_sub(place.into));
                 match &place.symbol {
@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
                     }
                 }
             }
-            Form::Lines => {
+            PmcstatFormat::Lines => {
                 for place in self.frames(entry) {
                     let address = place.address;
                     let (file, line) =
@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
                 }
                 writeln!(out, "--")
             }
-            Form::Callers(name, depth) => {
+            PmcstatFormat::Callers(name, depth) => {
                 let places = self.places;
                 let frames = entry.places.iter().filter_map(|number| places.at(*number).last());
                 let mut node = &mut self.callers[entry.event];
@@ -171,7 +171,7 @@ impl<'a> Writer<'a> {
         number: u32,
         record: &Record<'_>,
     ) -> io::Result<()> {
-        if self.form != Form::Records {
+        if self.form != PmcstatFormat::Records {
             return Ok(());
         }
         let text = |bytes: &[u8]| clean(&String::from_utf8_lossy(bytes)).into_owned();
@@ -206,13 +206,13 @@ impl<'a> Writer<'a> {
     /// Fails if writing fails.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.form {
-            Form::Records => {
+            PmcstatFormat::Records => {
                 while let Some(pid) = self.exits.keys().next().copied() {
                     self.exit(out, pid)?;
                 }
                 writeln!(out, "closelog")
             }
-            Form::Callers(..) => {
+            PmcstatFormat::Callers(..) => {
                 for (event, root) in
                     self.events.iter().zip(&self.callers).filter(|(_, root)| root.samples > 0)
                 {
@@ -225,7 +225,7 @@ impl<'a> Writer<'a> {
                 }
                 Ok(())
             }
-            Form::Functions(_) | Form::Lines => Ok(()),
+            PmcstatFormat::Functions(_) | PmcstatFormat::Lines => Ok(()),
         }
     }
 
@@ -334,10 +334,10 @@ mod tests {
         AddressFunction { symbol, dso, address, into, size: 0x2a, ..AddressFunction::default() }
     }
 
-    fn written(form: Form, places: &AddressFunctions, entries: &[ScriptEntry<'_>]) -> String {
+    fn written(form: PmcstatFormat, places: &AddressFunctions, entries: &[ScriptEntry<'_>]) -> String {
         let event = LoggedEvent { name: "clock.hard".to_owned(), kind: LoggedKind::Sampled };
         let exits = BTreeMap::from([(7, BTreeMap::from([(0, 88)]))]);
-        let mut writer = Writer::new(form, vec![event], places, exits);
+        let mut writer = LogWriter::new(form, vec![event], places, exits);
         let mut out = Vec::new();
         writer.begin(&mut out).unwrap();
         entries.iter().for_each(|entry| writer.sample(&mut out, entry).unwrap());
@@ -363,27 +363,27 @@ mod tests {
         };
         let entries = [entry(&[0, 1]), entry(&[0, 1]), entry(&[0]), entry(&[2])];
         let of = |form| written(form, &places, &entries);
-        let records = of(Form::Records);
+        let records = of(PmcstatFormat::Records);
         let lines: Vec<&str> = records.lines().collect();
         assert_eq!(lines[0], "allocate  0x0 \"clock.hard\"");
         assert_eq!(lines[1..4], ["callchain 7 0x0 1 2 u", "...       0x401136", "...       0x401170"]);
         assert_eq!(lines[lines.len() - 2..], ["exitval   0x0 7 88", "closelog"]);
         let name = LeafName::Symbol;
-        let functions = of(Form::Functions(name));
+        let functions = of(PmcstatFormat::Functions(name));
         assert_eq!(functions.lines().next(), Some("0x401136 leaf 0x401126 0x401150"));
         assert!(functions.ends_with("0xdead <unknown> 0x0 0x0\n"), "{functions}");
-        let offset = of(Form::Functions(LeafName::WithOffset));
+        let offset = of(PmcstatFormat::Functions(LeafName::WithOffset));
         assert!(offset.starts_with("0x401136 leaf+0x10 "), "{offset}");
-        let lines = of(Form::Lines);
+        let lines = of(PmcstatFormat::Lines);
         assert!(lines.starts_with("0x401136 leaf ??:0\n0x401170 main /src/a.c:20\n--\n"), "{lines}");
-        let callers = of(Form::Callers(name, DEPTH));
+        let callers = of(PmcstatFormat::Callers(name, DEPTH));
         assert!(
             callers.starts_with(
                 "@ clock.hard [4 samples]\n\n75.00%  [3]        leaf @ /bin/program\n 66.67%  [2]         main\n\n"
             ),
             "{callers}"
         );
-        let leaf = of(Form::Callers(name, 1));
+        let leaf = of(PmcstatFormat::Callers(name, 1));
         assert!(!leaf.contains("main") && leaf.contains("25.00%  [1]        0xdead\n"), "{leaf}");
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::session::Session;
 use crate::view;
-use crate::view::annotate::Facts;
+use crate::view::annotate::AnnotateFacts;
 pub(super) use plan::Plan;
 
 /// Runs the command.
@@ -28,7 +28,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     let session = Arc::new(Session::open(reader)?);
     let mut analysis = Analysis::load(session.clone(), &plan.request, &Bars)?;
     let code = analysis.annotate(&plan.code, &Bars)?;
-    let facts = Facts {
+    let facts = AnnotateFacts {
         samples: analysis.sample_count(),
         lost: quality::lost(&session),
         is_damaged: quality::is_damaged(&session),

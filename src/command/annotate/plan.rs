@@ -15,7 +15,7 @@ use crate::symbol::disassemble::Syntax;
 use crate::symbol::source_text::SourceFolders;
 use crate::terminal::Stream;
 use crate::terminal::theme::Background;
-use crate::view::annotate::{Form, Layout};
+use crate::view::annotate::{AnnotateLayout, ListingFormat};
 
 /// Default number of functions shown.
 const FUNCTIONS: usize = 3;
@@ -29,7 +29,7 @@ pub(in crate::command) struct Plan {
     pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
     pub(super) code: AnnotationRequest,
-    pub(super) layout: Layout,
+    pub(super) layout: AnnotateLayout,
 }
 
 impl Plan {
@@ -75,11 +75,11 @@ impl Plan {
                     kcore: typed.kcore.clone(),
                 },
             },
-            layout: Layout {
+            layout: AnnotateLayout {
                 form: match (typed.json, typed.stdio2) {
-                    (true, _) => Form::Json,
-                    (_, false) if !Stream::Output.is_terminal() => Form::Rows,
-                    _ => Form::Text,
+                    (true, _) => ListingFormat::Json,
+                    (_, false) if !Stream::Output.is_terminal() => ListingFormat::Rows,
+                    _ => ListingFormat::Text,
                 },
                 basis: match typed.percent_type.as_str() {
                     "local-hits" | "hits-local" => PercentBasis::LocalHits,

@@ -10,7 +10,7 @@ use crate::profile::diff::{Compute, streams};
 use crate::profile::sampled::table::RowSelection;
 use crate::profile::sampled::{Filter, Query, SortKey};
 use crate::terminal::{self, Stream};
-use crate::view::diff::{Form, Layout};
+use crate::view::diff::{DiffLayout, ReportFormat};
 
 /// Default number of rows in text output.
 const ROWS: usize = 20;
@@ -23,7 +23,7 @@ pub(in crate::command) struct Plan {
     pub(super) request: DiffRequest,
     /// Whether both recordings were named.
     pub(super) names_both: bool,
-    pub(super) layout: Layout,
+    pub(super) layout: DiffLayout,
 }
 
 impl Plan {
@@ -61,16 +61,16 @@ impl Plan {
                 .try_this(format!("-s {}", known.join(","))));
         }
         let form = match &typed.field_separator {
-            Some(separator) => Form::Separated(separator.clone()),
-            None if typed.csv => Form::Csv,
-            None if typed.json => Form::Json,
-            None => Form::Text,
+            Some(separator) => ReportFormat::Separated(separator.clone()),
+            None if typed.csv => ReportFormat::Csv,
+            None if typed.json => ReportFormat::Json,
+            None => ReportFormat::Text,
         };
         let is_read = Stream::Output.is_terminal();
-        let layout = Layout {
+        let layout = DiffLayout {
             rows: match typed.stream {
                 true => usize::MAX,
-                false => plan::rows(typed.max_rows, form == Form::Text, ROWS),
+                false => plan::rows(typed.max_rows, form == ReportFormat::Text, ROWS),
             },
             form,
             limit: typed.percent_limit.unwrap_or(0.0) / 100.0,
@@ -113,7 +113,7 @@ impl Plan {
                 compute: match (&typed.compute, &layout.form) {
                     (Some(how), _) => Some(compute(how)?),
                     // Programs read shares; the output format for them must not change.
-                    (None, Form::Text) if !typed.stream => None,
+                    (None, ReportFormat::Text) if !typed.stream => None,
                     (None, _) => Some(Compute::default()),
                 },
                 order: typed.order,

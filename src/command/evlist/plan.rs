@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use crate::cli::evlist::Evlist;
 use crate::command::plan::input;
-use crate::view::header::EventForm;
+use crate::view::header::EventDetail;
 
 /// Settings of `pmc evlist`.
 pub(in crate::command) struct Plan {
     pub(super) file: PathBuf,
-    pub(super) form: EventForm,
+    pub(super) form: EventDetail,
 }
 
 impl Plan {
@@ -18,11 +18,11 @@ impl Plan {
         Self {
             file: input(typed.file.as_ref().or(typed.input.as_ref())),
             form: match typed {
-                Evlist { verbose: true, .. } => EventForm::Attrs,
-                Evlist { freq: true, .. } => EventForm::Rate,
-                Evlist { group: true, .. } => EventForm::Groups,
-                Evlist { trace_fields: true, .. } => EventForm::TraceFields,
-                _ => EventForm::Names,
+                Evlist { verbose: true, .. } => EventDetail::Attrs,
+                Evlist { freq: true, .. } => EventDetail::Rate,
+                Evlist { group: true, .. } => EventDetail::Groups,
+                Evlist { trace_fields: true, .. } => EventDetail::TraceFields,
+                _ => EventDetail::Names,
             },
         }
     }

@@ -20,7 +20,7 @@ use crate::session::samples::SampleAttribute;
 use crate::session::{Location, Session};
 use crate::text::clean;
 use crate::view::export::gmon::{self, LinkAddresses};
-use crate::view::export::{self, Circumstances, Contents, folded};
+use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
 pub(super) use plan::Plan;
 
 /// Runs the command.
@@ -47,7 +47,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let is_file = to.is_file();
     let recording = circumstances(&analysis, &plan.input);
     named.with_stacks(&query, |stacks| {
-        let contents = Contents {
+        let contents = ExportContents {
             stacks,
             event: event(&query, stacks),
             answer: &answer,
@@ -117,7 +117,7 @@ impl LinkAddresses for Linked<'_> {
 }
 
 /// Returns the recording's metadata and its date: from its clocks, or else from the file.
-fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
+fn circumstances(analysis: &Analysis, path: &Path) -> RecordingCircumstances {
     let reader = &analysis.session().reader;
     let span = analysis.span();
     let clock = reader.features().clock_data.as_ref();
@@ -127,7 +127,7 @@ fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
         let ended = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos() as u64;
         Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
     };
-    Circumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
+    RecordingCircumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
 }
 
 /// A recording, ready for queries.

@@ -17,7 +17,7 @@ use self::plan::{Answer, Output, Step};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
 use crate::sys::{output_file, signal, standard_output};
-use crate::view::pmcstat::Form;
+use crate::view::pmcstat::PmcstatFormat;
 
 const NAME: &str = "pmcstat";
 
@@ -60,7 +60,7 @@ fn failed(error: &Error) -> Exit {
 pub(super) fn carry_out(
     steps: Vec<Step>,
     mut command: impl FnMut(Vec<OsString>) -> Exit,
-    print: impl Fn(Vec<OsString>, Form, &mut dyn Write) -> Result<Exit>,
+    print: impl Fn(Vec<OsString>, PmcstatFormat, &mut dyn Write) -> Result<Exit>,
 ) -> Exit {
     let mut exit = Exit::Done;
     // A file that several steps share gets the output of all of them.

@@ -18,7 +18,7 @@ use crate::recording::launch;
 use crate::recording::plan::Scope;
 use crate::sort;
 use crate::units::S;
-use crate::view::pmcstat::{DEPTH, Form, LeafName};
+use crate::view::pmcstat::{DEPTH, LeafName, PmcstatFormat};
 
 /// The work that the options request.
 pub(super) enum Answer {
@@ -35,7 +35,7 @@ pub(in crate::command) struct Step {
     /// pmcstat's letter for `-o`.
     pub(super) written_by: char,
     /// The pmcstat format for a log; `words` are then those of `pmc script`.
-    pub(super) form: Option<Form>,
+    pub(super) form: Option<PmcstatFormat>,
     /// A temporary log to remove after the step.
     pub(super) log: Option<TemporaryLog>,
 }
@@ -177,7 +177,7 @@ pub(super) fn answer(words: impl Iterator<Item = OsString>, host: &Host) -> Resu
             }
             let output = typed.value('o').filter(|file| *file != "-").map(str::to_owned);
             let output = output.map_or(Output::Error, Output::File);
-            let text = Step { log: Some(log), ..printed(Form::Records, &path, output, 'o') };
+            let text = Step { log: Some(log), ..printed(PmcstatFormat::Records, &path, output, 'o') };
             Answer::Steps(vec![recording, text], columns)
         }
     })
@@ -269,7 +269,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
                 typed.value('z').unwrap_or_default()
             ))
         })?;
-        steps.push(printed(Form::Callers(leaf, depth), file, to(out), 'G'));
+        steps.push(printed(PmcstatFormat::Callers(leaf, depth), file, to(out), 'G'));
     }
     if typed.has('g') {
         let words = ["export", "--format", "gmon", "-o", typed.value('D').unwrap_or(".")];
@@ -278,7 +278,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
         step.words.extend(typed.value('M').is_none().then(|| "-q".into()));
         steps.push(step);
     }
-    for (letter, form) in [('m', Form::Functions(leaf)), ('a', Form::Lines)] {
+    for (letter, form) in [('m', PmcstatFormat::Functions(leaf)), ('a', PmcstatFormat::Lines)] {
         steps.extend(typed.value(letter).map(|out| printed(form, file, to(out), letter)));
     }
     let out = typed.value('o');
@@ -288,7 +288,7 @@ fn read(typed: &Pmcstat, file: &str) -> Result<Vec<Step>> {
         steps.push(step);
     } else if steps.is_empty() || out.is_some_and(|_| !"FGMma".chars().any(|of| typed.value(of) == Some("-")))
     {
-        steps.push(printed(Form::Records, file, out.map_or(Output::Standard, to), 'o'));
+        steps.push(printed(PmcstatFormat::Records, file, out.map_or(Output::Standard, to), 'o'));
     }
     if file == "-" && steps.len() > 1 {
         return Err(Error::usage("ERROR: several outputs of a log on standard input")
@@ -318,11 +318,11 @@ impl Step {
 }
 
 /// Returns the step that prints a log in one of pmcstat's formats.
-fn printed(form: Form, file: &str, output: Output, written_by: char) -> Step {
+fn printed(form: PmcstatFormat, file: &str, output: Output, written_by: char) -> Step {
     let fields = match form {
-        Form::Lines => "comm,tid,time,event,ip,sym,srcline",
-        Form::Records => "comm,tid,time,period,event,ip",
-        Form::Functions(_) | Form::Callers(..) => "comm,tid,time,event,ip,sym,dso",
+        PmcstatFormat::Lines => "comm,tid,time,event,ip,sym,srcline",
+        PmcstatFormat::Records => "comm,tid,time,period,event,ip",
+        PmcstatFormat::Functions(_) | PmcstatFormat::Callers(..) => "comm,tid,time,event,ip,sym,dso",
     };
     let words = ["-F", fields, "--no-inline", "-i", file];
     Step { form: Some(form), ..Step::new(words, output, written_by) }

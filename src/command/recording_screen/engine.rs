@@ -8,9 +8,9 @@ use super::loader::Newest;
 use crate::command::screen;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
-use crate::tui::{Engine, ExportForm, LiveCommand};
-use crate::view::export::Format;
-use crate::view::report::Layout;
+use crate::tui::{Engine, LiveCommand, ViewFormat};
+use crate::view::export::ExportFormat;
+use crate::view::report::ReportLayout;
 
 pub(super) struct RecordingEngine {
     newest: Newest,
@@ -18,12 +18,17 @@ pub(super) struct RecordingEngine {
     answer: Option<Arc<QueryAnswer>>,
     /// Channel to the thread that owns the symbolizer.
     code: Sender<FunctionRef>,
-    layout: Layout,
+    layout: ReportLayout,
     title: String,
 }
 
 impl RecordingEngine {
-    pub(super) fn new(newest: Newest, code: Sender<FunctionRef>, layout: Layout, title: String) -> Self {
+    pub(super) fn new(
+        newest: Newest,
+        code: Sender<FunctionRef>,
+        layout: ReportLayout,
+        title: String,
+    ) -> Self {
         Self { newest, query: None, answer: None, code, layout, title }
     }
 }
@@ -48,10 +53,10 @@ impl Engine for RecordingEngine {
         let _ = self.code.send(function);
     }
 
-    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
-        let ExportForm::Format(format) = form else {
+    fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()> {
+        let ViewFormat::Format(format) = form else {
             return Err(Error::new("this is already a recording: copy its file, or choose another format")
-                .try_this(Format::endings()));
+                .try_this(ExportFormat::endings()));
         };
         let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {
             return Err(Error::new("there is nothing to write yet"));

@@ -22,7 +22,7 @@ use crate::symbol::source_text::SourceFolders;
 use crate::text::clean;
 use crate::tui::Board;
 use crate::tui::board::{Job, latest};
-use crate::tui::engine::Progress;
+use crate::tui::engine::JobProgress;
 
 /// Minimum interval between progress reports.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -143,7 +143,7 @@ struct BoardMeter<'a> {
 impl ProgressSink for BoardProgress<'_> {
     fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_> {
         let board = self.0;
-        board.status(|status| status.progress = Some(Progress { what, done: 0, total: 0 }));
+        board.status(|status| status.progress = Some(JobProgress { what, done: 0, total: 0 }));
         Box::new(BoardMeter { board, what, total, state: Mutex::new((Instant::now(), 0)) })
     }
 }
@@ -155,7 +155,7 @@ impl BoardMeter<'_> {
         if state.0.elapsed() >= PROGRESS {
             state.0 = Instant::now();
             let done = state.1;
-            self.board.status(|status| status.progress = Some(Progress { what: self.what, done, total }));
+            self.board.status(|status| status.progress = Some(JobProgress { what: self.what, done, total }));
         }
     }
 }

@@ -28,8 +28,8 @@ use crate::profile::sampled::{FunctionRef, Query, StackDirection};
 use crate::symbol::Depth;
 use crate::terminal::theme::Background;
 use crate::tui::board::serve;
-use crate::tui::{Board, EngineHandle, Inbox, Status};
-use crate::view::report::Layout;
+use crate::tui::{Board, EngineHandle, EngineStatus, Inbox};
+use crate::view::report::ReportLayout;
 use engine::RecordingEngine;
 use loader::{Loader, Newest};
 
@@ -46,7 +46,7 @@ pub(super) struct ScreenPlan {
     /// Final depth of names.
     pub(super) depth: Depth,
     /// Layout of exported files.
-    pub(super) layout: Layout,
+    pub(super) layout: ReportLayout,
     /// The terminal's background, if specified.
     pub(super) background: Option<Background>,
     /// The function whose code to show first, if any.
@@ -67,7 +67,7 @@ impl ScreenPlan {
                 ..Query::default()
             },
             depth: Depth::Inlines,
-            layout: Layout::default(),
+            layout: ReportLayout::default(),
             background: None,
             opening: None,
         }
@@ -93,7 +93,8 @@ pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     let first = plan.first(&reader);
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let board = Board::new(inbox.waker(), Status { title: plan.title.clone(), ..Status::default() });
+    let board =
+        Board::new(inbox.waker(), EngineStatus { title: plan.title.clone(), ..EngineStatus::default() });
     // The function's name on the screen until it is found.
     board.put(|poll| poll.opens = plan.opening.as_ref().map(function_of));
     let (handle, jobs) = EngineHandle::new(board.clone());

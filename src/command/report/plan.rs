@@ -17,7 +17,9 @@ use crate::symbol::Depth;
 use crate::terminal::theme::Background;
 use crate::terminal::{self, Paint, Stream};
 use crate::units::MS;
-use crate::view::report::{ChainPlace, Column, Form, Grouping, Layout, Shape, Unit};
+use crate::view::report::{
+    ChainPlace, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
+};
 
 /// Settings of `pmc report`.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ pub(in crate::command) struct Plan {
     pub(super) request: AnalysisRequest,
     pub(super) query: Query,
     pub(super) depth: Option<Depth>,
-    pub(super) layout: Layout,
+    pub(super) layout: ReportLayout,
 }
 
 /// Whether to show the header.
@@ -66,7 +68,7 @@ impl Plan {
         let Rows { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if typed.show_cpu_utilization {
-            added.splice(0..0, [Column::InMode(0), Column::InMode(1)]);
+            added.splice(0..0, [ReportColumn::InMode(0), ReportColumn::InMode(1)]);
         }
         if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
@@ -75,21 +77,21 @@ impl Plan {
         let children = !typed.no_children;
         let of_branch = keys.iter().any(|key| key.is_of_branch());
         let form = match &typed.field_separator {
-            Some(separator) => Form::Separated(separator.clone()),
-            None if typed.csv => Form::Csv,
-            None if typed.json => Form::Json,
-            None => Form::Text,
+            Some(separator) => ReportFormat::Separated(separator.clone()),
+            None if typed.csv => ReportFormat::Csv,
+            None if typed.json => ReportFormat::Json,
+            None => ReportFormat::Text,
         };
-        let parseable = !matches!(form, Form::Text);
-        let usual = Layout::default();
+        let parseable = !matches!(form, ReportFormat::Text);
+        let usual = ReportLayout::default();
         let colour = plan::colour(&typed.stdio_color);
         let stream = if typed.to_stderr { Stream::Error } else { Stream::Output };
         let is_piped = !stream.is_terminal() && !typed.is_page && colour != Some(true);
         let is_asked_for = typed.call_graph.is_some() || typed.inverted;
         let under_rows = match &form {
-            Form::Text => is_piped || is_asked_for,
-            Form::Separated(_) => is_asked_for,
-            Form::Csv | Form::Json => false,
+            ReportFormat::Text => is_piped || is_asked_for,
+            ReportFormat::Separated(_) => is_asked_for,
+            ReportFormat::Csv | ReportFormat::Json => false,
         };
         let under_rows = under_rows && !typed.tree && !typed.hierarchy && !typed.is_page;
         // perf's default order. A tree has the caller at its top.
@@ -99,9 +101,9 @@ impl Plan {
             ChainOrder::Usual => Some(StackDirection::Caller),
             ChainOrder::NoChains => None,
         };
-        let has_perfs_form = matches!(form, Form::Separated(_)) || !parseable && is_piped;
+        let has_perfs_form = matches!(form, ReportFormat::Separated(_)) || !parseable && is_piped;
         let background = plan::background(typed.screen.theme.as_deref())?;
-        let layout = Layout {
+        let layout = ReportLayout {
             form,
             columns,
             added,
@@ -115,9 +117,9 @@ impl Plan {
                 usual.branch_limit
             }),
             grouping: match (typed.group, typed.no_group) {
-                (_, true) => Grouping::Apart,
-                (true, _) => Grouping::All,
-                _ => Grouping::Recorded,
+                (_, true) => EventGrouping::Apart,
+                (true, _) => EventGrouping::All,
+                _ => EventGrouping::Recorded,
             },
             widths: typed.column_widths.clone(),
             callee: order == Some(StackDirection::Callee),
@@ -188,7 +190,7 @@ impl Plan {
                 order,
                 collapse: typed.collapse_recursion,
                 limit: layout.branch_limit / 100.0,
-                relative: shape == Shape::Fractal,
+                relative: shape == ChainShape::Fractal,
                 row_limit: layout.row_limit / 100.0,
             }),
             collapse: typed.collapse_recursion,
@@ -250,7 +252,8 @@ impl Plan {
         let tree = query.tree.or(query.chains.map(|chains| chains.order));
         let query = Query { tree, chains: None, ..query };
         let chains = ChainPlace::Below;
-        let layout = Layout { chains, width: None, paint: Paint::default(), tree_lines: None, ..layout };
+        let layout =
+            ReportLayout { chains, width: None, paint: Paint::default(), tree_lines: None, ..layout };
         let plan = ScreenPlan::new(&input, request);
         ScreenPlan { depth: depth.unwrap_or(plan.depth), background, query, layout, ..plan }
     }
@@ -309,27 +312,32 @@ struct Graph {
     order: ChainOrder,
     /// Size of the smallest branch, in percent.
     limit: Option<f64>,
-    shape: Shape,
-    unit: Unit,
+    shape: ChainShape,
+    unit: ChainUnit,
     /// Maximum number of lines in the tree.
     lines: Option<usize>,
 }
 
 fn call_graph(typed: &Report) -> Result<Graph> {
-    let mut graph =
-        Graph { order: ChainOrder::Usual, limit: None, shape: Shape::Tree, unit: Unit::Percent, lines: None };
+    let mut graph = Graph {
+        order: ChainOrder::Usual,
+        limit: None,
+        shape: ChainShape::Tree,
+        unit: ChainUnit::Percent,
+        lines: None,
+    };
     for word in typed.call_graph.iter().flatten().map(|word| word.trim()) {
         match word {
             "caller" => graph.order = ChainOrder::Typed(StackDirection::Caller),
             "callee" => graph.order = ChainOrder::Typed(StackDirection::Callee),
             "none" => graph.order = ChainOrder::NoChains,
-            "graph" => graph.shape = Shape::Tree,
-            "fractal" => graph.shape = Shape::Fractal,
-            "flat" => graph.shape = Shape::Flat,
-            "folded" => graph.shape = Shape::Folded,
-            "percent" => graph.unit = Unit::Percent,
-            "period" => graph.unit = Unit::Period,
-            "count" => graph.unit = Unit::Count,
+            "graph" => graph.shape = ChainShape::Tree,
+            "fractal" => graph.shape = ChainShape::Fractal,
+            "flat" => graph.shape = ChainShape::Flat,
+            "folded" => graph.shape = ChainShape::Folded,
+            "percent" => graph.unit = ChainUnit::Percent,
+            "period" => graph.unit = ChainUnit::Period,
+            "count" => graph.unit = ChainUnit::Count,
             "" | "function" => {}
             "address" => {
                 return Err(Error::usage("the call tree supports functions only, not addresses")

@@ -9,21 +9,21 @@ use crate::error::{Error, Result, say};
 use crate::sys::output_file;
 use crate::text::clean;
 use crate::units::{bytes, thousands};
-use crate::view::script::{Layout, Writer};
+use crate::view::script::{ScriptLayout, ScriptWriter};
 
 /// The output file of all events with the same name.
 struct Dump<'a> {
     path: PathBuf,
     file: File,
-    writer: Writer<'a>,
+    writer: ScriptWriter<'a>,
     samples: u64,
 }
 
 impl<'a> Dump<'a> {
-    fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a Layout) -> Result<Self> {
+    fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a ScriptLayout) -> Result<Self> {
         let file = output_file::create(&path, 0o600, false);
         let file = file.map_err(|error| Error::create("-i", &path, error))?;
-        Ok(Self { path, file, writer: Writer::new(layout, script.places(), read_source), samples: 0 })
+        Ok(Self { path, file, writer: ScriptWriter::new(layout, script.places(), read_source), samples: 0 })
     }
 
     fn failed(&self, error: std::io::Error) -> Error {
@@ -58,7 +58,7 @@ impl<'a> Dump<'a> {
 ///
 /// # Errors
 /// A file cannot be written, or the recording cannot be read.
-pub(super) fn write(script: &Transcript<'_>, layout: &Layout, input: &Path) -> Result<()> {
+pub(super) fn write(script: &Transcript<'_>, layout: &ScriptLayout, input: &Path) -> Result<()> {
     let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
     let path = |event: usize| {
         let mut path = recording.as_os_str().to_owned();

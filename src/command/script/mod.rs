@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::symbol::source_text;
 use crate::view;
 use crate::view::pmcstat::LoggedKind;
-use crate::view::script::Writer;
+use crate::view::script::ScriptWriter;
 use crate::view::script::counts::CountLine;
 pub(super) use plan::Plan;
 
@@ -49,7 +49,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         dump::write(&script, &layout, &plan.input)?;
         return Ok(script.warn());
     }
-    let mut writer = Writer::new(&layout, script.places(), read_source);
+    let mut writer = ScriptWriter::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
         ScriptLine::Record(entry, kind, record) => {
@@ -70,11 +70,11 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 /// The recording cannot be read, or the output cannot be written.
 pub(super) fn print_for_pmcstat(
     mut plan: Plan,
-    form: view::pmcstat::Form,
+    form: view::pmcstat::PmcstatFormat,
     out: &mut dyn Write,
 ) -> Result<()> {
     let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
-    if form == view::pmcstat::Form::Records {
+    if form == view::pmcstat::PmcstatFormat::Records {
         plan.request.records.extend([kind::MMAP, kind::MMAP2, kind::COMM, kind::FORK, kind::EXIT]);
         plan.request.records.extend([kind::LOST, kind::LOST_SAMPLES]);
     }
@@ -95,7 +95,7 @@ pub(super) fn print_for_pmcstat(
         of.counts.into_iter().for_each(|(event, count)| *process.entry(event).or_default() += count.value);
     }
     let written = |error| Error::output("the log", error);
-    let mut writer = view::pmcstat::Writer::new(form, events, script.places(), exits);
+    let mut writer = view::pmcstat::LogWriter::new(form, events, script.places(), exits);
     writer.begin(out).map_err(written)?;
     script.entries(&mut |line| {
         let done = match line {

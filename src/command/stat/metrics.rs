@@ -22,7 +22,7 @@ use crate::profile::metrics::named::NAMED;
 use crate::profile::metrics::{self, topdown};
 use crate::recording::plan::Scope;
 use crate::text;
-use crate::view::stat::Tree;
+use crate::view::stat::TopdownTree;
 
 /// The source of the counts.
 pub(super) enum Counted<'a> {
@@ -42,7 +42,7 @@ pub(super) struct Metrics {
     /// The kernel's events for the top-down analysis, if there are no formulas for it.
     pub(super) shares: Option<&'static [&'static str]>,
     /// The tree of the top-down analysis, if requested.
-    pub(super) tree: Option<Tree>,
+    pub(super) tree: Option<TopdownTree>,
     /// Invalid metrics of the tables, which may be imported, if other metrics are requested too.
     pub(super) left_out: Vec<Warning>,
 }
@@ -90,7 +90,7 @@ impl Metrics {
                 }
             }
             let is_all = asked.names.is_empty() && asked.expressions.is_empty();
-            found.tree = Some(Tree { is_all, ..tree(level, &library)? });
+            found.tree = Some(TopdownTree { is_all, ..tree(level, &library)? });
         }
         let mut seen = HashSet::new();
         chosen.retain(|definition| seen.insert(std::ptr::from_ref(*definition)));
@@ -175,7 +175,7 @@ fn definition(metric: Metric<'_>) -> MetricDefinition<'_> {
 ///
 /// # Errors
 /// The tables do not have this level.
-fn tree(level: u8, library: &MetricLibrary<'_>) -> Result<Tree> {
+fn tree(level: u8, library: &MetricLibrary<'_>) -> Result<TopdownTree> {
     let levels =
         library.groups().into_iter().filter_map(|group| group.strip_prefix("TopdownL")?.parse::<u8>().ok());
     let deepest = levels.max().unwrap_or(1);
@@ -191,7 +191,7 @@ fn tree(level: u8, library: &MetricLibrary<'_>) -> Result<Tree> {
     let parents: BTreeSet<&str> =
         library.definitions().map(|one| one.parent).filter(|name| !name.is_empty()).collect();
     let parents = parents.into_iter().map(str::to_owned).collect();
-    Ok(Tree { level, deepest, parents, is_all: true })
+    Ok(TopdownTree { level, deepest, parents, is_all: true })
 }
 
 fn no_shares() -> Error {

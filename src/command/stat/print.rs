@@ -8,12 +8,12 @@ use crate::profile::counts::StatCounts;
 use crate::profile::versus::CommandComparison;
 use crate::recording::plan::Scope;
 use crate::view::openmetrics;
-use crate::view::stat::{StatStyle, Subject, Tree, csv, document, json, text, versus};
+use crate::view::stat::{StatStyle, StatSubject, TopdownTree, csv, document, json, text, versus};
 
 /// The output of one `pmc stat`.
 pub(super) struct Printer {
     output: Output,
-    subject: Subject,
+    subject: StatSubject,
     style: StatStyle,
     sink: Sink,
     server: Option<Server>,
@@ -23,7 +23,7 @@ pub(super) struct Printer {
 
 impl Printer {
     /// Opens the sink and starts the server. `tree` is set for the top-down analysis.
-    pub(super) fn new(output: Output, subject: Subject, tree: Option<Tree>) -> Result<Self> {
+    pub(super) fn new(output: Output, subject: StatSubject, tree: Option<TopdownTree>) -> Result<Self> {
         let sink = Sink::open(&output)?;
         let server = output.listen.as_deref().map(Server::start).transpose()?;
         if let Some(server) = &server {
@@ -152,17 +152,17 @@ impl Printer {
 }
 
 /// Returns the description of the targets.
-pub(super) fn subject(plan: &Plan) -> Subject {
+pub(super) fn subject(plan: &Plan) -> StatSubject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
-        Scope::Processes(pids) | Scope::Families(pids) => Subject::Processes(list(pids)),
-        Scope::Threads(tids) => Subject::Threads(list(tids)),
-        Scope::User(user) => Subject::User(user.clone()),
-        Scope::AllThreads => Subject::SystemWide,
-        Scope::Cpus(_) if plan.all_cpus => Subject::SystemWide,
-        Scope::Cpus(cpus) => Subject::Cpus(cpus.to_string()),
+        Scope::Processes(pids) | Scope::Families(pids) => StatSubject::Processes(list(pids)),
+        Scope::Threads(tids) => StatSubject::Threads(list(tids)),
+        Scope::User(user) => StatSubject::User(user.clone()),
+        Scope::AllThreads => StatSubject::SystemWide,
+        Scope::Cpus(_) if plan.all_cpus => StatSubject::SystemWide,
+        Scope::Cpus(cpus) => StatSubject::Cpus(cpus.to_string()),
         Scope::Command => {
-            Subject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
+            StatSubject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
         }
     }
 }

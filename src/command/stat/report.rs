@@ -24,7 +24,7 @@ use crate::perfdata::{self, Reader};
 use crate::profile::counts::{Aggregation, MissingValueReason};
 use crate::record::Thread as RecordedThread;
 use crate::session::{Session, Timestamp};
-use crate::view::stat::Subject;
+use crate::view::stat::StatSubject;
 
 /// Runs the command.
 ///
@@ -234,13 +234,13 @@ fn reading(total: &Total) -> Reading {
 }
 
 /// Returns the target: the whole machine, or the command line's target.
-fn subject(session: &Session, recorded: &Recorded) -> Subject {
+fn subject(session: &Session, recorded: &Recorded) -> StatSubject {
     let tids = || recorded.threads.iter().map(|(tid, _)| tid.to_string()).collect::<Vec<_>>().join(",");
     match &session.reader.features().cmdline {
-        _ if recorded.threads.is_empty() => Subject::SystemWide,
+        _ if recorded.threads.is_empty() => StatSubject::SystemWide,
         // perf's word, which scripts search for.
-        _ if session.reader.form() == perfdata::Form::Pipe => Subject::Command(vec!["pipe".to_owned()]),
-        Some(words) => Subject::Command(words.clone()),
-        None => Subject::Threads(tids()),
+        _ if session.reader.form() == perfdata::Form::Pipe => StatSubject::Command(vec!["pipe".to_owned()]),
+        Some(words) => StatSubject::Command(words.clone()),
+        None => StatSubject::Threads(tids()),
     }
 }

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::profile::sampled::{Profile, Query};
 use crate::record::encode::Encoder;
 use crate::recording::synthesize;
-use crate::tui::ExportForm;
+use crate::tui::ViewFormat;
 
 /// Writes the part of a snapshot that the query selects.
 pub(super) fn write(
@@ -19,10 +19,10 @@ pub(super) fn write(
     snapshot: &Snapshot,
     shown: &Shown,
     query: &Query,
-    form: ExportForm,
+    form: ViewFormat,
     path: &Path,
 ) -> Result<()> {
-    let ExportForm::Format(format) = form else {
+    let ViewFormat::Format(format) = form else {
         // The recording omits what the view hides.
         let kernel = |host: &Host, out: &mut Encoder| {
             synthesize::kernel(host, out);

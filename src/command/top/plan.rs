@@ -35,7 +35,7 @@ use crate::sys::process::Streams;
 use crate::terminal::Stream;
 use crate::terminal::theme::Background;
 use crate::units::{MS, S};
-use crate::view::report::{Grouping, Layout};
+use crate::view::report::{EventGrouping, ReportLayout};
 
 /// Settings of `pmc top`.
 pub(in crate::command) struct Plan {
@@ -75,7 +75,7 @@ pub(super) struct Shown {
     pub(super) hide_user: bool,
     pub(super) show_idle: bool,
     pub(super) retention: Retention,
-    pub(super) layout: Layout,
+    pub(super) layout: ReportLayout,
 }
 
 /// Bytes per ring buffer: one second at perf's default rate with stacks. The buffers are emptied several
@@ -111,7 +111,7 @@ impl Plan {
         let has_chains = sample.options.call_graph.is_some();
         let attributes = sort::attributes(&keys, 1);
         let lines = keys.iter().any(|key| key.needs_lines());
-        let layout = Layout {
+        let layout = ReportLayout {
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
             rows: plan::rows(typed.entries, !typed.json, ROWS),
@@ -123,9 +123,9 @@ impl Plan {
             added,
             hierarchy: typed.hierarchy,
             widths: typed.column_widths.clone(),
-            grouping: if typed.group { Grouping::All } else { Grouping::Recorded },
+            grouping: if typed.group { EventGrouping::All } else { EventGrouping::Recorded },
             sort_member: typed.group_sort_idx.unwrap_or(0),
-            ..Layout::default()
+            ..ReportLayout::default()
         };
         let shown = Shown {
             ranks,

@@ -32,8 +32,8 @@ use crate::session::live::LiveState;
 use crate::symbol::Options;
 use crate::sys::process::Streams;
 use crate::tui::board::{latest, serve};
-use crate::tui::engine::Split;
-use crate::tui::{Board, Engine, EngineHandle, ExportForm, Inbox, LiveCommand, Status};
+use crate::tui::engine::CpuTimeSplit;
+use crate::tui::{Board, Engine, EngineHandle, EngineStatus, Inbox, LiveCommand, ViewFormat};
 
 /// Shorter intervals before the first snapshots.
 const FIRST: [Duration; 3] =
@@ -60,7 +60,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let query = plan.query();
     let row_limit = plan.shown.layout.row_limit / 100.0;
     let first = Query { event: Some(0), limit: BRANCH, row_limit, ..query };
-    let status = Status { title: title(&plan.sample), is_live: true, ..Status::default() };
+    let status = EngineStatus { title: title(&plan.sample), is_live: true, ..EngineStatus::default() };
     let board = Board::new(inbox.waker(), status);
     let (engine, jobs) = EngineHandle::new(board.clone());
     let (wanted, functions) = channel();
@@ -187,7 +187,7 @@ impl Engine for Work {
         self.release();
     }
 
-    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
+    fn export(&mut self, form: ViewFormat, path: &Path) -> Result<()> {
         self.hold();
         let written = match &self.snapshot {
             Some(snapshot) => export::write(&self.maker, snapshot, &self.shown, &self.query, form, path),
@@ -319,13 +319,13 @@ impl Work {
             _ => None,
         };
         self.board.status(|status| {
-            *status = Status {
+            *status = EngineStatus {
                 title: std::mem::take(&mut status.title),
                 is_live: true,
                 progress: None,
                 rate: Some(head.rate),
                 lost: head.lost,
-                split: head.split.map(|(kernel, user, idle)| Split { kernel, user, idle }),
+                split: head.split.map(|(kernel, user, idle)| CpuTimeSplit { kernel, user, idle }),
                 own_cpu: Some(head.own_cpu),
                 own_memory: Some(head.own_memory),
                 frozen: self.is_frozen,

@@ -11,11 +11,11 @@ use crate::profile::sampled::Filter;
 use crate::text::{self, DisplayName};
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 use crate::view::report::INLINED;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
     let code = &state.code;
     let Some(function) = &code.function else {

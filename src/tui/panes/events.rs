@@ -9,11 +9,11 @@ use crate::profile::sampled::trust::{TrustRemark, TrustStatement, losses, statem
 use crate::profile::sampled::{Profile, ProfileQuality};
 use crate::text;
 use crate::tui::layout::Areas;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 use crate::units::thousands;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
     let Some((profile, _)) = state.event() else {
         nothing(buffer, areas.body, "waiting for the first samples …", theme);
@@ -55,7 +55,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
 }
 
 /// Returns the quality of the data; for a recording, the statement that `report` prints.
-fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style)> {
+fn quality(profile: &Profile, state: &ScreenState, theme: ScreenTheme) -> Vec<(String, Style)> {
     let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
     let style = |lost: u64| if lost == 0 { theme.plain() } else { theme.warning() };
     let status = &state.status;

@@ -11,11 +11,11 @@ use crate::profile::sampled::{CodeKind, StackDirection};
 use crate::text::{self, DisplayName};
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
-use crate::tui::state::State;
+use crate::tui::state::ScreenState;
 use crate::tui::state::flame::{ALL, matched};
-use crate::tui::theme::Theme;
+use crate::tui::theme::ScreenTheme;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
         nothing(buffer, areas.body, why_none(state), theme);
         return;

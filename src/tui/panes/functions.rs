@@ -10,13 +10,13 @@ use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, ShareOf,
 use crate::text;
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
-use crate::tui::state::State;
+use crate::tui::state::ScreenState;
 use crate::tui::state::table::{self, FunctionColumn};
 use crate::tui::state::table_widths::TableWidths;
-use crate::tui::theme::Theme;
+use crate::tui::theme::ScreenTheme;
 use crate::view::report::cell_words;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event)) = state.event() else {
         let words = match &state.status.progress {
             Some(progress) => format!("{} …", progress.what),
@@ -54,10 +54,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
 fn heading(
     buffer: &mut Buffer,
     areas: &Areas,
-    state: &State,
+    state: &ScreenState,
     (profile, event): (&Profile, &ProfileEvent),
     widths: &TableWidths,
-    theme: Theme,
+    theme: ScreenTheme,
 ) {
     let arrow = |column: FunctionColumn, words: &str, width: usize, to_right: bool| {
         let is_sorted = state.table.sort == column
@@ -110,12 +110,12 @@ fn heading(
 }
 
 fn spans(
-    state: &State,
+    state: &ScreenState,
     (profile, event, row): (&Profile, &ProfileEvent, &TableRow),
     widths: &TableWidths,
     is_marked: bool,
     callers: Option<usize>,
-    theme: Theme,
+    theme: ScreenTheme,
 ) -> Vec<Span<'static>> {
     let share = |value| event.share(event.cost(value));
     let (own, total) = (share(&row.own), share(&row.total));
@@ -187,10 +187,10 @@ fn in_full(profile: &Profile, row: &TableRow) -> String {
 fn detail(
     buffer: &mut Buffer,
     areas: &Areas,
-    state: &State,
+    state: &ScreenState,
     profile: &Profile,
     event: &ProfileEvent,
-    theme: Theme,
+    theme: ScreenTheme,
 ) {
     let Some(row) = state.table.row(event) else { return };
     let width = usize::from(areas.detail.width);

@@ -10,11 +10,11 @@ use crate::profile::sampled::{CallTree, CodeKind, Profile, StackDirection};
 use crate::text::{self, DisplayName};
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
-use crate::tui::state::State;
-use crate::tui::theme::Theme;
+use crate::tui::state::ScreenState;
+use crate::tui::theme::ScreenTheme;
 
 /// Returns the message for a missing tree.
-pub(super) fn why_none(state: &State) -> &'static str {
+pub(super) fn why_none(state: &ScreenState) -> &'static str {
     let Some((profile, _)) = state.event() else { return "waiting for the first samples …" };
     if state.is_waiting {
         "adding up …"
@@ -31,7 +31,7 @@ pub(super) fn callers_words(profile: &Profile, tree: &CallTree, callers: Startup
     format!("{} callers (b): {} … {}", callers.count, name(callers.first), name(callers.last))
 }
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
         nothing(buffer, areas.body, why_none(state), theme);
         return;

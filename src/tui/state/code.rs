@@ -20,7 +20,7 @@ use crate::sort;
 
 /// The pane's state.
 #[derive(Debug, Default)]
-pub struct Code {
+pub struct CodePane {
     /// The function whose code is shown or expected.
     pub function: Option<FunctionRef>,
     /// The code, or the reason why it is not available; `None` until it arrives.
@@ -57,7 +57,7 @@ pub fn words(listing: &Listing, row: &ListingRow) -> String {
     }
 }
 
-impl Code {
+impl CodePane {
     /// Prepares for another function's code.
     pub fn wait_for(&mut self, function: FunctionRef) {
         if self.function.as_ref() != Some(&function) {

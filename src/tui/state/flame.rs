@@ -15,7 +15,7 @@ pub const ALL: u32 = u32::MAX;
 
 /// A node on the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Box {
+pub struct FlameBox {
     /// The node; [`ALL`] for the top box.
     pub node: u32,
     /// The line.
@@ -28,7 +28,7 @@ pub struct Box {
 
 /// The flame graph's state.
 #[derive(Debug, Default)]
-pub struct Flame {
+pub struct FlamePane {
     /// Identity of the node that fills the width; `None` for all.
     pub zoom: Option<u64>,
     /// Identity of the cursor's node; `None` for all.
@@ -62,16 +62,16 @@ pub fn boxes(
     all: u64,
     zoom: u32,
     width: usize,
-) -> Vec<Box> {
+) -> Vec<FlameBox> {
     let mut above = Vec::new();
     let mut node = zoom;
     while node != ALL {
         node = parents[node as usize];
         above.push(node);
     }
-    let mut boxes: Vec<Box> = Vec::new();
+    let mut boxes: Vec<FlameBox> = Vec::new();
     for (depth, node) in above.iter().rev().enumerate() {
-        boxes.push(Box { node: *node, depth, x: 0, width });
+        boxes.push(FlameBox { node: *node, depth, x: 0, width });
     }
     // Each entry: node, depth, and exact start and end of its part of the width.
     let mut open: Vec<(u32, usize, f64, f64)> = vec![(zoom, above.len(), 0.0, width as f64)];
@@ -82,7 +82,7 @@ pub fn boxes(
         if end <= x {
             continue;
         }
-        boxes.push(Box { node, depth, x, width: end - x });
+        boxes.push(FlameBox { node, depth, x, width: end - x });
         let mut at = from;
         for child in below(profile, tree, node) {
             let callers = folded.iter().find(|callers| callers.first == child);
@@ -97,7 +97,7 @@ pub fn boxes(
 }
 
 /// Returns the nearest box on the same line, to the right or left.
-pub fn beside(boxes: &[Box], from: &Box, right: bool) -> Option<u32> {
+pub fn beside(boxes: &[FlameBox], from: &FlameBox, right: bool) -> Option<u32> {
     let line = boxes.iter().filter(|b| b.depth == from.depth);
     let found = if right {
         line.filter(|b| b.x > from.x).min_by_key(|b| b.x)
@@ -108,7 +108,7 @@ pub fn beside(boxes: &[Box], from: &Box, right: bool) -> Option<u32> {
 }
 
 /// Returns the widest box directly below another.
-pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
+pub fn under(boxes: &[FlameBox], parents: &[u32], from: &FlameBox) -> Option<u32> {
     let children = boxes
         .iter()
         .filter(|b| b.node != ALL && parents[b.node as usize] == from.node && b.depth == from.depth + 1);

@@ -55,7 +55,7 @@ pub struct StackLine {
 
 /// The tree's state.
 #[derive(Debug, Default)]
-pub struct Stacks {
+pub struct StacksPane {
     /// Cursor and top line.
     pub scroll: Scroll,
     /// The visible lines.
@@ -71,7 +71,7 @@ pub struct Stacks {
     fresh: bool,
 }
 
-impl Stacks {
+impl StacksPane {
     /// Sets a new tree. Open branches stay open. If the user has not opened or closed any, opens the path
     /// with most of the cost.
     ///
@@ -251,7 +251,7 @@ impl Stacks {
         tree: &CallTree,
         search: &Search,
         from: Option<u32>,
-        step: Step,
+        step: SearchDirection,
     ) -> Option<u32> {
         let mut order = Vec::with_capacity(tree.nodes.len());
         let mut open: Vec<u32> = tree.roots.iter().rev().copied().collect();
@@ -264,11 +264,11 @@ impl Stacks {
         let name = |at: usize| profile.texts.get(tree.nodes[order[at] as usize].symbol);
         let matches = |at: &usize| search.finds(name(*at)) && !self.is_folded(order[*at]);
         let found = match step {
-            Step::Largest => {
+            SearchDirection::Largest => {
                 (0..len).filter(matches).max_by_key(|at| (tree.cost(order[*at]), std::cmp::Reverse(*at)))
             }
-            Step::Next => (1..=len).map(|on| (start + on) % len).find(matches),
-            Step::Back => (1..=len).map(|back| (start + len - back) % len).find(matches),
+            SearchDirection::Next => (1..=len).map(|on| (start + on) % len).find(matches),
+            SearchDirection::Back => (1..=len).map(|back| (start + len - back) % len).find(matches),
         };
         found.map(|at| order[at])
     }
@@ -276,7 +276,7 @@ impl Stacks {
 
 /// Direction of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SearchDirection {
     /// To the match with the largest cost.
     Largest,
     /// To the next match.

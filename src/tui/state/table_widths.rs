@@ -1,7 +1,7 @@
 //! Column widths of the table of functions on this screen. The pane uses them for drawing, and a click on the
 //! heading to find its column.
 
-use super::State;
+use super::ScreenState;
 use super::table::FunctionColumn;
 use crate::profile::sampled::{Profile, ProfileEvent, RowCell};
 use crate::text::{self, DisplayName};
@@ -25,7 +25,7 @@ impl TableWidths {
     /// Width of the share of the other kind of time.
     pub(in crate::tui) const OTHER: usize = 8;
 
-    pub(in crate::tui) fn of(state: &State, profile: &Profile, event: &ProfileEvent) -> Self {
+    pub(in crate::tui) fn of(state: &ScreenState, profile: &Profile, event: &ProfileEvent) -> Self {
         let width = usize::from(state.size.0);
         let has_errors = width >= 72;
         let bar = match width {

@@ -23,14 +23,14 @@ pub struct ThreadLine {
 
 /// The pane's state.
 #[derive(Debug, Default)]
-pub struct Threads {
+pub struct ThreadsPane {
     /// Cursor and top line.
     pub scroll: Scroll,
     /// All lines.
     pub lines: Vec<ThreadLine>,
 }
 
-impl Threads {
+impl ThreadsPane {
     /// Sets new sums. The cursor stays on its process or thread.
     pub fn set(&mut self, answer: &QueryAnswer, height: usize) {
         let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));

@@ -15,7 +15,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::{Facts, Layout, all_arrows, file_name, operands, source_line};
+use super::{AnnotateFacts, AnnotateLayout, all_arrows, file_name, operands, source_line};
 use crate::profile::annotate::{Listing, ListingEvent, ListingRow, RowContent, Skid, SourceLine, Value};
 use crate::profile::sampled::trust::losses;
 use crate::sort;
@@ -37,11 +37,11 @@ pub(super) const PLAIN: &str = "\x1b[0m";
 pub(super) fn write(
     out: &mut dyn Write,
     listings: &[Listing],
-    facts: &Facts,
-    layout: &Layout,
+    facts: &AnnotateFacts,
+    layout: &AnnotateLayout,
 ) -> io::Result<()> {
     for listing in listings {
-        let page = Page::new(listing, layout);
+        let page = ListingPage::new(listing, layout);
         page.head(out)?;
         page.costliest(out)?;
         if layout.instructions {
@@ -60,9 +60,9 @@ pub(super) fn write(
 }
 
 /// One listing as it is being written.
-pub(super) struct Page<'a> {
+pub(super) struct ListingPage<'a> {
     pub(super) listing: &'a Listing,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a AnnotateLayout,
     /// Indexes of the shown events: those with samples in the function.
     pub(super) events: Vec<usize>,
     /// Width of addresses in columns.
@@ -73,8 +73,8 @@ pub(super) struct Page<'a> {
     pub(super) bytes: usize,
 }
 
-impl<'a> Page<'a> {
-    pub(super) fn new(listing: &'a Listing, layout: &'a Layout) -> Self {
+impl<'a> ListingPage<'a> {
+    pub(super) fn new(listing: &'a Listing, layout: &'a AnnotateLayout) -> Self {
         let events = listing.events.iter().enumerate().filter(|(_, event)| event.own.samples > 0);
         let events: Vec<usize> = events.map(|(at, _)| at).collect();
         let (mut address, mut number, mut bytes) = (4, 3, 0);
@@ -319,7 +319,7 @@ impl<'a> Page<'a> {
 }
 
 /// Writes the notes on a listing.
-pub(super) fn notes(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
+pub(super) fn notes(out: &mut dyn Write, page: &ListingPage<'_>) -> io::Result<()> {
     if let Some(from) = &page.listing.bytes_from {
         writeln!(out, "  Instructions from {}.", clean(from))?;
     }
@@ -342,7 +342,7 @@ pub(super) fn is_code(row: &ListingRow) -> bool {
 }
 
 /// Returns a line number, with the file name if the layout asks for it.
-pub(super) fn place(listing: &Listing, layout: &Layout, file: usize, line: u32) -> String {
+pub(super) fn place(listing: &Listing, layout: &AnnotateLayout, file: usize, line: u32) -> String {
     match listing.files.get(file).filter(|_| layout.file_names) {
         Some(file) => format!("{}:{line}", file_name(&file.path, layout.full_paths)),
         None => line.to_string(),
@@ -370,7 +370,7 @@ fn skid(event: &ListingEvent) -> Option<&'static str> {
     }
 }
 
-pub(super) fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+pub(super) fn trust(out: &mut dyn Write, facts: &AnnotateFacts) -> io::Result<()> {
     if facts.left_out > 0 {
         writeln!(
             out,

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::{Layout, formula, heading, wanted};
+use super::{DiffLayout, formula, heading, wanted};
 use crate::profile::diff::{Compute, DiffEvent, DiffRow, RecordingComparison};
 use crate::profile::sampled::RowCell;
 use crate::text::clean;
-use crate::view::report::{Spelling, words};
+use crate::view::report::{CellSpelling, words};
 
-fn titles(comparison: &RecordingComparison, layout: &Layout) -> Vec<String> {
+fn titles(comparison: &RecordingComparison, layout: &DiffLayout) -> Vec<String> {
     let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];
     if layout.period {
         titles.push("Baseline period".to_owned());
@@ -38,7 +38,7 @@ fn fields(
     comparison: &RecordingComparison,
     event: &DiffEvent,
     line: &DiffRow,
-    layout: &Layout,
+    layout: &DiffLayout,
 ) -> Vec<String> {
     let share = |file: usize| format!("{:.2}%", event.part(file, &line.values[file]).share * 100.0);
     let mut fields = vec![clean(&event.name).into_owned(), share(0)];
@@ -69,7 +69,7 @@ fn fields(
             fields.push(formula(comparison.compute, event, line, at + 1));
         }
     }
-    let word = |cell: &RowCell| words(&comparison.texts, cell, Spelling::default());
+    let word = |cell: &RowCell| words(&comparison.texts, cell, CellSpelling::default());
     if comparison.by_stream {
         let frame = |cells: &[RowCell]| cells.iter().map(word).collect::<Vec<_>>().join(" ");
         fields.push(line.frames(&comparison.keys).map(frame).collect::<Vec<_>>().join(";"));
@@ -83,7 +83,7 @@ fn fields(
 pub(super) fn separated(
     out: &mut dyn Write,
     comparison: &RecordingComparison,
-    layout: &Layout,
+    layout: &DiffLayout,
     separator: &str,
 ) -> io::Result<()> {
     writeln!(out, "# {}", titles(comparison, layout).join(separator))?;
@@ -97,7 +97,11 @@ pub(super) fn separated(
     Ok(())
 }
 
-pub(super) fn csv(out: &mut dyn Write, comparison: &RecordingComparison, layout: &Layout) -> io::Result<()> {
+pub(super) fn csv(
+    out: &mut dyn Write,
+    comparison: &RecordingComparison,
+    layout: &DiffLayout,
+) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(titles(comparison, layout))?;
     for event in &comparison.events {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Layout, wanted};
+use super::{DiffLayout, wanted};
 use crate::profile::diff::{Compute, DiffChange, DiffEvent, DiffRow, RecordingComparison, VERSION};
 use crate::profile::sampled::{RowCell, Value};
 use crate::profile::statistics::SIGNIFICANCE;
@@ -14,7 +14,7 @@ use crate::view::json_document::list;
 pub(super) fn write(
     out: &mut dyn Write,
     comparison: &RecordingComparison,
-    layout: &Layout,
+    layout: &DiffLayout,
 ) -> io::Result<()> {
     let files: Json = comparison
         .files
@@ -132,7 +132,7 @@ fn words(comparison: &RecordingComparison, cells: &[RowCell]) -> Map<String, Jso
 fn nodes<'a>(
     comparison: &'a RecordingComparison,
     event: &'a DiffEvent,
-    layout: &'a Layout,
+    layout: &'a DiffLayout,
 ) -> impl Iterator<Item = Json> + 'a {
     let tree = event.tree.as_ref();
     let mut open: Vec<(u32, Option<usize>)> =

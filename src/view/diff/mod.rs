@@ -1,6 +1,6 @@
 //! `pmc diff` as text, CSV, separated fields and JSON.
 //!
-//! Receives a [`RecordingComparison`] and a [`Layout`]; decides words, widths and which rows are dimmed.
+//! Receives a [`RecordingComparison`] and a [`DiffLayout`]; decides words, widths and which rows are dimmed.
 
 mod fields;
 mod json;
@@ -13,13 +13,13 @@ use crate::profile::sampled::Value;
 use crate::terminal::Paint;
 use crate::units::duration;
 
-pub use crate::view::report::Form;
+pub use crate::view::report::ReportFormat;
 
 /// Options for displaying a comparison.
 #[derive(Debug, Clone)]
-pub struct Layout {
+pub struct DiffLayout {
     /// The output format.
-    pub form: Form,
+    pub form: ReportFormat,
     /// Maximum number of rows.
     pub rows: usize,
     /// Minimum share (0 to 1). Rows below it in all recordings are omitted.
@@ -42,17 +42,17 @@ pub struct Layout {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, comparison: &RecordingComparison, layout: &Layout) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, comparison: &RecordingComparison, layout: &DiffLayout) -> io::Result<()> {
     match &layout.form {
-        Form::Text => text::write(out, comparison, layout),
-        Form::Separated(separator) => fields::separated(out, comparison, layout, separator),
-        Form::Csv => fields::csv(out, comparison, layout),
-        Form::Json => json::write(out, comparison, layout),
+        ReportFormat::Text => text::write(out, comparison, layout),
+        ReportFormat::Separated(separator) => fields::separated(out, comparison, layout, separator),
+        ReportFormat::Csv => fields::csv(out, comparison, layout),
+        ReportFormat::Json => json::write(out, comparison, layout),
     }
 }
 
 /// Returns the lines that pass the layout's filters, before `rows` truncates them.
-fn wanted<'a>(event: &'a DiffEvent, layout: &Layout) -> Vec<&'a DiffRow> {
+fn wanted<'a>(event: &'a DiffEvent, layout: &DiffLayout) -> Vec<&'a DiffRow> {
     let largest = |line: &DiffRow| {
         let shares = line.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
         shares.fold(0.0, f64::max)

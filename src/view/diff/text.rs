@@ -11,7 +11,7 @@
 
 use std::io::{self, Write};
 
-use super::{Layout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
+use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
 use crate::profile::diff::{ChangeVerdict, Compute, DiffEvent, DiffRow, RecordingComparison, tree::DiffNode};
 use crate::profile::sampled::{CodeKind, RowCell, SortKey, Value};
 use crate::sort;
@@ -19,7 +19,7 @@ use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 use crate::view::remarks::Remarks;
-use crate::view::report::{Spelling, Words, chained, fit_keys, words};
+use crate::view::report::{CellSpelling, StyledWords, chained, fit_keys, words};
 
 /// Maximum width of all text columns but the last when line width is unlimited.
 const WIDEST: usize = 40;
@@ -33,7 +33,7 @@ const CHAIN: usize = 8;
 pub(super) fn write(
     out: &mut dyn Write,
     comparison: &RecordingComparison,
-    layout: &Layout,
+    layout: &DiffLayout,
 ) -> io::Result<()> {
     let mut out = Remarks::new(out, layout.width, false);
     for (number, event) in comparison.events.iter().enumerate() {
@@ -83,18 +83,18 @@ fn table(
     out: &mut Remarks<'_>,
     comparison: &RecordingComparison,
     event: &DiffEvent,
-    layout: &Layout,
+    layout: &DiffLayout,
 ) -> io::Result<()> {
     let all = wanted(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
     let keys: Vec<(SortKey, String)> =
         comparison.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
-    let rows = |is_tight| Table {
+    let rows = |is_tight| DiffTable {
         titles: titles(comparison, layout, is_tight),
         keys: keys.clone(),
         rows: shown
             .iter()
-            .map(|line| Row {
+            .map(|line| DiffTableRow {
                 is_noise: line.changes.iter().all(is_noise),
                 numbers: numbers(comparison, event, line, layout, is_tight),
                 words: line.cells.iter().map(|cell| word(comparison, cell, layout)).collect(),
@@ -117,14 +117,14 @@ fn table(
 }
 
 /// A table whose rows consist of numbers followed by sort keys.
-struct Table<'a> {
+struct DiffTable<'a> {
     /// Title of each number column, and whether it is right-aligned.
     titles: Vec<(String, bool)>,
     keys: Vec<(SortKey, String)>,
-    rows: Vec<Row<'a>>,
+    rows: Vec<DiffTableRow<'a>>,
 }
 
-struct Row<'a> {
+struct DiffTableRow<'a> {
     is_noise: bool,
     numbers: Vec<String>,
     /// The text of each cell.
@@ -134,13 +134,13 @@ struct Row<'a> {
 
 /// Widths of the key columns, without the two blanks before each. A width of 0 omits the column because all
 /// its rows are equal.
-struct Fitted {
+struct FittedWidths {
     widths: Vec<usize>,
     /// Whether a column is narrower than its contents.
     is_tight: bool,
 }
 
-impl Table<'_> {
+impl DiffTable<'_> {
     /// Returns the width of a number column.
     fn number_width(&self, at: usize) -> usize {
         let numbers = self.rows.iter().map(|row| width(&row.numbers[at]));
@@ -149,14 +149,14 @@ impl Table<'_> {
 
     /// Fits the keys into the space that the numbers leave of `most` columns. `leaves_out` allows omitting
     /// keys that are equal in all rows.
-    fn fitted(&self, most: Option<usize>, leaves_out: bool) -> Fitted {
+    fn fitted(&self, most: Option<usize>, leaves_out: bool) -> FittedWidths {
         let widest = |at: usize| {
             let words = self.rows.iter().map(|row| width(&row.words[at]));
             words.chain([width(&self.keys[at].1)]).max().unwrap_or(0)
         };
         let wished: Vec<usize> = (0..self.keys.len()).map(widest).collect();
         let (Some(most), Some(last)) = (most, wished.last()) else {
-            return Fitted {
+            return FittedWidths {
                 widths: wished.iter().map(|wish| (*wish).min(WIDEST)).collect(),
                 is_tight: false,
             };
@@ -174,14 +174,14 @@ impl Table<'_> {
         let has_shrunk = |(has, wish): (&usize, &usize)| (1..*wish).contains(has);
         let is_tight = name[0] < half || others.iter().zip(&wished).any(has_shrunk);
         widths[wished.len() - 1] = name[0].max(NARROWEST);
-        Fitted { widths, is_tight }
+        FittedWidths { widths, is_tight }
     }
 
     fn write(
         &self,
         out: &mut dyn Write,
         comparison: &RecordingComparison,
-        layout: &Layout,
+        layout: &DiffLayout,
         widths: &[usize],
     ) -> io::Result<()> {
         for (at, (_, heading)) in self.keys.iter().enumerate().filter(|(at, _)| widths[*at] == 0) {
@@ -196,7 +196,7 @@ impl Table<'_> {
     }
 
     /// Returns the headings and the rows.
-    fn lines(&self, comparison: &RecordingComparison, layout: &Layout, widths: &[usize]) -> Vec<String> {
+    fn lines(&self, comparison: &RecordingComparison, layout: &DiffLayout, widths: &[usize]) -> Vec<String> {
         let paint = layout.paint;
         let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
         // Pads a number or its heading to the width of its column.
@@ -209,7 +209,7 @@ impl Table<'_> {
                 false => format!("  {painted}{pad}"),
             }
         };
-        let key = |at: usize, words: Words| {
+        let key = |at: usize, words: StyledWords| {
             let is_last = at + 1 == self.keys.len();
             let pad = if is_last { 0 } else { widths[at].saturating_sub(words.width()) };
             format!("  {}{}", words.painted(paint), " ".repeat(pad))
@@ -224,7 +224,7 @@ impl Table<'_> {
         heading.extend(
             shown
                 .iter()
-                .map(|at| key(*at, Words::new(TextRole::Heading, cut(&self.keys[*at].1, widths[*at])))),
+                .map(|at| key(*at, StyledWords::new(TextRole::Heading, cut(&self.keys[*at].1, widths[*at])))),
         );
         let mut lines = vec![heading];
         lines.extend(self.rows.iter().map(|row| {
@@ -245,21 +245,21 @@ impl Table<'_> {
     fn words(
         &self,
         comparison: &RecordingComparison,
-        row: &Row<'_>,
+        row: &DiffTableRow<'_>,
         at: usize,
         columns: Option<usize>,
-    ) -> Words {
+    ) -> StyledWords {
         let is_last = at + 1 == self.keys.len();
         match (&row.cells[at], columns) {
             (RowCell::Symbol(letter, id), Some(columns)) => {
                 let dso = self.keys.iter().position(|(key, _)| *key == SortKey::Dso);
                 let module = dso.map_or("", |dso| row.words[dso].as_str());
                 let kind = CodeKind::of_row(*letter, module);
-                Words::of_function(comparison.texts.get(*id), (kind, false), "  ", columns)
+                StyledWords::of_function(comparison.texts.get(*id), (kind, false), "  ", columns)
             }
-            (_, Some(columns)) => Words::new(TextRole::Plain, cut(&row.words[at], columns)),
-            (_, None) if is_last => Words::new(TextRole::Plain, row.words[at].as_str()),
-            (_, None) => Words::new(TextRole::Plain, cut(&row.words[at], WIDEST)),
+            (_, Some(columns)) => StyledWords::new(TextRole::Plain, cut(&row.words[at], columns)),
+            (_, None) if is_last => StyledWords::new(TextRole::Plain, row.words[at].as_str()),
+            (_, None) => StyledWords::new(TextRole::Plain, cut(&row.words[at], WIDEST)),
         }
     }
 }
@@ -290,16 +290,17 @@ fn streams(
     out: &mut Remarks<'_>,
     comparison: &RecordingComparison,
     event: &DiffEvent,
-    layout: &Layout,
+    layout: &DiffLayout,
 ) -> io::Result<()> {
     let all = wanted(event, layout);
-    let rows = all.iter().map(|line| Row {
+    let rows = all.iter().map(|line| DiffTableRow {
         is_noise: line.changes.iter().all(is_noise),
         numbers: numbers(comparison, event, line, layout, false),
         words: Vec::new(),
         cells: &[],
     });
-    let table = Table { titles: titles(comparison, layout, false), keys: Vec::new(), rows: rows.collect() };
+    let table =
+        DiffTable { titles: titles(comparison, layout, false), keys: Vec::new(), rows: rows.collect() };
     let mut texts = table.lines(comparison, layout, &[]).into_iter();
     let heading = texts.next().unwrap_or_default();
     let with_numbers: Vec<(&DiffRow, String)> = all.into_iter().zip(texts).collect();
@@ -329,7 +330,7 @@ fn frames(
     out: &mut dyn Write,
     comparison: &RecordingComparison,
     line: &DiffRow,
-    layout: &Layout,
+    layout: &DiffLayout,
 ) -> io::Result<()> {
     let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
@@ -337,14 +338,14 @@ fn frames(
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
     }
     let frame = |cells: &'_ [RowCell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
-    let rows = line.frames(&comparison.keys).map(|cells| Row {
+    let rows = line.frames(&comparison.keys).map(|cells| DiffTableRow {
         is_noise: false,
         numbers: Vec::new(),
         words: frame(cells),
         cells,
     });
     let keys = comparison.keys.iter().map(|key| (*key, String::new())).collect();
-    let table = Table { titles: Vec::new(), keys, rows: rows.collect() };
+    let table = DiffTable { titles: Vec::new(), keys, rows: rows.collect() };
     let fitted = table.fitted(layout.width.map(|columns| columns.saturating_sub(4)), false);
     for text in table.lines(comparison, layout, &fitted.widths).iter().skip(1) {
         writeln!(out, "    {text}")?;
@@ -352,8 +353,8 @@ fn frames(
     Ok(())
 }
 
-fn word(comparison: &RecordingComparison, cell: &RowCell, layout: &Layout) -> String {
-    words(&comparison.texts, cell, Spelling::read(layout.width.is_some()))
+fn word(comparison: &RecordingComparison, cell: &RowCell, layout: &DiffLayout) -> String {
+    words(&comparison.texts, cell, CellSpelling::read(layout.width.is_some()))
 }
 
 /// Returns whether shares are shown. A tight layout omits shares that follow from the base and the
@@ -363,7 +364,7 @@ fn has_shares(comparison: &RecordingComparison, is_tight: bool) -> bool {
 }
 
 /// Returns the title of each number column, and whether it is right-aligned.
-fn titles(comparison: &RecordingComparison, layout: &Layout, is_tight: bool) -> Vec<(String, bool)> {
+fn titles(comparison: &RecordingComparison, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
     let others = comparison.files.len() - 1;
     for number in 1..=others {
@@ -392,7 +393,7 @@ fn numbers(
     comparison: &RecordingComparison,
     event: &DiffEvent,
     line: &DiffRow,
-    layout: &Layout,
+    layout: &DiffLayout,
     is_tight: bool,
 ) -> Vec<String> {
     let share = |file: usize| part(comparison, event, &line.values, file);
@@ -431,7 +432,7 @@ fn tree(
     out: &mut dyn Write,
     comparison: &RecordingComparison,
     event: &DiffEvent,
-    layout: &Layout,
+    layout: &DiffLayout,
 ) -> io::Result<()> {
     let Some(tree) = &event.tree else { return Ok(()) };
     let differs = |node: &DiffNode| node.changes.iter().any(|change| !is_noise(change));
@@ -548,18 +549,23 @@ fn amounts(comparison: &RecordingComparison, event: &DiffEvent, node: &DiffNode)
 }
 
 /// Returns a function's name. For a human reader it is shortened to `columns`.
-fn name(comparison: &RecordingComparison, node: &DiffNode, layout: &Layout, columns: usize) -> Words {
+fn name(
+    comparison: &RecordingComparison,
+    node: &DiffNode,
+    layout: &DiffLayout,
+    columns: usize,
+) -> StyledWords {
     let symbol = comparison.texts.get(node.symbol);
     match layout.width {
         Some(_) => {
             let kind = CodeKind::of(node.level, comparison.texts.get(node.dso));
-            Words::of_function(symbol, (kind, node.inlined), "", columns)
+            StyledWords::of_function(symbol, (kind, node.inlined), "", columns)
         }
-        None => Words::new(TextRole::Plain, clean(symbol)),
+        None => StyledWords::new(TextRole::Plain, clean(symbol)),
     }
 }
 
-fn is_large(event: &DiffEvent, node: &DiffNode, layout: &Layout) -> bool {
+fn is_large(event: &DiffEvent, node: &DiffNode, layout: &DiffLayout) -> bool {
     let shares = node.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
     shares.fold(0.0, f64::max) >= layout.limit
 }
@@ -599,7 +605,7 @@ mod tests {
     use crate::abi::CpuMode;
     use crate::profile::diff::{DiffChange, DiffFile, tree::DiffTree};
     use crate::profile::statistics::proportions::ShareDifference;
-    use crate::view::report::Form;
+    use crate::view::report::ReportFormat;
 
     fn change(percent: f64, verdict: ChangeVerdict) -> Option<DiffChange> {
         let (value, low, high) = (percent / 100.0, percent / 100.0 - 0.01, percent / 100.0 + 0.01);
@@ -670,8 +676,8 @@ mod tests {
     }
 
     fn written(comparison: &RecordingComparison, width: Option<usize>, tree_lines: Option<usize>) -> String {
-        let layout = Layout {
-            form: Form::Text,
+        let layout = DiffLayout {
+            form: ReportFormat::Text,
             rows: 40,
             limit: 0.0,
             period: false,

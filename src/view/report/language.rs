@@ -9,8 +9,8 @@
 
 use std::io::{self, Write};
 
-use super::name::Words;
-use super::{Layout, percent};
+use super::name::StyledWords;
+use super::{ReportLayout, percent};
 use crate::profile::sampled::{CodeKind, LanguageFunction, Profile, ProfileEvent, is_clock};
 use crate::terminal::theme::TextRole;
 use crate::text::width;
@@ -26,7 +26,7 @@ pub(super) fn write(
     out: &mut dyn Write,
     profile: &Profile,
     event: &ProfileEvent,
-    layout: &Layout,
+    layout: &ReportLayout,
 ) -> io::Result<()> {
     let functions = &event.language_functions;
     let share = |function: &LanguageFunction| event.share(event.cost(&function.total)) * 100.0;
@@ -58,7 +58,7 @@ pub(super) fn write(
     for (line, function) in lines.zip(&shown) {
         let room = layout.width().map_or(usize::MAX, |columns| columns.saturating_sub(width(&line) + 2));
         let name = profile.texts.get(function.symbol);
-        let name = Words::of_function(name, (CodeKind::Generated, false), "", room);
+        let name = StyledWords::of_function(name, (CodeKind::Generated, false), "", room);
         writeln!(out, "{line}  {}", name.painted(layout.paint))?;
     }
     match functions.len() - shown.len() {

@@ -8,9 +8,9 @@ use crate::text::{DisplayName, width};
 
 /// Adjacent pieces of text, each with its role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::view) struct Words(Vec<(TextRole, String)>);
+pub(in crate::view) struct StyledWords(Vec<(TextRole, String)>);
 
-impl Words {
+impl StyledWords {
     /// Returns text that is safe to print.
     pub(in crate::view) fn new(role: TextRole, words: impl Into<String>) -> Self {
         Self(vec![(role, words.into())])

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::Layout;
+use super::ScriptLayout;
 use crate::profile::script::{AddressFunction, AddressFunctions, ScriptBranch, ScriptEntry};
 use crate::record::sample::Registers;
 use crate::record::{Record, kind};
@@ -30,7 +30,7 @@ fn place(place: &AddressFunction) -> Value {
 pub(super) fn sample(
     out: &mut Vec<u8>,
     entry: &ScriptEntry<'_>,
-    layout: &Layout,
+    layout: &ScriptLayout,
     places: &AddressFunctions,
 ) -> io::Result<()> {
     let stack = entry.places.iter().flat_map(|number| places.at(*number)).map(place);
@@ -50,7 +50,7 @@ pub(super) fn sample(
 fn more(
     object: &mut Map<String, Value>,
     entry: &ScriptEntry<'_>,
-    layout: &Layout,
+    layout: &ScriptLayout,
     places: &AddressFunctions,
 ) {
     let mut say = |name: &str, value: Option<Value>| {
@@ -92,7 +92,7 @@ fn more(
 pub(super) fn record(
     out: &mut Vec<u8>,
     entry: &ScriptEntry<'_>,
-    layout: &Layout,
+    layout: &ScriptLayout,
     number: u32,
     record: &Record<'_>,
 ) -> io::Result<()> {

@@ -29,11 +29,11 @@ use crate::text::clean;
 use digits::{decimal, padded, signed};
 pub use dump::{record as dump_record, torn as dump_torn};
 pub use parts::ReadSource;
-use places::Lines;
+use places::AddressLines;
 
 /// The time that is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Clock {
+pub enum ScriptClock {
     /// The recording's clock.
     #[default]
     Absolute,
@@ -45,7 +45,7 @@ pub enum Clock {
 
 /// Options for printing samples.
 #[derive(Debug, Clone, Default)]
-pub struct Layout {
+pub struct ScriptLayout {
     /// The fields of each event.
     pub fields: Vec<ScriptFields>,
     /// Names of the events; untrusted text.
@@ -53,7 +53,7 @@ pub struct Layout {
     /// Whether to print nanoseconds instead of microseconds.
     pub nanoseconds: bool,
     /// The time to print.
-    pub clock: Clock,
+    pub clock: ScriptClock,
     /// Nanoseconds to add to the recording's clock to get the time of day, for the field `tod`.
     pub wall: Option<i64>,
     /// Whether an event has call chains that are shown.
@@ -75,10 +75,10 @@ const FULL: usize = 256 << 10;
 
 /// Prints samples and records.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    layout: &'a Layout,
+pub struct ScriptWriter<'a> {
+    layout: &'a ScriptLayout,
     places: &'a AddressFunctions,
-    lines: Lines,
+    lines: AddressLines,
     /// Choice of fields of each event: an index into the choices of `lines`.
     choices: Vec<usize>,
     events: Vec<String>,
@@ -90,9 +90,9 @@ pub struct Writer<'a> {
     code: parts::SourceCode,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ScriptWriter<'a> {
     /// Returns a writer for samples with these places. `read_source` finds the lines of source files.
-    pub fn new(layout: &'a Layout, places: &'a AddressFunctions, read_source: ReadSource) -> Self {
+    pub fn new(layout: &'a ScriptLayout, places: &'a AddressFunctions, read_source: ReadSource) -> Self {
         let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
         let width = events.iter().map(String::len).max().unwrap_or(0);
         let mut distinct: Vec<ScriptFields> = Vec::new();
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         Self {
             layout,
             places,
-            lines: Lines::new(distinct, places, layout),
+            lines: AddressLines::new(distinct, places, layout),
             choices,
             events,
             width,
@@ -290,9 +290,9 @@ impl<'a> Writer<'a> {
 
     fn shown(&mut self, time: u64) -> u64 {
         match self.layout.clock {
-            Clock::Absolute => time,
-            Clock::SinceFirst => time.wrapping_sub(*self.first.get_or_insert(time)),
-            Clock::SinceLast => time.wrapping_sub(self.before.replace(time).unwrap_or(time)),
+            ScriptClock::Absolute => time,
+            ScriptClock::SinceFirst => time.wrapping_sub(*self.first.get_or_insert(time)),
+            ScriptClock::SinceLast => time.wrapping_sub(self.before.replace(time).unwrap_or(time)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Writer;
+use super::ScriptWriter;
 use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
 use crate::profile::script::{AddressFunction, ScriptBranch, ScriptEntry, ScriptField, ScriptFields};
@@ -16,7 +16,7 @@ use crate::text::clean;
 /// Width of the field `flags` in columns.
 pub(super) const FLAGS: usize = 24;
 
-impl Writer<'_> {
+impl ScriptWriter<'_> {
     pub(super) fn before_places(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields) {
         let has = |field| fields.has(field);
         if let Some(addr) = entry.addr.filter(|_| has(ScriptField::Addr)) {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::digits::hex;
-use super::{Layout, Writer};
+use super::{ScriptLayout, ScriptWriter};
 use crate::profile::script::{AddressFunction, AddressFunctions, ScriptEntry, ScriptField, ScriptFields};
 use crate::text::clean;
 
@@ -14,7 +14,7 @@ use crate::text::clean;
 ///   text   …\t           113c leaf+0x13 (/tmp/deep)\n…
 /// ```
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct AddressLines {
     choices: Vec<ScriptFields>,
     made: Vec<(usize, u32)>,
     text: Vec<u8>,
@@ -26,8 +26,8 @@ pub(super) struct Lines {
 /// Maximum size of the kept text in bytes; enough for the addresses that recur most.
 const MOST_TEXT: usize = 8 << 20;
 
-impl Lines {
-    pub(super) fn new(choices: Vec<ScriptFields>, places: &AddressFunctions, layout: &Layout) -> Self {
+impl AddressLines {
+    pub(super) fn new(choices: Vec<ScriptFields>, places: &AddressFunctions, layout: &ScriptLayout) -> Self {
         let stop_at = &layout.stop_at;
         let made = vec![(0, 0); places.len() * choices.len()];
         let is_stop = |place: &AddressFunction| {
@@ -66,7 +66,7 @@ impl Lines {
     }
 }
 
-impl Writer<'_> {
+impl ScriptWriter<'_> {
     pub(super) fn places(&mut self, entry: &ScriptEntry<'_>, fields: ScriptFields) {
         if entry.has_chain {
             self.out.push(b'\n');
@@ -189,7 +189,7 @@ mod tests {
             places.push([AddressFunction { symbol: long(number), ..AddressFunction::default() }])
         });
         let choices = vec![ScriptFields::of(&[ScriptField::Sym])];
-        let mut lines = Lines::new(choices, &places, &Layout::default());
+        let mut lines = AddressLines::new(choices, &places, &ScriptLayout::default());
         for number in [0, 1, 2, 0, 3, 4, 5, 6, 7, 1, 0] {
             let line = lines.of(&places, number, 0).to_vec();
             assert!(line.iter().filter(|byte| **byte == b'0' + number as u8).count() == MOST_TEXT / 4);

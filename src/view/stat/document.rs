@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::Subject;
+use super::StatSubject;
 use crate::error::Warning;
 use crate::profile::counts::CountPart;
 use crate::profile::counts::DerivedResult;
@@ -40,7 +40,7 @@ struct WarningJson {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &StatCounts) -> io::Result<()> {
+pub fn begin(out: &mut dyn Write, subject: &StatSubject, counts: &StatCounts) -> io::Result<()> {
     let events: Vec<_> = counts.events.iter().map(EventJson::from).collect();
     write!(out, "{{\"pmc\":{},\"target\":{},", as_json(&header()), as_json(&TargetJson::from(subject)))?;
     write!(
@@ -76,7 +76,7 @@ pub fn end(out: &mut dyn Write, total: &StatCounts, warnings: &[Warning]) -> io:
 /// Fails if writing to `out` fails.
 pub fn write(
     out: &mut dyn Write,
-    subject: &Subject,
+    subject: &StatSubject,
     total: &StatCounts,
     warnings: &[Warning],
 ) -> io::Result<()> {
@@ -103,15 +103,15 @@ struct TargetJson<'a> {
     list: Option<&'a str>,
 }
 
-impl<'a> From<&'a Subject> for TargetJson<'a> {
-    fn from(subject: &'a Subject) -> Self {
+impl<'a> From<&'a StatSubject> for TargetJson<'a> {
+    fn from(subject: &'a StatSubject) -> Self {
         let (kind, command, list) = match subject {
-            Subject::Command(words) => ("command", Some(words.as_slice()), None),
-            Subject::SystemWide => ("system", None, None),
-            Subject::Cpus(list) => ("cpus", None, Some(list.as_str())),
-            Subject::Processes(list) => ("processes", None, Some(list.as_str())),
-            Subject::Threads(list) => ("threads", None, Some(list.as_str())),
-            Subject::User(user) => ("user", None, Some(user.as_str())),
+            StatSubject::Command(words) => ("command", Some(words.as_slice()), None),
+            StatSubject::SystemWide => ("system", None, None),
+            StatSubject::Cpus(list) => ("cpus", None, Some(list.as_str())),
+            StatSubject::Processes(list) => ("processes", None, Some(list.as_str())),
+            StatSubject::Threads(list) => ("threads", None, Some(list.as_str())),
+            StatSubject::User(user) => ("user", None, Some(user.as_str())),
         };
         Self { kind, command, list }
     }

@@ -22,7 +22,7 @@ pub mod text;
 mod tree;
 pub mod versus;
 
-pub use tree::Tree;
+pub use tree::TopdownTree;
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ pub struct StatStyle {
     /// Whether the counts are the summary after intervals (`--summary`); CSV marks such lines.
     pub summary: bool,
     /// The tree of the top-down analysis, if that was requested.
-    pub tree: Option<Tree>,
+    pub tree: Option<TopdownTree>,
     /// Text styles of the tree.
     pub paint: Paint,
     /// Whether to colour alarming ratios and missing counts.
@@ -74,7 +74,7 @@ impl Default for StatStyle {
 
 /// The measured target, for the headline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum StatSubject {
     /// A command and its arguments.
     Command(Vec<String>),
     /// All processes on all CPUs.
@@ -89,7 +89,7 @@ pub enum Subject {
     User(String),
 }
 
-impl Subject {
+impl StatSubject {
     /// Returns the target as command-line arguments: `-a`, `-- sleep 1`.
     pub fn as_typed(&self) -> String {
         let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);

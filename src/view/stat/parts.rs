@@ -19,7 +19,7 @@ use crate::text;
 const LEAST: usize = 12;
 
 /// The contents of a line.
-struct Line {
+struct LineContents {
     cells: Vec<String>,
     unit: String,
     name: String,
@@ -35,7 +35,7 @@ pub(super) fn lines<'v>(
     notes: &mut Notes,
     why: &impl Fn(&'v StatValue) -> Option<&'v str>,
 ) -> Vec<String> {
-    let mut body: Vec<Line> = Vec::new();
+    let mut body: Vec<LineContents> = Vec::new();
     for (at, event) in counts.events.iter().enumerate() {
         let mut name = safe(&event.name).into_owned();
         let mut said = Vec::new();
@@ -75,17 +75,17 @@ pub(super) fn lines<'v>(
             }
         };
         let unit = safe(&event.unit).into_owned();
-        body.push(Line { cells: (0..counts.rows.len()).map(cell).collect(), unit, name });
+        body.push(LineContents { cells: (0..counts.rows.len()).map(cell).collect(), unit, name });
         metrics(counts, at, &mut body, notes);
     }
     derived(counts, &mut body, notes);
     let parts = counts.rows.iter().map(|row| row.place.part.map_or("", |part| part.name()).to_owned());
-    let head = Line { cells: parts.collect(), unit: String::new(), name: String::new() };
-    let width = |of: &dyn Fn(&Line) -> usize| body.iter().chain([&head]).map(of).max().unwrap_or(0);
+    let head = LineContents { cells: parts.collect(), unit: String::new(), name: String::new() };
+    let width = |of: &dyn Fn(&LineContents) -> usize| body.iter().chain([&head]).map(of).max().unwrap_or(0);
     let widths: Vec<usize> =
         (0..counts.rows.len()).map(|at| width(&|line| text::width(&line.cells[at])).max(LEAST)).collect();
     let unit = width(&|line| text::width(&line.unit));
-    let shown = |line: &Line| {
+    let shown = |line: &LineContents| {
         let mut out = if line.name.is_empty() { " ".repeat(time.len()) } else { time.to_owned() };
         for (cell, width) in line.cells.iter().zip(&widths) {
             out += &format!("  {}{cell}", " ".repeat(width - text::width(cell)));
@@ -101,7 +101,7 @@ pub(super) fn lines<'v>(
 }
 
 /// Adds the metrics of an event, one per line. Rates are omitted because their units differ between parts.
-fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<Line>, notes: &mut Notes) {
+fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: &mut Notes) {
     let of_rows: Vec<_> = (0..counts.rows.len()).map(|row| shadow(counts, row, at)).collect();
     let mut units: Vec<&str> = Vec::new();
     for metric in of_rows.iter().flatten() {
@@ -118,12 +118,12 @@ fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<Line>, notes: &mut Not
             })
         };
         let cells = of_rows.iter().map(cell).map(Option::unwrap_or_default).collect();
-        body.push(Line { cells, unit: String::new(), name: format!("# {unit}") });
+        body.push(LineContents { cells, unit: String::new(), name: format!("# {unit}") });
     }
 }
 
 /// Adds named and user-defined metrics, one per line.
-fn derived(counts: &StatCounts, body: &mut Vec<Line>, notes: &mut Notes) {
+fn derived(counts: &StatCounts, body: &mut Vec<LineContents>, notes: &mut Notes) {
     for at in 0..counts.derived.first().map_or(0, Vec::len) {
         let of_rows = || counts.derived.iter().filter_map(|row| row.get(at));
         let Some(first) = of_rows().next() else { continue };
@@ -134,6 +134,10 @@ fn derived(counts: &StatCounts, body: &mut Vec<Line>, notes: &mut Notes) {
         };
         let cgroup = first.cgroup.as_deref().map(|name| format!(" {}", safe(name))).unwrap_or_default();
         let name = format!("# {}{cgroup}", safe(&first.name));
-        body.push(Line { cells: of_rows().map(cell).collect(), unit: safe(&first.unit).into_owned(), name });
+        body.push(LineContents {
+            cells: of_rows().map(cell).collect(),
+            unit: safe(&first.unit).into_owned(),
+            name,
+        });
     }
 }

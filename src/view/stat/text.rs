@@ -20,7 +20,7 @@ use std::io::{self, Write};
 
 use super::notes::Notes;
 use super::{
-    StatStyle, Subject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
+    StatStyle, StatSubject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
     runs, safe, shown_width, tree, variance,
 };
 use crate::profile::counts::{CpuTime, EventRole, StatCounts, StatEvent, StatValue};
@@ -39,7 +39,12 @@ const METRIC: usize = 35;
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn run(out: &mut dyn Write, counts: &StatCounts, subject: &Subject, style: &StatStyle) -> io::Result<()> {
+pub fn run(
+    out: &mut dyn Write,
+    counts: &StatCounts,
+    subject: &StatSubject,
+    style: &StatStyle,
+) -> io::Result<()> {
     let out = &mut Remarks::new(out, style.width, false);
     let runs = counts.runs.len();
     let repeated = if runs > 1 { format!(" ({runs} runs)") } else { String::new() };

@@ -12,7 +12,7 @@
 
 use std::io::{self, Write};
 
-use super::{StatStyle, Subject, safe};
+use super::{StatStyle, StatSubject, safe};
 use crate::profile::counts::DerivedResult;
 use crate::profile::metrics::topdown::bottleneck;
 use crate::sort;
@@ -21,7 +21,7 @@ use crate::text::{cut, width};
 
 /// Facts about the tree in addition to its values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tree {
+pub struct TopdownTree {
     /// Number of measured levels.
     pub level: u8,
     /// Number of levels available on this CPU.
@@ -40,8 +40,8 @@ const BAR: usize = 10;
 pub(super) fn write(
     out: &mut dyn Write,
     row: &[DerivedResult],
-    tree: &Tree,
-    subject: &Subject,
+    tree: &TopdownTree,
+    subject: &StatSubject,
     style: &StatStyle,
 ) -> io::Result<()> {
     let mut pmus: Vec<&str> = Vec::new();
@@ -163,8 +163,8 @@ fn next(
     out: &mut dyn Write,
     own: &[&DerivedResult],
     path: &[usize],
-    tree: &Tree,
-    subject: &Subject,
+    tree: &TopdownTree,
+    subject: &StatSubject,
 ) -> io::Result<()> {
     let Some(&last) = path.last() else { return Ok(()) };
     let names: Vec<_> = path.iter().map(|&at| safe(&own[at].name)).collect();

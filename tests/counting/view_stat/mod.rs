@@ -17,7 +17,7 @@ use pmc::profile::metrics::{derive, shadow};
 use pmc::profile::versus::{CommandMeasurements, compare};
 use pmc::units::Count;
 use pmc::view::openmetrics;
-use pmc::view::stat::{StatStyle, Subject, csv, document, json, text, versus};
+use pmc::view::stat::{StatStyle, StatSubject, csv, document, json, text, versus};
 
 use samples::*;
 
@@ -149,7 +149,7 @@ fn the_table_of_repeated_runs() {
 fn the_tables_of_places() {
     let mut all = String::new();
     for aggregation in PLACES {
-        all += &written(|out| text::run(out, &placed(aggregation, None), &Subject::SystemWide, &plain()));
+        all += &written(|out| text::run(out, &placed(aggregation, None), &StatSubject::SystemWide, &plain()));
         let counts = placed(aggregation, Some(1_050_095_660));
         all += &written(|out| text::interval(out, &counts, 0, &plain()));
         all += &written(|out| text::interval(out, &counts, 1, &plain()));
@@ -171,7 +171,7 @@ fn metric_columns() {
     all += &written(|out| text::interval(out, &counts, 0, &style));
     all += &written(|out| csv::write(out, &counts, &style));
     let cores = placed(Aggregation::Core, None);
-    all += &written(|out| text::run(out, &cores, &Subject::SystemWide, &style));
+    all += &written(|out| text::run(out, &cores, &StatSubject::SystemWide, &style));
     all += &written(|out| csv::titles(out, &cores, &style));
     all += &written(|out| csv::write(out, &cores, &style));
     kit::golden("stat/metric-only.txt", &all);
@@ -183,7 +183,10 @@ fn cgroups_have_a_column() {
     for (at, event) in counts.events.iter_mut().enumerate() {
         event.cgroup = Some(if at < 3 { "/" } else { "/user.slice" }.into());
     }
-    kit::golden("stat/cgroup.txt", &written(|out| text::run(out, &counts, &Subject::SystemWide, &plain())));
+    kit::golden(
+        "stat/cgroup.txt",
+        &written(|out| text::run(out, &counts, &StatSubject::SystemWide, &plain())),
+    );
     let got = written(|out| csv::write(out, &counts, &plain()));
     assert!(got.starts_with("0.64,msec,task-clock,/,638016,100.00,0.525,CPUs utilized\n"), "{got}");
     let got = written(|out| json::write(out, &counts, &plain()));
@@ -465,7 +468,7 @@ mod hostile {
                 error: None,
                 branch: None,
             }]];
-            let subject = Subject::Command(vec![name.clone(), comm.clone()]);
+            let subject = StatSubject::Command(vec![name.clone(), comm.clone()]);
             let tables = [
                 written(|out| text::run(out, &counts, &subject, &plain())),
                 written(|out| text::interval(out, &counts, 0, &plain())),

@@ -12,7 +12,7 @@ use pmc::profile::metrics::library::{Binder, MetricLibrary, definition};
 use pmc::profile::metrics::literals::MetricEnvironment;
 use pmc::profile::metrics::named::NAMED;
 use pmc::units::Count;
-use pmc::view::stat::{StatStyle, Subject};
+use pmc::view::stat::{StatStyle, StatSubject};
 
 /// One of pmc's own metrics by its name, or one that is written `NAME=EXPRESSION`.
 pub(crate) fn formula(text: &str) -> pmc::error::Result<Formula> {
@@ -216,8 +216,8 @@ pub(crate) fn plain() -> StatStyle {
     StatStyle::default()
 }
 
-pub(crate) fn command() -> Subject {
-    Subject::Command(vec!["true".into()])
+pub(crate) fn command() -> StatSubject {
+    StatSubject::Command(vec!["true".into()])
 }
 
 pub(crate) const PLACES: [Aggregation; 6] = [

@@ -12,9 +12,9 @@ use pmc::profile::sampled::{
 };
 use pmc::terminal::Colours;
 use pmc::terminal::theme::Background;
-use pmc::tui::state::{Effect, Input, State};
-use pmc::tui::theme::Theme;
-use pmc::tui::{Poll, Status, panes};
+use pmc::tui::state::{ScreenEffect, ScreenInput, ScreenState};
+use pmc::tui::theme::ScreenTheme;
+use pmc::tui::{EngineStatus, EngineUpdates, panes};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
@@ -230,9 +230,9 @@ pub(crate) fn listing_with_inlined() -> Listing {
 
 /// A screen without a terminal, whose engine answers at once.
 pub(crate) struct Desk {
-    pub(crate) state: State,
+    pub(crate) state: ScreenState,
     /// What was asked for besides answers, histories and code.
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Vec<ScreenEffect>,
     terminal: Terminal<TestBackend>,
     answers: fn(&Query) -> QueryAnswer,
 }
@@ -246,50 +246,50 @@ impl Desk {
         let first =
             Query { event: Some(0), totals: true, tree: Some(StackDirection::Caller), ..Query::default() };
         let mut desk = Self {
-            state: State::new(first, (width, height)),
+            state: ScreenState::new(first, (width, height)),
             effects: Vec::new(),
             answers,
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
         };
-        let status = Status { title: "perf.data".to_owned(), lost: 3, ..Status::default() };
+        let status = EngineStatus { title: "perf.data".to_owned(), lost: 3, ..EngineStatus::default() };
         let answer = Arc::new(answers(&desk.state.query.clone()));
-        desk.take(Poll { answer: Some(answer), status: Some(status), ..Poll::default() });
+        desk.take(EngineUpdates { answer: Some(answer), status: Some(status), ..EngineUpdates::default() });
         desk
     }
 
-    pub(crate) fn take(&mut self, poll: Poll) {
-        self.update(Input::Poll(Box::new(poll)));
+    pub(crate) fn take(&mut self, poll: EngineUpdates) {
+        self.update(ScreenInput::Poll(Box::new(poll)));
     }
 
-    fn update(&mut self, input: Input) {
+    fn update(&mut self, input: ScreenInput) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             for effect in self.state.update(input) {
                 match effect {
-                    Effect::Ask(query) => {
-                        inputs.push(Input::Poll(Box::new(Poll {
+                    ScreenEffect::Ask(query) => {
+                        inputs.push(ScreenInput::Poll(Box::new(EngineUpdates {
                             answer: Some(Arc::new((self.answers)(&query))),
-                            ..Poll::default()
+                            ..EngineUpdates::default()
                         })));
-                        self.effects.push(Effect::Ask(query));
+                        self.effects.push(ScreenEffect::Ask(query));
                     }
-                    Effect::History(function) => {
+                    ScreenEffect::History(function) => {
                         let sums = (0..100).map(|at| at % 7 * 3).collect();
-                        inputs.push(Input::Poll(Box::new(Poll {
+                        inputs.push(ScreenInput::Poll(Box::new(EngineUpdates {
                             history: Some((function, sums)),
-                            ..Poll::default()
+                            ..EngineUpdates::default()
                         })));
                     }
-                    Effect::Annotate(function) => {
+                    ScreenEffect::Annotate(function) => {
                         let code = if function.symbol.contains("price") {
                             Ok(Arc::new(listing()))
                         } else {
                             Err(format!("no code of {}", function.symbol))
                         };
                         let function: FunctionRef = function;
-                        inputs.push(Input::Poll(Box::new(Poll {
+                        inputs.push(ScreenInput::Poll(Box::new(EngineUpdates {
                             listing: Some((function, code)),
-                            ..Poll::default()
+                            ..EngineUpdates::default()
                         })));
                     }
                     other => self.effects.push(other),
@@ -309,21 +309,21 @@ impl Desk {
                 }
                 None => (KeyCode::Char(c), KeyModifiers::NONE, c.len_utf8()),
             };
-            self.update(Input::Key(KeyEvent::new(code, modifiers)));
+            self.update(ScreenInput::Key(KeyEvent::new(code, modifiers)));
             rest = &rest[len..];
         }
         self
     }
 
     pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> &mut Self {
-        self.update(Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+        self.update(ScreenInput::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
         self
     }
 
     pub(crate) fn resize(&mut self, width: u16, height: u16) -> &mut Self {
         self.terminal.backend_mut().resize(width, height);
         self.terminal.autoresize().unwrap();
-        self.update(Input::Resize(width, height));
+        self.update(ScreenInput::Resize(width, height));
         self
     }
 
@@ -331,7 +331,7 @@ impl Desk {
     pub(crate) fn screen(&mut self) -> String {
         let state = &self.state;
         self.terminal
-            .draw(|frame| panes::draw(frame, state, Theme::new(Colours::All, Background::Dark)))
+            .draw(|frame| panes::draw(frame, state, ScreenTheme::new(Colours::All, Background::Dark)))
             .unwrap();
         let buffer = self.terminal.backend().buffer();
         let mut out = String::new();
