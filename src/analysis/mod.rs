@@ -31,7 +31,7 @@ use annotate::functions::SampledFunction;
 use names::RecordingNames;
 pub use request::AnalysisRequest;
 use request::{StackChanges, TraceField};
-use symbols::Symbols;
+use symbols::RecordingSymbols;
 use unwinding::RecordingUnwinder;
 
 use crate::abi::sample_type;
@@ -107,10 +107,10 @@ fn has_samples(session: &Session) -> Result<()> {
 }
 
 /// Creates a symbolizer that knows the modules of a recording. Does not open any files yet.
-fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
+fn symbols_of(session: &Session, options: &Options) -> Result<RecordingSymbols> {
     // With the files of another machine given, this machine's files are not used.
     let live = options.symfs.is_none() && is_from_here(session);
-    let mut symbols = Symbols::new(&session.history, Options { live, ..options.clone() })?;
+    let mut symbols = RecordingSymbols::new(&session.history, Options { live, ..options.clone() })?;
     symbols.know_device(&DeviceFile::all(session.reader.features()));
     Ok(symbols)
 }
@@ -118,7 +118,7 @@ fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
 /// The samples of a recording, aggregated by stack. [`Analysis::name`] adds names.
 #[derive(Debug)]
 pub struct Analysis {
-    symbols: Symbols,
+    symbols: RecordingSymbols,
     samples: Arc<AggregatedSamples>,
     /// Stack changes that require names; taken by the first naming.
     changes: Option<StackChanges>,

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::has_chains;
-use super::symbols::Symbols;
+use super::symbols::RecordingSymbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::error::{Exit, Result, Warning, say};
 use crate::perfdata::{Note, Reader};
@@ -95,7 +95,11 @@ pub fn warn_of_names(failures: impl IntoIterator<Item = String>) {
 }
 
 /// Returns the modules with samples, most frames first.
-pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCounts) -> Vec<ModuleQuality> {
+pub(super) fn modules(
+    session: &Session,
+    symbols: &RecordingSymbols,
+    quality: &StackCounts,
+) -> Vec<ModuleQuality> {
     let mut list: Vec<ModuleQuality> = quality
         .modules
         .iter()
@@ -136,7 +140,7 @@ pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCount
 }
 
 /// Finds remedies for the modules with the most unnamed frames. May ask the package manager.
-pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, symbols: &Symbols) {
+pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, symbols: &RecordingSymbols) {
     let frames: u64 = modules.iter().map(|module| module.frames).sum();
     let matters = |module: &&mut ModuleQuality| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
     let mut worst: Vec<&mut ModuleQuality> = modules.iter_mut().filter(matters).collect();

@@ -17,7 +17,7 @@ use crate::symbol::{
 
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
-pub struct Symbols {
+pub struct RecordingSymbols {
     /// Finds the names.
     pub symbolizer: Symbolizer,
     /// The symbolizer's ids, indexed by the session's module number.
@@ -29,7 +29,7 @@ pub struct Symbols {
     map_sizes: FxHashMap<u32, Option<u64>>,
 }
 
-impl Symbols {
+impl RecordingSymbols {
     /// Registers all modules. Does not open any files yet.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Symbols {
     /// Creates a symbolizer without modules.
     ///
     /// # Errors
-    /// The errors of [`Symbols::new`].
+    /// The errors of [`RecordingSymbols::new`].
     pub fn none(options: Options) -> Result<Self> {
         let live = options.live;
         Ok(Self {
@@ -136,7 +136,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Answers {
+    ) -> SymbolAnswers {
         let mut asked: Vec<(ModuleId, SymbolQuery, usize)> = (0..)
             .zip(locations)
             .filter_map(|(number, location)| self.query(location).map(|(id, query)| (id, query, number)))
@@ -159,7 +159,7 @@ impl Symbols {
                 of[*number] = Some((request, at));
             }
         }
-        Answers { answers, of }
+        SymbolAnswers { answers, of }
     }
 
     /// Returns the function of a frame.
@@ -180,7 +180,7 @@ impl Symbols {
         let answers = self.answers(locations, depth, progress);
         let of_data: Vec<Location> = locations.iter().filter(|at| at.data().is_some()).copied().collect();
         let variables = match of_data.is_empty() {
-            true => Answers { answers: Vec::new(), of: Vec::new() },
+            true => SymbolAnswers { answers: Vec::new(), of: Vec::new() },
             false => self.answers(&of_data, Depth::Data, &|_| {}),
         };
         let mut next_data = 0;
@@ -203,13 +203,13 @@ impl Symbols {
 }
 
 /// The symbolizer's answers, by location number.
-pub struct Answers {
+pub struct SymbolAnswers {
     answers: Vec<Answer>,
     /// Index of the answer, and of the address in it, for each location.
     of: Vec<Option<(usize, usize)>>,
 }
 
-impl Answers {
+impl SymbolAnswers {
     /// Returns the frames at a location, innermost first, and its address as numbered in the module's file.
     pub fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
         match self.of[location] {
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn bpf_programs_share_one_list_of_names_that_grows() {
         let options = Options { live: false, kallsyms: None, ..Options::from_environment() };
-        let mut symbols = Symbols::none(options).expect("a symbolizer");
+        let mut symbols = RecordingSymbols::none(options).expect("a symbolizer");
         let mut modules = Modules::default();
         for number in 0..3u64 {
             let (name, start) = (format!("bpf_{number}"), Avma((1 << 63) + number * 4096));

@@ -10,7 +10,7 @@ use crate::profile::sampled::table::RowRank;
 use crate::view::report::{IN_MODES, ReportColumn};
 
 /// Keys, columns and order of rows.
-pub(super) struct Rows {
+pub(super) struct RowLayout {
     pub(super) keys: Vec<SortKey>,
     /// Tracepoint fields among the keys.
     pub(super) trace_fields: Vec<TraceField>,
@@ -27,7 +27,7 @@ pub(super) struct Rows {
 /// Interprets `-s` and `-F`. With `-F` only, rows are sorted by its columns, the first one first. With
 /// both, rows are sorted by `-s`, whose words also become columns. With only `-s`, its words become
 /// columns if one of them is a number. `+` adds to the default columns, and to the default sort keys.
-pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
+pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<RowLayout> {
     let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
     let mut trace_fields = Vec::new();
     let mut columns = |list: &[String], is_output| {
@@ -69,7 +69,7 @@ pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
         _ if adds_keys => (None, [fields, sort.into_iter().filter(is_number).collect()].concat()),
         _ => (None, fields),
     };
-    Ok(Rows { keys, trace_fields, columns: columns.map(once), added: once(added), ranks, are_usual })
+    Ok(RowLayout { keys, trace_fields, columns: columns.map(once), added: once(added), ranks, are_usual })
 }
 
 /// Keeps the first occurrence of each column.

@@ -5,11 +5,11 @@
 
 use std::io::Write;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
 use crate::abi::attr::kind;
 use crate::abi::{Attr, generic};
-use crate::cli::info::Info;
+use crate::cli::info::InfoArgs;
 use crate::counter::capability::{self, Ability, Capability, ThisKernel};
 use crate::counter::core_counters::{self, CoreUnit, CounterState};
 use crate::counter::facts::Facts;
@@ -31,13 +31,13 @@ use crate::view;
 ///
 /// # Errors
 /// A write fails. A feature that the machine lacks is a result, not an error.
-pub(super) fn run(typed: &Info) -> Result<Exit> {
+pub(super) fn run(typed: &InfoArgs) -> Result<Exit> {
     if let Some(file) = &typed.file {
         return recording(typed, file);
     }
     let mut kernel = ThisKernel::default();
     let machine = machine(&Host::live(), &mut kernel);
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = if typed.json && typed.counters {
         let MachineReport { counters, hardware_events, holders, .. } = &machine;
         let document = serde_json::json!({
@@ -58,7 +58,7 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
+fn recording(typed: &InfoArgs, file: &std::path::Path) -> Result<Exit> {
     let reader = crate::perfdata::Reader::open(file)?;
     let mut recording = crate::analysis::header::of(&reader);
     if !typed.header {
@@ -68,10 +68,10 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
         recording.notes = index.notes.iter().map(ToString::to_string).collect();
     }
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = match typed {
-        Info { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),
-        Info { header: true, .. } => view::header::write(&mut out, &recording),
+        InfoArgs { json: true, .. } => writeln!(out, "{:#}", as_json(&recording)),
+        InfoArgs { header: true, .. } => view::header::write(&mut out, &recording),
         _ => view::header::everything(&mut out, &recording),
     };
     written

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::destination::Destination;
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::reasons::{cleaned, no_tracepoint, why};
-use crate::cli::list::List;
+use crate::cli::list::ListArgs;
 use crate::counter::facts::Facts;
 use crate::counter::open::{OpenCache, TrialOpen};
 use crate::counter::refusal::Refusal;
@@ -35,12 +35,12 @@ use crate::view;
 ///
 /// # Errors
 /// Nothing matches (the error suggests similar names), or a write fails.
-pub(super) fn run(typed: &List) -> Result<Exit> {
+pub(super) fn run(typed: &ListArgs) -> Result<Exit> {
     let host = Host::live();
     if let Some(from) = &typed.import {
         return import(from, &host);
     }
-    let wanted = Wanted::new(typed, &host)?;
+    let wanted = ListRequest::new(typed, &host)?;
     let write = |out: &mut dyn Write| match (typed.names, typed.raw_dump) {
         (true, _) => names(&wanted, out),
         (_, true) => raw_dump(&wanted, out),
@@ -54,7 +54,7 @@ pub(super) fn run(typed: &List) -> Result<Exit> {
     if let Some(path) = &typed.output {
         Destination { path, option: "-o", keeps: false }.write(find)?;
     } else {
-        let mut out = Output::new();
+        let mut out = PagedOutput::new();
         find(&mut out)?;
         out.finish().map_err(failed)?;
     }
@@ -86,7 +86,7 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
         cpu: vendor.id().map(cleaned),
         model: ours.map(|model| cleaned(&model.name)),
     };
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     view::list::imported(&mut out, &came)
         .and_then(|()| out.finish())
         .map_err(|error| Error::output("what was imported", error))?;
@@ -94,13 +94,13 @@ fn import(from: &Path, host: &Host) -> Result<Exit> {
 }
 
 /// The request. Kinds and PMUs form a list, `--unit` narrows it, and words and patterns search it.
-struct Wanted<'h> {
+struct ListRequest<'h> {
     sources: Sources<'h>,
     kinds: Vec<Kind>,
     pmus: Vec<String>,
     words: Vec<String>,
-    unit: Option<Unit>,
-    metrics: Metrics,
+    unit: Option<UnitFilter>,
+    metrics: MetricChoice,
     /// Only metrics are requested.
     only_metrics: bool,
     /// Whether to include events that the vendor has deprecated.
@@ -109,7 +109,7 @@ struct Wanted<'h> {
 
 /// The metrics to show.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Metrics {
+enum MetricChoice {
     /// None: only events are requested.
     None,
     /// Every metric, with events or without.
@@ -119,7 +119,7 @@ enum Metrics {
 }
 
 /// The PMUs of `--unit`, which hides all others.
-struct Unit {
+struct UnitFilter {
     /// The typed name, without control characters.
     name: String,
     pmus: Vec<String>,
@@ -127,7 +127,7 @@ struct Unit {
     kinds: Vec<Kind>,
 }
 
-impl Unit {
+impl UnitFilter {
     /// Returns the PMUs that match this name or pattern.
     fn named(typed: &str, sources: &Sources<'_>) -> Result<Self> {
         let mut unit = Self { name: cleaned(typed), pmus: Vec::new(), kinds: Vec::new() };
@@ -162,15 +162,15 @@ fn is_among(pmus: &[String], pmu: &str) -> bool {
     pmus.iter().any(|asked| listing::is_same_pmu(asked, pmu))
 }
 
-impl<'h> Wanted<'h> {
-    fn new(typed: &List, host: &'h Host) -> Result<Self> {
+impl<'h> ListRequest<'h> {
+    fn new(typed: &ListArgs, host: &'h Host) -> Result<Self> {
         let mut wanted = Self {
             sources: Sources::of(host).with_markers(markers),
             kinds: Vec::new(),
             pmus: Vec::new(),
             words: Vec::new(),
             unit: None,
-            metrics: Metrics::None,
+            metrics: MetricChoice::None,
             only_metrics: false,
             deprecated: typed.deprecated,
         };
@@ -181,16 +181,17 @@ impl<'h> Wanted<'h> {
                 (Some(Kind::Pmu), _) => wanted.kinds.extend([Kind::Pmu, Kind::Vendor]),
                 (Some(kind), "sdt") => wanted.kinds.extend([kind, Kind::Marker]),
                 (Some(kind), _) => wanted.kinds.push(kind),
-                (_, "metric" | "metrics") => wanted.metrics = Metrics::Each,
-                (_, "metricgroup" | "metricgroups") => wanted.metrics = Metrics::Groups,
+                (_, "metric" | "metrics") => wanted.metrics = MetricChoice::Each,
+                (_, "metricgroup" | "metricgroups") => wanted.metrics = MetricChoice::Groups,
                 _ if pmus.contains(word) => wanted.pmus.push(word.clone()),
                 _ => wanted.words.push(word.clone()),
             }
         }
-        wanted.unit = typed.unit.as_ref().map(|typed| Unit::named(typed, &wanted.sources)).transpose()?;
-        wanted.only_metrics = wanted.metrics != Metrics::None;
-        if wanted.metrics == Metrics::None && wanted.is_of_all_kinds() && wanted.unit.is_none() {
-            wanted.metrics = Metrics::Each;
+        wanted.unit =
+            typed.unit.as_ref().map(|typed| UnitFilter::named(typed, &wanted.sources)).transpose()?;
+        wanted.only_metrics = wanted.metrics != MetricChoice::None;
+        if wanted.metrics == MetricChoice::None && wanted.is_of_all_kinds() && wanted.unit.is_none() {
+            wanted.metrics = MetricChoice::Each;
         }
         Ok(wanted)
     }
@@ -221,7 +222,7 @@ impl<'h> Wanted<'h> {
         let fits = |metric: &&MetricDefinition<'_>| {
             let names = [metric.name, metric.groups].into_iter().chain(metric.aliases.iter().copied());
             // Built-in metrics are independent of the PMU that supplies their events.
-            self.metrics != Metrics::None && self.unit.is_none() && self.has_word(names, metric.help)
+            self.metrics != MetricChoice::None && self.unit.is_none() && self.has_word(names, metric.help)
         };
         NAMED.iter().filter(fits)
     }
@@ -229,7 +230,7 @@ impl<'h> Wanted<'h> {
     /// Returns the selected metrics of the vendor's tables for the cores of this machine.
     fn vendor_metrics(&self) -> impl Iterator<Item = vendor::Metric<'_>> {
         let Sources { pmus: here, vendor, .. } = &self.sources;
-        let metrics = (self.metrics != Metrics::None).then(|| vendor.metrics()).into_iter().flatten();
+        let metrics = (self.metrics != MetricChoice::None).then(|| vendor.metrics()).into_iter().flatten();
         metrics.filter(move |metric| {
             let is_here = here.contains(metric.pmu)
                 || metric.pmu.is_empty() && !here.is_empty()
@@ -316,7 +317,7 @@ fn contains(text: &str, word: &str) -> bool {
     word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
-fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
+fn names(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let is_all = wanted.is_of_all_kinds() && wanted.unit.is_none() && wanted.words.is_empty();
     if is_all && !wanted.only_metrics {
         for name in wanted.sources.names() {
@@ -333,8 +334,8 @@ fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
     }
     if wanted.only_metrics {
         // The arguments of -M: metrics and metric groups.
-        let groups =
-            (wanted.metrics == Metrics::Each).then(|| groups(wanted).into_iter().map(|(group, _)| group));
+        let groups = (wanted.metrics == MetricChoice::Each)
+            .then(|| groups(wanted).into_iter().map(|(group, _)| group));
         for name in metric_names(wanted).into_iter().chain(groups.into_iter().flatten()) {
             writeln!(out, "{}", cleaned(name))?;
             found = true;
@@ -345,10 +346,10 @@ fn names(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
 
 /// Prints the names of all events that open here on one line, in perf's format: shells split it at the
 /// spaces.
-fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
+fn raw_dump(wanted: &ListRequest<'_>, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = Facts::own(host);
-    let mut trier = Trier::new(host, &facts);
+    let mut trier = EventTrier::new(host, &facts);
     let mut found = false;
     // perf does not print FreeBSD's names.
     for listed in select(wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
@@ -360,7 +361,7 @@ fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
         }
         found = true;
     }
-    if wanted.metrics != Metrics::None {
+    if wanted.metrics != MetricChoice::None {
         for name in metric_names(wanted) {
             write!(out, "{} ", cleaned(name))?;
             found = true;
@@ -375,8 +376,8 @@ fn raw_dump(wanted: &Wanted<'_>, out: &mut dyn Write) -> io::Result<bool> {
 }
 
 /// Returns the names of the metrics, or of their groups.
-fn metric_names(wanted: &Wanted<'_>) -> Vec<String> {
-    if wanted.metrics == Metrics::Groups {
+fn metric_names(wanted: &ListRequest<'_>) -> Vec<String> {
+    if wanted.metrics == MetricChoice::Groups {
         return groups(wanted).into_iter().map(|(group, _)| group).collect();
     }
     let own = wanted.metrics().map(|metric| metric.name.to_owned());
@@ -388,7 +389,7 @@ fn metric_names(wanted: &Wanted<'_>) -> Vec<String> {
 
 /// Returns the metric groups and their members: first the built-in ones, then those of the vendor's
 /// tables.
-fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
+fn groups(wanted: &ListRequest<'_>) -> Vec<(String, Vec<String>)> {
     let mut own: Vec<(String, Vec<String>)> = Vec::new();
     for group in wanted.metrics().map(|metric| metric.groups) {
         if own.iter().all(|(known, _)| known != group) {
@@ -411,7 +412,7 @@ fn groups(wanted: &Wanted<'_>) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns the metrics as list entries. Metrics need no opening themselves, only their events do.
-fn metrics(wanted: &Wanted<'_>) -> Vec<CatalogEntry> {
+fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
     let entry = |name: &str, kind, text: String, means| CatalogEntry {
         name: cleaned(name),
         aliases: Vec::new(),
@@ -427,7 +428,7 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<CatalogEntry> {
         fields: None,
         manual: None,
     };
-    if wanted.metrics == Metrics::Groups {
+    if wanted.metrics == MetricChoice::Groups {
         let groups = groups(wanted).into_iter();
         return groups
             .map(|(group, members)| entry(&group, "metricgroup", members.join(", "), None))
@@ -466,16 +467,16 @@ fn metrics(wanted: &Wanted<'_>) -> Vec<CatalogEntry> {
     wanted.metrics().map(metric).chain(wanted.vendor_metrics().map(of_vendor)).collect()
 }
 
-fn select<'a>(wanted: &'a Wanted<'_>) -> impl Iterator<Item = Listed> + 'a {
+fn select<'a>(wanted: &'a ListRequest<'_>) -> impl Iterator<Item = Listed> + 'a {
     let kinds = Kind::ALL.into_iter().filter(|&kind| wanted.kind(kind));
     kinds.flat_map(|kind| wanted.sources.of_kind(kind)).filter(|listed| wanted.takes(listed))
 }
 
 /// Writes the events; returns `false` if there are none.
-fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
+fn events(wanted: &ListRequest<'_>, typed: &ListArgs, out: &mut dyn Write) -> io::Result<bool> {
     let host = wanted.sources.host;
     let facts = Facts::own(host);
-    let mut trier = Trier::new(host, &facts);
+    let mut trier = EventTrier::new(host, &facts);
     // Reading the attributes of tracepoints takes thousands of files, so read them only if they are
     // shown.
     let exact = typed.long || typed.json;
@@ -525,7 +526,7 @@ fn events(wanted: &Wanted<'_>, typed: &List, out: &mut dyn Write) -> io::Result<
 }
 
 /// Converts listed events into entries, and tries to open them.
-struct Trier<'a> {
+struct EventTrier<'a> {
     host: &'a Host,
     pmus: Vec<String>,
     facts: &'a Facts,
@@ -534,7 +535,7 @@ struct Trier<'a> {
     tried: BTreeMap<String, (EventAvailability, Option<MissingReason>)>,
 }
 
-impl<'a> Trier<'a> {
+impl<'a> EventTrier<'a> {
     fn new(host: &'a Host, facts: &'a Facts) -> Self {
         let pmus = host.pmu_names();
         Self { host, pmus, facts, cache: OpenCache::new(&facts.online), tried: BTreeMap::new() }

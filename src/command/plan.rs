@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::analysis::request::{Pattern, SampleSelection, StackChanges, TimeSpan};
+use crate::analysis::request::{NamePattern, SampleSelection, StackChanges, TimeSpan};
 use crate::cli::sample_filter::SampleFilter;
 use crate::cli::stack_options::StackOptions;
 use crate::cli::symbol_files::SymbolFiles;
@@ -155,10 +155,10 @@ const PARENT: &str = "^sys_|^do_page_fault";
 /// A pattern is invalid.
 pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
     Ok(StackChanges {
-        ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
+        ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
         parent: match (&typed.parent, typed.exclude_other) {
-            (Some(text), _) => Some(Pattern::new(text)?),
-            (None, true) => Some(Pattern::new(PARENT)?),
+            (Some(text), _) => Some(NamePattern::new(text)?),
+            (None, true) => Some(NamePattern::new(PARENT)?),
             _ => None,
         },
         parents_only: typed.exclude_other,

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::SampledFunction;
 use crate::abi::attr::kind;
-use crate::analysis::symbols::Symbols;
+use crate::analysis::symbols::RecordingSymbols;
 use crate::perfdata;
 use crate::profile::annotate::merge::InlineFrame;
 use crate::profile::annotate::{
@@ -66,7 +66,7 @@ pub fn events(
 
 /// Builds the listing of a function.
 pub fn listing(
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     function: &SampledFunction,
     events: &[ListingEvent],
     how: &ListingOptions,
@@ -102,14 +102,14 @@ pub fn listing(
 }
 
 /// Path of the code's file for display: the name that the process used, rather than its path through /proc.
-fn shown(symbols: &Symbols, function: &SampledFunction, code: &MachineCode) -> String {
+fn shown(symbols: &RecordingSymbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
     trusted.as_ref().unwrap_or(&code.from).display().to_string()
 }
 
 fn instructions(
-    symbols: &Symbols,
+    symbols: &RecordingSymbols,
     function: &SampledFunction,
     code: &MachineCode,
     how: &ListingOptions,
@@ -149,7 +149,7 @@ fn instructions(
 
 /// Returns the functions and lines at each instruction, and at sampled addresses past the last instruction.
 fn places(
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     function: &SampledFunction,
     instructions: &[Instruction],
     code: Option<&MachineCode>,
@@ -200,7 +200,7 @@ fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> In
 
 /// Reads the source files that the places name, and adds notes about files that are missing or too new.
 fn sources(
-    symbols: &Symbols,
+    symbols: &RecordingSymbols,
     function: &SampledFunction,
     places: &[InlineStack],
     how: &ListingOptions,

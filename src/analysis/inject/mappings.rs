@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{FileIds, Files};
+use super::{FileIds, FileSelection};
 use crate::abi::misc;
 use crate::perfdata::RecordTally;
 use crate::record::{FileId, RawRecord, Record, write_by_build_id};
@@ -16,11 +16,11 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    pub(super) fn new(tally: &RecordTally, of: Files, ids: &FileIds<'_>) -> Self {
-        let files = tally.files(of == Files::All).into_iter().filter(|file| !file.is_kernel);
+    pub(super) fn new(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Self {
+        let files = tally.files(of == FileSelection::All).into_iter().filter(|file| !file.is_kernel);
         Self {
             files: files.map(|file| (file.name.clone(), ids.of(&file))).collect(),
-            drops_others: of == Files::Hit,
+            drops_others: of == FileSelection::Hit,
         }
     }
 

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::abi::CpuMode;
 use crate::address::IntervalMap;
-use crate::analysis::symbols::Symbols;
+use crate::analysis::symbols::RecordingSymbols;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{LocationCall, LocationCalls, PENDING, StringId, StringTable};
 use crate::session::live::Live;
@@ -46,7 +46,7 @@ pub struct NameOptions {
 
 /// A message to the thread.
 #[derive(Default)]
-struct News {
+struct NameMessage {
     modules: Vec<Module>,
     ksymbols: Vec<AddedSymbol>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
@@ -57,7 +57,7 @@ struct News {
 
 /// The requesting side, used by the sampler.
 pub struct NameRequests {
-    news: Sender<News>,
+    news: Sender<NameMessage>,
     named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     generation: u32,
@@ -119,12 +119,12 @@ fn lock(named: &Mutex<NameTable>) -> MutexGuard<'_, NameTable> {
 /// # Errors
 /// When the thread cannot be started.
 pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
-    let symbols = Symbols::none(options.options.clone())?;
+    let symbols = RecordingSymbols::none(options.options.clone())?;
     let (news, come) = channel();
     let named = Arc::new(Mutex::new(NameTable::default()));
     let waiting = Arc::new(AtomicUsize::new(0));
     let hurry = Arc::new(AtomicBool::new(false));
-    let finder = Finder {
+    let finder = NameFinder {
         hurry: hurry.clone(),
         options,
         symbols,
@@ -190,7 +190,7 @@ impl NameRequests {
         }
         self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
         // Without the thread there are no names, but the addresses are still shown.
-        let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh, are_all });
+        let _ = self.news.send(NameMessage { modules, ksymbols, jitdumps, locations: fresh, are_all });
     }
 }
 
@@ -258,11 +258,11 @@ impl NameTable {
         locations: &[Location],
         generation: u32,
         code: &mut LocationCalls,
-        followed: &mut Followed,
+        followed: &mut CopiedNames,
     ) {
         if (followed.generation, followed.renamed) != (generation, self.renamed) {
             code.clear();
-            *followed = Followed { generation, renamed: self.renamed, soon: Vec::new() };
+            *followed = CopiedNames { generation, renamed: self.renamed, soon: Vec::new() };
         }
         let soon = self.texts.add(PENDING);
         followed.soon.retain(|number| {
@@ -303,7 +303,7 @@ impl NameTable {
 
 /// How much of the name table a reader has already copied: see [`NameTable::code`].
 #[derive(Default)]
-pub struct Followed {
+pub struct CopiedNames {
     generation: u32,
     renamed: u32,
     /// Numbers of locations without a name so far.
@@ -323,10 +323,10 @@ const LONGEST_REST: Duration = Duration::from_secs(8);
 const NAP: Duration = Duration::from_millis(200);
 
 /// State of the naming thread.
-struct Finder {
+struct NameFinder {
     hurry: Arc<AtomicBool>,
     options: NameOptions,
-    symbols: Symbols,
+    symbols: RecordingSymbols,
     named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
@@ -341,8 +341,8 @@ struct Finder {
     nameless: FxHashSet<Location>,
 }
 
-impl Finder {
-    fn run(mut self, come: &Receiver<News>) {
+impl NameFinder {
+    fn run(mut self, come: &Receiver<NameMessage>) {
         let mut asked_again = Instant::now();
         loop {
             let patience = match (self.pending.is_empty(), self.nameless.is_empty()) {
@@ -365,7 +365,7 @@ impl Finder {
         }
     }
 
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: NameMessage) {
         self.symbols.announce(&news.ksymbols, &news.jitdumps);
         self.symbols.know(&news.modules);
         lock(&self.named).modules.extend(news.modules.iter().cloned());
@@ -404,7 +404,7 @@ impl Finder {
 
     /// Reads files while the CPU credit lasts. Starts with the modules that have the most locations and the
     /// longest wait.
-    fn read(&mut self, come: &Receiver<News>) {
+    fn read(&mut self, come: &Receiver<NameMessage>) {
         loop {
             let now = Instant::now();
             let earned = now.duration_since(self.credit.1).as_secs_f64() * SHARE;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use dump::{DumpOrder, dump};
 
 use super::request::SampleSelection;
-use super::symbols::Symbols;
+use super::symbols::RecordingSymbols;
 use super::unwinding::RecordingUnwinder;
 use super::{ProgressSink, quality, symbols_of};
 use crate::abi::sample_type;
@@ -86,7 +86,7 @@ pub struct Transcript<'a> {
     session: Arc<Session>,
     request: &'a ScriptRequest,
     wanted: SampleQuery,
-    symbols: Symbols,
+    symbols: RecordingSymbols,
     /// Fields by event.
     fields: Vec<ScriptFields>,
     /// The kinds of addresses that the fields require.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::abi::CpuMode;
-use crate::analysis::symbols::Symbols;
+use crate::analysis::symbols::RecordingSymbols;
 use crate::profile::script::{AddressFunction, AddressFunctions};
 use crate::session::distinct_addresses::Addresses;
 use crate::session::{History, Location, location};
@@ -13,7 +13,7 @@ use crate::symbol::{Depth, Frame, Progress};
 pub(super) fn name(
     history: &History,
     addresses: &Addresses,
-    symbols: &mut Symbols,
+    symbols: &mut RecordingSymbols,
     depth: Depth,
     raw_names: bool,
     progress: &(dyn Fn(Progress) + Sync),
@@ -26,7 +26,7 @@ pub(super) fn name(
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
     // Caches each module's name and whether its file was found.
     let mut known: Vec<Option<(Arc<str>, bool)>> = vec![None; history.modules().len()];
-    let mut about = |module: u32, symbols: &Symbols| {
+    let mut about = |module: u32, symbols: &RecordingSymbols| {
         let ask = || {
             let has_file = symbols.id(module).map(|id| symbols.symbolizer.quality(id).binary.is_some());
             (history.modules()[module as usize].name_in_script().into(), has_file.unwrap_or(false))
@@ -68,7 +68,7 @@ fn place(
     base: &AddressFunction,
     frame: &Frame,
     into: u64,
-    symbols: &Symbols,
+    symbols: &RecordingSymbols,
     raw_names: bool,
 ) -> AddressFunction {
     let function = symbols.function(frame);

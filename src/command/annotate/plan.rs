@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::analysis::AnalysisRequest;
 use crate::analysis::annotate::AnnotationRequest;
 use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::request::Measure;
-use crate::cli::annotate::Annotate;
+use crate::analysis::request::CostMeasure;
+use crate::cli::annotate::AnnotateArgs;
 use crate::command::plan;
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::Result;
@@ -22,7 +22,7 @@ const FUNCTIONS: usize = 3;
 
 /// Settings of `pmc annotate`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct AnnotatePlan {
     pub(super) input: PathBuf,
     /// Whether to show the screen on a terminal: no typed option requires text.
     pub(super) browses: bool,
@@ -32,10 +32,10 @@ pub(in crate::command) struct Plan {
     pub(super) layout: AnnotateLayout,
 }
 
-impl Plan {
+impl AnnotatePlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Annotate) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &AnnotateArgs) -> Result<Self> {
         let function = typed.function.clone().or_else(|| typed.symbol.clone());
         let of_text = typed.stdio
             || typed.stdio2
@@ -106,7 +106,7 @@ impl Plan {
     pub(super) fn screen(self) -> ScreenPlan {
         let request = AnalysisRequest {
             usual_keys: true,
-            measure: Measure::BranchesIfRecorded,
+            measure: CostMeasure::BranchesIfRecorded,
             callers: true,
             ..self.request
         };

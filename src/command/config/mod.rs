@@ -6,10 +6,10 @@ pub(super) mod plan;
 
 use std::io::Write;
 
-use plan::Step;
-pub(super) use plan::{Plan, heed, heed_recording, heed_reporting, pages};
+use plan::ConfigStep;
+pub(super) use plan::{ConfigPlan, heed, heed_recording, heed_reporting, pages};
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use crate::config::{self, Config};
 use crate::error::{Error, Exit, Result, say};
 use crate::text::clean;
@@ -18,22 +18,22 @@ use crate::text::clean;
 ///
 /// # Errors
 /// There is no file to write, or reading or writing fails.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
     let config = Config::load(plan.place);
     let line = |key: &str, value: &str| format!("{}={}\n", clean(key), clean(value));
     let mut out = String::new();
     let mut exit = Exit::Done;
     for step in &plan.steps {
         match step {
-            Step::List => config.all().for_each(|(key, value)| out += &line(key, value)),
-            Step::Show(key) => match config.get(key) {
+            ConfigStep::List => config.all().for_each(|(key, value)| out += &line(key, value)),
+            ConfigStep::Show(key) => match config.get(key) {
                 Some(value) => out += &line(key, value),
                 None => {
                     say::note(format!("{key} is not set"));
                     exit = Exit::Failure;
                 }
             },
-            Step::Set(key, value) => {
+            ConfigStep::Set(key, value) => {
                 let files = plan.place.files();
                 let file = files.last().ok_or_else(|| {
                     Error::new("there is no configuration file")
@@ -47,7 +47,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             }
         }
     }
-    let mut page = Output::new();
+    let mut page = PagedOutput::new();
     let written = page.write_all(out.as_bytes()).and_then(|()| page.finish());
     written.map(|()| exit).map_err(|error| Error::output("the settings", error))
 }

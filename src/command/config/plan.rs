@@ -8,33 +8,33 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::cli::record::Record;
-use crate::cli::report::Report;
-use crate::cli::stat::Shown;
+use crate::cli::record::RecordArgs;
+use crate::cli::report::ReportArgs;
+use crate::cli::stat::StatDisplayArgs;
 use crate::cli::{Cli, Command, config as cli};
-use crate::config::{Config, Place};
+use crate::config::{Config, ConfigFiles};
 use crate::error::{Error, Result};
 use crate::symbol::options;
 
 /// An action on a key.
-pub(in crate::command) enum Step {
+pub(in crate::command) enum ConfigStep {
     List,
     Show(String),
     Set(String, String),
 }
 
 /// Settings of `pmc config`.
-pub(in crate::command) struct Plan {
-    pub(super) place: Place,
-    pub(super) steps: Vec<Step>,
+pub(in crate::command) struct ConfigPlan {
+    pub(super) place: ConfigFiles,
+    pub(super) steps: Vec<ConfigStep>,
 }
 
-impl Plan {
+impl ConfigPlan {
     /// Converts the parsed options.
     ///
     /// # Errors
     /// A key has no section, or no value after its equals sign.
-    pub(in crate::command) fn new(typed: &cli::Config) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &cli::ConfigArgs) -> Result<Self> {
         let step = |text: &String| {
             let (key, value) =
                 text.split_once('=').map_or((text.as_str(), None), |(key, value)| (key, Some(value)));
@@ -48,18 +48,18 @@ impl Plan {
                     .try_this("such as report.children=false")),
                 Some("") => Err(Error::usage(format!("{key}: missing value after ="))
                     .try_this(format!("pmc config {key}=VALUE"))),
-                Some(value) => Ok(Step::Set(key.to_ascii_lowercase(), value.to_owned())),
-                None => Ok(Step::Show(key.to_ascii_lowercase())),
+                Some(value) => Ok(ConfigStep::Set(key.to_ascii_lowercase(), value.to_owned())),
+                None => Ok(ConfigStep::Show(key.to_ascii_lowercase())),
             }
         };
-        let mut steps: Vec<Step> = typed.keys.iter().map(step).collect::<Result<_>>()?;
+        let mut steps: Vec<ConfigStep> = typed.keys.iter().map(step).collect::<Result<_>>()?;
         if steps.is_empty() {
-            steps.push(Step::List);
+            steps.push(ConfigStep::List);
         }
         let place = match (typed.system, typed.user) {
-            (true, _) => Place::System,
-            (_, true) => Place::User,
-            _ => Place::Usual,
+            (true, _) => ConfigFiles::System,
+            (_, true) => ConfigFiles::User,
+            _ => ConfigFiles::Usual,
         };
         Ok(Self { place, steps })
     }
@@ -163,7 +163,7 @@ pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatc
 ///
 /// # Errors
 /// A setting has an invalid value.
-pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -> Result<()> {
+pub(in crate::command) fn heed_recording(config: &Config, record: &mut RecordArgs) -> Result<()> {
     if record.stacks && record.call_graph.is_none() {
         record.call_graph = stacks(config, "record.call-graph");
     }
@@ -187,7 +187,7 @@ pub(in crate::command) fn heed_recording(config: &Config, record: &mut Record) -
 /// A setting has an invalid value.
 pub(in crate::command) fn heed_reporting(
     config: &Config,
-    report: &mut Report,
+    report: &mut ReportArgs,
     percentage_typed: bool,
 ) -> Result<()> {
     report.percent_limit = report.percent_limit.or(percent(config, "report.percent-limit")?);
@@ -211,7 +211,7 @@ pub(in crate::command) fn heed_reporting(
     Ok(())
 }
 
-fn heed_counts(config: &Config, shown: &mut Shown) -> Result<()> {
+fn heed_counts(config: &Config, shown: &mut StatDisplayArgs) -> Result<()> {
     shown.no_big_num |= config.is("stat.big-num")? == Some(false) && !shown.big_num;
     Ok(())
 }

@@ -5,7 +5,7 @@ mod plan;
 
 use std::sync::Arc;
 
-pub(super) use plan::Plan;
+pub(super) use plan::DataPlan;
 
 use super::progress::Bars;
 use crate::analysis::header;
@@ -19,7 +19,7 @@ use crate::view::script::perf_json;
 ///
 /// # Errors
 /// The recording cannot be read, or the document cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &DataPlan) -> Result<Exit> {
     let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
     let shift = if plan.time_of_day { plan::time_of_day(&session.reader)? } else { 0 };
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;

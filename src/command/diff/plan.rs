@@ -2,7 +2,7 @@
 
 use crate::analysis::AnalysisRequest;
 use crate::analysis::diff::DiffRequest;
-use crate::cli::diff::Diff;
+use crate::cli::diff::DiffArgs;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan::{self, listed, sort_key};
 use crate::error::{Error, Result};
@@ -19,17 +19,17 @@ const STREAMS: usize = 10;
 
 /// Settings of `pmc diff`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct DiffPlan {
     pub(super) request: DiffRequest,
     /// Whether both recordings were named.
     pub(super) names_both: bool,
     pub(super) layout: DiffLayout,
 }
 
-impl Plan {
+impl DiffPlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Diff) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &DiffArgs) -> Result<Self> {
         let files = match typed.files.as_slice() {
             [] => vec!["perf.data.old".into(), "perf.data".into()],
             [one] => vec!["perf.data.old".into(), one.clone()],

@@ -21,16 +21,16 @@ use crate::session::{Location, Session};
 use crate::text::clean;
 use crate::view::export::gmon::{self, LinkAddresses};
 use crate::view::export::{self, ExportContents, RecordingCircumstances, folded};
-pub(super) use plan::Plan;
+pub(super) use plan::ExportPlan;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A recording cannot be read, or the file cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &ExportPlan) -> Result<Exit> {
     let (before, of_before) = plan.before.as_deref().map(|path| before(plan, path)).transpose()?.unzip();
     let of_before = of_before.unwrap_or_default();
-    let Loaded { mut analysis, mut named, query } = Loaded::new(plan, &plan.input)?;
+    let LoadedRecording { mut analysis, mut named, query } = LoadedRecording::new(plan, &plan.input)?;
     if plan.format.is_table() || plan.format.is_whole() {
         analysis.assess(&mut named, true);
     }
@@ -68,8 +68,8 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 }
 
 /// Writes one file per program for gprof, and prints which file belongs to which program.
-fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
-    let files = named.with_stacks(query, |stacks| gmon::files(stacks, &Linked(analysis)));
+fn folder(plan: &ExportPlan, analysis: &Analysis, named: &NamedSamples, query: &Query) -> Result<Exit> {
+    let files = named.with_stacks(query, |stacks| gmon::files(stacks, &LinkTimeAddresses(analysis)));
     if files.is_empty() {
         return Err(Error::new("there are no samples to export")
             .why("it has no samples in programs or libraries, or the filters exclude all of them"));
@@ -104,9 +104,9 @@ fn folder(plan: &Plan, analysis: &Analysis, named: &NamedSamples, query: &Query)
 }
 
 /// Link-time addresses from an analysis that has resolved its locations.
-struct Linked<'a>(&'a Analysis);
+struct LinkTimeAddresses<'a>(&'a Analysis);
 
-impl LinkAddresses for Linked<'_> {
+impl LinkAddresses for LinkTimeAddresses<'_> {
     fn address(&self, location: &Location) -> Option<u64> {
         self.0.file_address(location)
     }
@@ -131,14 +131,14 @@ fn circumstances(analysis: &Analysis, path: &Path) -> RecordingCircumstances {
 }
 
 /// A recording, ready for queries.
-struct Loaded {
+struct LoadedRecording {
     analysis: Analysis,
     named: NamedSamples,
     query: Query,
 }
 
-impl Loaded {
-    fn new(plan: &Plan, path: &Path) -> Result<Self> {
+impl LoadedRecording {
+    fn new(plan: &ExportPlan, path: &Path) -> Result<Self> {
         let session = Arc::new(Session::open(Reader::open(path)?)?);
         let mut request = plan.request.clone();
         request.settle(&session.reader)?;
@@ -162,8 +162,8 @@ fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
 type FoldedStacks = Vec<(String, u64)>;
 
 /// Returns the folded stacks of the recording to compare with, and the errors from reading symbol files.
-fn before(plan: &Plan, path: &Path) -> Result<(FoldedStacks, Vec<String>)> {
-    let Loaded { analysis, named, query } = Loaded::new(plan, path)?;
+fn before(plan: &ExportPlan, path: &Path) -> Result<(FoldedStacks, Vec<String>)> {
+    let LoadedRecording { analysis, named, query } = LoadedRecording::new(plan, path)?;
     let stacks = named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks)));
     Ok((stacks, analysis.name_failures()))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::analysis::AnalysisRequest;
 use crate::analysis::annotate::AnnotationRequest;
 use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::request::Measure;
+use crate::analysis::request::CostMeasure;
 use crate::cli::export::ExportSource;
 use crate::command::destination::{Destination, is_standard};
 use crate::command::plan;
@@ -26,7 +26,7 @@ const LEAST_CODE: f64 = 1.0;
 
 /// Settings of `pmc export`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct ExportPlan {
     pub(super) input: PathBuf,
     /// The output file; `-` is standard output.
     pub(super) output: PathBuf,
@@ -36,7 +36,7 @@ pub(in crate::command) struct Plan {
     /// The recording to compare with.
     pub(super) before: Option<PathBuf>,
     pub(super) request: AnalysisRequest,
-    /// The query, except for the event; see [`Plan::event`].
+    /// The query, except for the event; see [`ExportPlan::event`].
     pub(super) query: Query,
     /// Depth of names, if specified.
     pub(super) depth: Option<Depth>,
@@ -50,7 +50,7 @@ pub(in crate::command) struct Plan {
     event: Option<String>,
 }
 
-impl Plan {
+impl ExportPlan {
     /// Converts the options of `pmc export`.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Plan {
             selection: plan::selection_of_stacks(&typed.filter, &typed.stacks)?,
             usual_keys: true,
             // Tables match those of a report, which may count branches. Stacks are of samples.
-            measure: if format.is_table() { Measure::BranchesIfRecorded } else { Measure::Period },
+            measure: if format.is_table() { CostMeasure::BranchesIfRecorded } else { CostMeasure::Period },
             max_stack: typed.stacks.max_stack,
             joins: !typed.filter.no_join,
             stitches: typed.stacks.stitch_lbr,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::loader::Newest;
+use super::loader::NewestStage;
 use crate::command::screen;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{FunctionRef, Query, QueryAnswer};
@@ -13,7 +13,7 @@ use crate::view::export::ExportFormat;
 use crate::view::report::ReportLayout;
 
 pub(super) struct RecordingEngine {
-    newest: Newest,
+    newest: NewestStage,
     query: Option<Query>,
     answer: Option<Arc<QueryAnswer>>,
     /// Channel to the thread that owns the symbolizer.
@@ -24,7 +24,7 @@ pub(super) struct RecordingEngine {
 
 impl RecordingEngine {
     pub(super) fn new(
-        newest: Newest,
+        newest: NewestStage,
         code: Sender<FunctionRef>,
         layout: ReportLayout,
         title: String,

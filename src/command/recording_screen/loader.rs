@@ -29,9 +29,9 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// The newest stage, shared with the thread that answers queries.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Newest(Arc<Mutex<Option<Arc<NamedSamples>>>>);
+pub(super) struct NewestStage(Arc<Mutex<Option<Arc<NamedSamples>>>>);
 
-impl Newest {
+impl NewestStage {
     pub(super) fn get(&self) -> Option<Arc<NamedSamples>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -44,7 +44,7 @@ impl Newest {
 /// Inputs of the loader thread.
 pub(super) struct Loader {
     pub(super) plan: ScreenPlan,
-    pub(super) newest: Newest,
+    pub(super) newest: NewestStage,
     pub(super) jobs: Sender<Job>,
     pub(super) board: Arc<Board>,
 }

@@ -31,7 +31,7 @@ use crate::tui::board::serve;
 use crate::tui::{Board, EngineHandle, EngineStatus, Inbox};
 use crate::view::report::ReportLayout;
 use engine::RecordingEngine;
-use loader::{Loader, Newest};
+use loader::{Loader, NewestStage};
 
 /// Size of the smallest branch in the tree on the screen, as a fraction of the event's total period.
 const BRANCH: f64 = 0.0002;
@@ -98,7 +98,7 @@ pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     // The function's name on the screen until it is found.
     board.put(|poll| poll.opens = plan.opening.as_ref().map(function_of));
     let (handle, jobs) = EngineHandle::new(board.clone());
-    let newest = Newest::default();
+    let newest = NewestStage::default();
     let (code, functions) = channel();
     let mut engine = RecordingEngine::new(newest.clone(), code, plan.layout.clone(), plan.title.clone());
     {

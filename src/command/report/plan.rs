@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::analysis::AnalysisRequest;
-use crate::analysis::request::{Latency, Measure};
-use crate::cli::report::Report;
-use crate::command::columns::{Rows, rows};
+use crate::analysis::request::{CostMeasure, LatencyMode};
+use crate::cli::report::ReportArgs;
+use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::view::report::{
 
 /// Settings of `pmc report`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct ReportPlan {
     pub(super) input: PathBuf,
     /// The output stream for text.
     pub(super) stream: Stream,
@@ -61,11 +61,11 @@ pub(super) enum ListKind {
     Tasks { maps: bool },
 }
 
-impl Plan {
+impl ReportPlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
-        let Rows { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
+    pub(in crate::command) fn new(typed: &ReportArgs) -> Result<Self> {
+        let RowLayout { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if typed.show_cpu_utilization {
             added.splice(0..0, [ReportColumn::InMode(0), ReportColumn::InMode(1)]);
@@ -73,7 +73,7 @@ impl Plan {
         if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
-        let Graph { order, limit, shape, unit, lines } = call_graph(typed)?;
+        let CallGraphOptions { order, limit, shape, unit, lines } = call_graph(typed)?;
         let children = !typed.no_children;
         let of_branch = keys.iter().any(|key| key.is_of_branch());
         let form = match &typed.field_separator {
@@ -157,12 +157,12 @@ impl Plan {
             usual_keys: are_usual,
             slice: duration("--time-quantum", &typed.time_quantum, MS, 1)?,
             measure: match (typed.branch_stack || of_branch, typed.mem_mode, typed.no_branch_stack) {
-                (true, ..) => Measure::Branches,
-                (_, true, _) => Measure::Weight,
-                (_, _, true) => Measure::Period,
-                _ => Measure::BranchesIfRecorded,
+                (true, ..) => CostMeasure::Branches,
+                (_, true, _) => CostMeasure::Weight,
+                (_, _, true) => CostMeasure::Period,
+                _ => CostMeasure::BranchesIfRecorded,
             },
-            latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
+            latency: if wants_latency { LatencyMode::Wanted } else { LatencyMode::IfRecorded },
             // The page of `pmc profile` shows no callers, but shows how many stacks are complete.
             callers: order.is_some() || children || stack_changes.changes_any() || typed.is_page,
             max_stack: typed.stacks.max_stack,
@@ -176,8 +176,8 @@ impl Plan {
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
         };
         let (input, part) = match positional(typed) {
-            Positional::Input(input) => (input, typed.stacks.symbol_filter.clone()),
-            Positional::Symbol(part) => (typed.input.as_ref(), Some(part)),
+            PositionalMeaning::Input(input) => (input, typed.stacks.symbol_filter.clone()),
+            PositionalMeaning::Symbol(part) => (typed.input.as_ref(), Some(part)),
         };
         let query = Query {
             totals: children,
@@ -260,7 +260,7 @@ impl Plan {
 }
 
 /// Meaning of the positional argument.
-enum Positional<'a> {
+enum PositionalMeaning<'a> {
     /// The recording; `None` is the default file.
     Input(Option<&'a PathBuf>),
     /// A part of function names, as in perf.
@@ -269,18 +269,20 @@ enum Positional<'a> {
 
 /// Interprets the positional argument: a part of function names, as in perf, unless it can be the
 /// recording.
-fn positional(typed: &Report) -> Positional<'_> {
-    let Some(word) = &typed.file else { return Positional::Input(typed.input.as_ref()) };
+fn positional(typed: &ReportArgs) -> PositionalMeaning<'_> {
+    let Some(word) = &typed.file else { return PositionalMeaning::Input(typed.input.as_ref()) };
     let is_file = word.as_os_str() == "-" || word.components().count() > 1 || word.exists();
     match (&typed.input, word.to_str()) {
-        (Some(_), Some(part)) => Positional::Symbol(part.to_owned()),
-        (None, Some(part)) if !is_file && !part.ends_with(".data") => Positional::Symbol(part.to_owned()),
-        _ => Positional::Input(Some(word)),
+        (Some(_), Some(part)) => PositionalMeaning::Symbol(part.to_owned()),
+        (None, Some(part)) if !is_file && !part.ends_with(".data") => {
+            PositionalMeaning::Symbol(part.to_owned())
+        }
+        _ => PositionalMeaning::Input(Some(word)),
     }
 }
 
 /// Returns the sort keys that a filter restricts to one value.
-fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
+fn single_values(typed: &ReportArgs) -> Vec<(SortKey, String)> {
     let filters = [
         (SortKey::Comm, &typed.filter.comms),
         (SortKey::Dso, &typed.stacks.dsos),
@@ -296,7 +298,7 @@ fn single_values(typed: &Report) -> Vec<(SortKey, String)> {
 }
 
 /// Whether the rows start with function names, as perf tests it: `-s sym` and keys with this prefix.
-fn names_functions_first(typed: &Report) -> bool {
+fn names_functions_first(typed: &ReportArgs) -> bool {
     typed.fields.is_empty() && typed.sort.first().is_some_and(|key| key.starts_with("sym"))
 }
 
@@ -308,7 +310,7 @@ enum ChainOrder {
 }
 
 /// Options of `-g` and `-G`.
-struct Graph {
+struct CallGraphOptions {
     order: ChainOrder,
     /// Size of the smallest branch, in percent.
     limit: Option<f64>,
@@ -318,8 +320,8 @@ struct Graph {
     lines: Option<usize>,
 }
 
-fn call_graph(typed: &Report) -> Result<Graph> {
-    let mut graph = Graph {
+fn call_graph(typed: &ReportArgs) -> Result<CallGraphOptions> {
+    let mut graph = CallGraphOptions {
         order: ChainOrder::Usual,
         limit: None,
         shape: ChainShape::Tree,

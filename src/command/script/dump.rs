@@ -12,14 +12,14 @@ use crate::units::{bytes, thousands};
 use crate::view::script::{ScriptLayout, ScriptWriter};
 
 /// The output file of all events with the same name.
-struct Dump<'a> {
+struct EventDump<'a> {
     path: PathBuf,
     file: File,
     writer: ScriptWriter<'a>,
     samples: u64,
 }
 
-impl<'a> Dump<'a> {
+impl<'a> EventDump<'a> {
     fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a ScriptLayout) -> Result<Self> {
         let file = output_file::create(&path, 0o600, false);
         let file = file.map_err(|error| Error::create("-i", &path, error))?;
@@ -66,7 +66,7 @@ pub(super) fn write(script: &Transcript<'_>, layout: &ScriptLayout, input: &Path
         path.push(format!(".{}.dump", clean(&layout.events[event]).replace('/', "_")));
         PathBuf::from(path)
     };
-    let mut dumps: Vec<Dump<'_>> = Vec::new();
+    let mut dumps: Vec<EventDump<'_>> = Vec::new();
     let mut of_event: Vec<Option<usize>> = vec![None; layout.events.len()];
     script.entries(&mut |line| {
         let (ScriptLine::Sample(entry) | ScriptLine::Record(entry, ..)) = &line else { return Ok(()) };
@@ -78,12 +78,12 @@ pub(super) fn write(script: &Transcript<'_>, layout: &ScriptLayout, input: &Path
                 let same = dumps.iter().position(|dump| dump.path == path);
                 let at = same.unwrap_or(dumps.len());
                 if at == dumps.len() {
-                    dumps.push(Dump::new(path, script, layout)?);
+                    dumps.push(EventDump::new(path, script, layout)?);
                 }
                 *known.insert(at)
             }
         };
         dumps[at].take(&line)
     })?;
-    dumps.into_iter().try_for_each(Dump::finish)
+    dumps.into_iter().try_for_each(EventDump::finish)
 }

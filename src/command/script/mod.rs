@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::pager::Output;
+use super::pager::PagedOutput;
 use super::progress::Bars;
-use crate::analysis::counts::{self, CountedEvent, Recorded, ThreadCounts, Total};
+use crate::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
 use crate::analysis::script::{ScriptLine, Transcript};
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
@@ -21,15 +21,15 @@ use crate::view;
 use crate::view::pmcstat::LoggedKind;
 use crate::view::script::ScriptWriter;
 use crate::view::script::counts::CountLine;
-pub(super) use plan::Plan;
+pub(super) use plan::ScriptPlan;
 
 /// Runs the command.
 ///
 /// # Errors
 /// The recording cannot be read, or the output cannot be written.
-pub(super) fn run(plan: &Plan) -> Result<Exit> {
+pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
-    let mut out = Output::new();
+    let mut out = PagedOutput::new();
     let written = |error| Error::output("the samples and records", error);
     if plan.header {
         view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
@@ -69,7 +69,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 /// # Errors
 /// The recording cannot be read, or the output cannot be written.
 pub(super) fn print_for_pmcstat(
-    mut plan: Plan,
+    mut plan: ScriptPlan,
     form: view::pmcstat::PmcstatFormat,
     out: &mut dyn Write,
 ) -> Result<()> {
@@ -113,7 +113,7 @@ pub(super) fn print_for_pmcstat(
 /// Prints the counts of `stat record`, round by round.
 fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
     counts::check_rounds(session)?;
-    let recorded = Recorded::load(session)?;
+    let recorded = RecordedCounts::load(session)?;
     let written = |error| Error::output("the counts", error);
     if !is_json {
         view::script::counts::titles(out).map_err(written)?;
@@ -122,7 +122,7 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
     let mut line = |tid, at_ns, event: usize, cpu, count| {
         // A file may also count events that only supply task records; these are not in
         // `recorded.events`.
-        let Some(CountedEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
+        let Some(CountsEvent { name: event, .. }) = recorded.events.get(event) else { return Ok(()) };
         print(out, &CountLine { cpu, tid, count, at_ns, event }).map_err(written)
     };
     for ThreadCounts { thread, at_ns, counts } in counts::at_exits(session) {
@@ -131,7 +131,7 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
         }
     }
     recorded.rounds(session, &mut |round| {
-        for &Total { event, tid, cpu, count } in round.totals {
+        for &CounterTotal { event, tid, cpu, count } in round.totals {
             line(tid, round.at_ns, event, cpu, count)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::analysis::script::{DumpOrder, ScriptRequest, Transcript};
-use crate::cli::script::Script;
+use crate::cli::script::ScriptArgs;
 use crate::command::plan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
@@ -15,7 +15,7 @@ use crate::view::script::{ScriptClock, ScriptLayout};
 
 /// Settings of `pmc script`.
 #[derive(Debug)]
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct ScriptPlan {
     pub(super) input: PathBuf,
     /// Whether to print the recording's header.
     pub(super) header: bool,
@@ -24,14 +24,14 @@ pub(in crate::command) struct Plan {
     /// Whether each event gets its own file.
     pub(super) per_event: bool,
     pub(super) request: ScriptRequest,
-    /// The layout, except for the part that depends on the recording; see [`Plan::layout`].
+    /// The layout, except for the part that depends on the recording; see [`ScriptPlan::layout`].
     layout: ScriptLayout,
 }
 
-impl Plan {
+impl ScriptPlan {
     /// # Errors
     /// An option is invalid.
-    pub(in crate::command) fn new(typed: &Script) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &ScriptArgs) -> Result<Self> {
         let request = ScriptRequest {
             selection: plan::selection(&typed.filter)?,
             fields: typed.fields.clone(),
@@ -108,7 +108,7 @@ impl Plan {
 }
 
 /// Returns the record types to print in addition to samples.
-fn records(typed: &Script) -> Vec<u32> {
+fn records(typed: &ScriptArgs) -> Vec<u32> {
     let choices: [(bool, &[u32]); 9] = [
         (typed.show_task_events, &[kind::COMM, kind::FORK, kind::EXIT]),
         (typed.show_mmap_events, &[kind::MMAP, kind::MMAP2]),

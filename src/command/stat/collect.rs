@@ -27,7 +27,7 @@ use crate::profile::{
 use crate::units::Count;
 
 /// Facts about the machine, read on demand.
-pub(super) struct Machine<'a> {
+pub(super) struct StatMachine<'a> {
     pub(super) host: &'a Host,
     facts: OnceCell<Facts>,
     topology: OnceCell<Topology>,
@@ -39,7 +39,7 @@ pub(super) struct Machine<'a> {
     is_elsewhere: bool,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> StatMachine<'a> {
     pub(super) fn new(host: &'a Host) -> Self {
         Self {
             host,
@@ -86,7 +86,7 @@ impl<'a> Machine<'a> {
 }
 
 /// The events of a table, and the sources of their counts.
-pub(super) struct Shown {
+pub(super) struct ShownEvents {
     events: Vec<StatEvent>,
     /// Column of each event of the set, and how its counts join others in the column.
     columns: Vec<(usize, CountJoin)>,
@@ -108,7 +108,7 @@ pub(super) struct Shown {
 }
 
 /// The period that a table covers.
-pub(super) struct Span<'a> {
+pub(super) struct TablePeriod<'a> {
     pub(super) threads: &'a [Thread],
     /// End of the interval; `None` for a whole run.
     pub(super) timestamp_ns: Option<u64>,
@@ -121,7 +121,7 @@ pub(super) struct Span<'a> {
 }
 
 /// One event of a future table, counted here or in a recording.
-pub(super) struct Column<'a> {
+pub(super) struct EventColumn<'a> {
     pub(super) spec: Cow<'a, EventSpec>,
     /// Events with the same number were counted over exactly the same time.
     pub(super) group: usize,
@@ -134,7 +134,7 @@ pub(super) struct Column<'a> {
     pub(super) sees_kernel: bool,
 }
 
-impl Column<'_> {
+impl EventColumn<'_> {
     /// Returns perf's name for the event, which shows whether the kernel is excluded.
     pub(super) fn name(&self) -> String {
         let name = &self.spec.name;
@@ -163,14 +163,14 @@ pub(super) fn quantity(spec: &EventSpec) -> (f64, &str) {
 pub(super) fn columns<'a>(
     set: &'a CounterSet,
     cgroups: &'a [Option<String>],
-    machine: &Machine<'_>,
-) -> Vec<Column<'a>> {
+    machine: &StatMachine<'_>,
+) -> Vec<EventColumn<'a>> {
     let explain = |refusal: &Refusal| reason(refusal.clone().isolate().explain(machine.facts()));
     let events = set.specs().zip(set.refusals()).zip(set.user_only()).zip(set.sees_kernel());
     events
         .zip(set.group_of_events())
         .enumerate()
-        .map(|(index, ((((spec, refusal), user_only), sees_kernel), group))| Column {
+        .map(|(index, ((((spec, refusal), user_only), sees_kernel), group))| EventColumn {
             spec: Cow::Borrowed(spec),
             group,
             cgroup: cgroups.get(index).and_then(|c| c.as_deref()),
@@ -181,9 +181,14 @@ pub(super) fn columns<'a>(
         .collect()
 }
 
-impl Shown {
+impl ShownEvents {
     /// Assigns the events to columns.
-    pub(super) fn new(events: &[Column<'_>], aggregation: Aggregation, no_merge: bool, scale: bool) -> Self {
+    pub(super) fn new(
+        events: &[EventColumn<'_>],
+        aggregation: Aggregation,
+        no_merge: bool,
+        scale: bool,
+    ) -> Self {
         let mut shown = Self {
             events: Vec::new(),
             columns: Vec::new(),
@@ -201,7 +206,7 @@ impl Shown {
         };
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
         for (index, event) in events.iter().enumerate() {
-            let Column { spec, group, cgroup, user_only, .. } = event;
+            let EventColumn { spec, group, cgroup, user_only, .. } = event;
             let join = if spec.takes_turns() { CountJoin::Turns } else { CountJoin::Parts };
             let known = spec.merge.filter(|_| !no_merge).map(|number| (number, *cgroup));
             if let Some((.., column)) = merged.iter().find(|(n, c, _)| known == Some((*n, *c))) {
@@ -235,7 +240,12 @@ impl Shown {
     }
 
     /// Returns the table of these readings.
-    pub(super) fn counts(&self, readings: &[Reading], span: &Span<'_>, machine: &Machine<'_>) -> StatCounts {
+    pub(super) fn counts(
+        &self,
+        readings: &[Reading],
+        span: &TablePeriod<'_>,
+        machine: &StatMachine<'_>,
+    ) -> StatCounts {
         let mut tally = Tally::new(self.events.len());
         for reading in readings {
             let Some(&(column, join)) = self.columns.get(reading.event) else { continue };
@@ -295,7 +305,10 @@ impl Shown {
     }
 
     /// Returns the values that pmc measures itself: event, column and the value, if there is one.
-    pub(super) fn measured(&self, span: &Span<'_>) -> impl Iterator<Item = (usize, usize, Option<u64>)> {
+    pub(super) fn measured(
+        &self,
+        span: &TablePeriod<'_>,
+    ) -> impl Iterator<Item = (usize, usize, Option<u64>)> {
         self.tools.iter().map(|&(event, column, tool)| {
             let value = match tool {
                 Tool::DurationTime => Some(span.elapsed_ns),
@@ -307,7 +320,13 @@ impl Shown {
     }
 
     /// Returns the row of a reading, by the selected aggregation.
-    fn place(&self, event: usize, slot: TargetSlot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
+    fn place(
+        &self,
+        event: usize,
+        slot: TargetSlot,
+        span: &TablePeriod<'_>,
+        machine: &StatMachine<'_>,
+    ) -> PlaceLabel {
         let none = PlaceLabel::default();
         if self.aggregation.is_parted() {
             return PlaceLabel { part: self.parts[event], ..none };
@@ -347,12 +366,12 @@ impl Shown {
     }
 
     /// Returns the slot for values without a place: the first row, without counting as a CPU there.
-    fn tool_slot(&self, machine: &Machine<'_>) -> TargetSlot {
+    fn tool_slot(&self, machine: &StatMachine<'_>) -> TargetSlot {
         let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
         TargetSlot { tid: None, cpu }
     }
 
-    fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> MissingValueReason {
+    fn idle(&self, column: usize, span: &TablePeriod<'_>, machine: &StatMachine<'_>) -> MissingValueReason {
         let spec = &self.specs[column];
         if matches!(spec.source, Source::Held(_)) {
             return MissingValueReason::new("its holder has ended, or has let it go", "pmc persist list");
@@ -400,14 +419,14 @@ fn reason(why: Explanation) -> MissingValueReason {
 
 /// Whether each of these events may wait for a hardware counter. Groups of only software events do not
 /// wait: while they were off (a cgroup that did not run), there was nothing to count.
-fn wait_for_counters(events: &[Column<'_>]) -> Vec<bool> {
+fn wait_for_counters(events: &[EventColumn<'_>]) -> Vec<bool> {
     let is_software = |spec: &EventSpec| match &spec.source {
         Source::Kernel(attr) => matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT),
         Source::Tool(_) => true,
         // The holder knows, and reports events that do not wait as counted all the time.
         Source::Held(_) => false,
     };
-    let waits = |event: &Column<'_>| {
+    let waits = |event: &EventColumn<'_>| {
         let mut members = events.iter().filter(|other| other.group == event.group);
         members.any(|member| !is_software(&member.spec))
     };
@@ -510,7 +529,7 @@ mod tests {
         let waits = |text: &str| {
             let groups = parse(text, &Host::live()).unwrap();
             let members = |(group, of): (usize, EventGroup)| {
-                of.events.into_iter().map(move |spec| Column {
+                of.events.into_iter().map(move |spec| EventColumn {
                     spec: Cow::Owned(spec),
                     group,
                     cgroup: None,

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::collect::quantity;
-use super::metrics::{Counted, Metrics};
+use super::metrics::{CountSource, TableMetrics};
 use super::parts;
-use super::plan::{Cgroups, Plan, What};
+use super::plan::{CgroupChoice, EventSelection, StatPlan};
 use crate::counter::Mode;
 use crate::counter::metric_events;
 use crate::counter::open::cycles;
@@ -25,16 +25,16 @@ use crate::recording::plan::Scope;
 use crate::recording::{filters, launch};
 
 /// The events and metrics to count.
-pub(super) struct Wanted {
+pub(super) struct ResolvedSelection {
     pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
-    pub(super) metrics: Metrics,
+    pub(super) metrics: TableMetrics,
     /// Requested items that are skipped.
     pub(super) left_out: Vec<Warning>,
     /// The refusal of cycles, if the machine has no counters for the hardware events of the default set.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
-impl Wanted {
+impl ResolvedSelection {
     /// Returns the cgroup name of each event, in order.
     pub(super) fn cgroup_names(&self) -> Vec<Option<String>> {
         let names = self.groups.iter().flat_map(|(group, cgroup)| {
@@ -49,8 +49,8 @@ impl Wanted {
 ///
 /// # Errors
 /// An event is invalid, a metric is unknown, or a cgroup cannot be opened.
-pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
-    let What { events, detailed, null, metrics, .. } = &plan.what;
+pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> {
+    let EventSelection { events, detailed, null, metrics, .. } = &plan.what;
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
     let mut chosen = filters::events(&mut parser, events, &plan.what.filters)?;
     let mut sums = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.extend(parser.parse(text)?);
         }
     }
-    let mut metrics = Metrics::new(metrics, &Counted::Here(&plan.scope), host)?;
+    let mut metrics = TableMetrics::new(metrics, &CountSource::Here(&plan.scope), host)?;
     left_out.append(&mut metrics.left_out);
     if let Some(tree) = &mut metrics.tree {
         tree.is_all &= chosen.is_empty();
@@ -102,7 +102,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     }
     narrow(&mut chosen, &plan.what, host)?;
     let chosen = parts::split(chosen, plan.aggregation)?;
-    Ok(Wanted { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
+    Ok(ResolvedSelection { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
 
 /// Reads a configuration of PCP's agent for this machine.
@@ -145,8 +145,8 @@ fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
 ///
 /// # Errors
 /// Nothing is left.
-fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> {
-    let What { core_kind, pmu, .. } = what;
+fn narrow(groups: &mut Vec<EventGroup>, what: &EventSelection, host: &Host) -> Result<()> {
+    let EventSelection { core_kind, pmu, .. } = what;
     if let Some(kind) = core_kind
         && host.pmu(kind).is_none()
         && host.pmu(&format!("cpu_{kind}")).is_none()
@@ -191,7 +191,7 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &What, host: &Host) -> Result<()> 
 fn add(
     groups: &mut Vec<EventGroup>,
     formulas: &[Formula],
-    what: &What,
+    what: &EventSelection,
     parser: &mut Parser<'_>,
     host: &Host,
 ) -> Vec<Option<MissingValueReason>> {
@@ -261,7 +261,7 @@ fn default_set(detailed: u8, whole_cpus: bool, hardware: bool, host: &Host) -> V
 /// Binds groups to cgroups: one by one in order, or each group to every cgroup.
 fn bind(
     groups: Vec<EventGroup>,
-    cgroups: &Cgroups,
+    cgroups: &CgroupChoice,
     host: &Host,
 ) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
     let open = |name: &String| -> Result<Option<Rc<Cgroup>>> {
@@ -271,12 +271,12 @@ fn bind(
         Ok(Some(Rc::new(Cgroup::open(host, name).map_err(launch::no_target)?)))
     };
     match cgroups {
-        Cgroups::None => Ok(groups.into_iter().map(|group| (group, None)).collect()),
-        Cgroups::Each(names) => {
+        CgroupChoice::None => Ok(groups.into_iter().map(|group| (group, None)).collect()),
+        CgroupChoice::Each(names) => {
             let opened: Vec<_> = names.iter().map(open).collect::<Result<_>>()?;
             Ok(opened.iter().flat_map(|c| groups.iter().map(move |g| (g.clone(), c.clone()))).collect())
         }
-        Cgroups::InOrder(names) => {
+        CgroupChoice::InOrder(names) => {
             let opened: Vec<_> = names.iter().map(open).collect::<Result<_>>()?;
             if opened.len() > groups.len() {
                 return Err(Error::usage(format!(
@@ -296,7 +296,7 @@ fn bind(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Metrics as Asked;
+    use super::super::plan::RequestedMetrics as Asked;
     use super::*;
     use crate::counter::metric_events::Grouping;
     use crate::event::parse;
@@ -304,7 +304,7 @@ mod tests {
 
     fn left(text: &str, core_kind: Option<&str>, pmu: Option<&str>) -> Result<Vec<Option<String>>> {
         let mut groups = parse(text, &saved("hybrid")).unwrap();
-        let what = What {
+        let what = EventSelection {
             events: Vec::new(),
             perfevent_conf: None,
             filters: Vec::new(),

@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use super::plan::Metrics as Asked;
-use crate::analysis::counts::{CountedEvent, Recorded};
+use super::plan::RequestedMetrics as Asked;
+use crate::analysis::counts::{CountsEvent, RecordedCounts};
 use crate::error::{Error, Result, Warning};
 use crate::event::Parser;
 use crate::event::vendor::{Metric, Vendor};
@@ -25,16 +25,16 @@ use crate::text;
 use crate::view::stat::TopdownTree;
 
 /// The source of the counts.
-pub(super) enum Counted<'a> {
+pub(super) enum CountSource<'a> {
     /// This machine, now.
     Here(&'a Scope),
     /// A recording, and the CPU id in its header, if there is one.
-    Recorded { counts: &'a Recorded, cpuid: Option<&'a str> },
+    Recorded { counts: &'a RecordedCounts, cpuid: Option<&'a str> },
 }
 
 /// The metrics of a table of counts.
 #[derive(Default)]
-pub(super) struct Metrics {
+pub(super) struct TableMetrics {
     pub(super) formulas: Vec<Formula>,
     /// For each formula, the reason why it has no value on this machine. Empty until its events are
     /// looked up.
@@ -47,17 +47,17 @@ pub(super) struct Metrics {
     pub(super) left_out: Vec<Warning>,
 }
 
-impl Metrics {
+impl TableMetrics {
     /// Determines the requested metrics.
     ///
     /// # Errors
     /// A metric, group or level does not exist, or an expression is invalid.
-    pub(super) fn new(asked: &Asked, of: &Counted<'_>, host: &Host) -> Result<Self> {
+    pub(super) fn new(asked: &Asked, of: &CountSource<'_>, host: &Host) -> Result<Self> {
         if asked.is_empty() {
             return Ok(Self::default());
         }
         let vendor = match of {
-            Counted::Recorded { cpuid: Some(cpuid), .. } => Vendor::recorded(host, cpuid),
+            CountSource::Recorded { cpuid: Some(cpuid), .. } => Vendor::recorded(host, cpuid),
             _ => Vendor::of(host),
         };
         let written = asked.expressions.iter().map(|text| library::definition(text));
@@ -83,7 +83,7 @@ impl Metrics {
                     levels.for_each(|group| chosen.extend(library.of_group(&group)));
                 }
                 // A lookup in the recording shows later which of them it has.
-                None if matches!(of, Counted::Recorded { .. }) => found.shares = Some(&[]),
+                None if matches!(of, CountSource::Recorded { .. }) => found.shares = Some(&[]),
                 None => {
                     let shares = topdown::events(|name| Parser::new(host).parse(name).is_ok());
                     found.shares = Some(shares.ok_or_else(no_shares)?);
@@ -101,16 +101,16 @@ impl Metrics {
         let environment = MetricEnvironment {
             literals: of.literals(host, &vendor),
             has_event: &|text| match of {
-                Counted::Here(_) => parse(text).is_some(),
-                Counted::Recorded { counts, .. } => {
-                    let is_it = |event: &CountedEvent| event.name.eq_ignore_ascii_case(text);
+                CountSource::Here(_) => parse(text).is_some(),
+                CountSource::Recorded { counts, .. } => {
+                    let is_it = |event: &CountsEvent| event.name.eq_ignore_ascii_case(text);
                     counts.events.iter().any(is_it) || !vendor.named(text).is_empty()
                 }
             },
             source_count: &|text| match of {
-                Counted::Here(_) => specs(text),
+                CountSource::Here(_) => specs(text),
                 // The recording does not contain the number of PMUs.
-                Counted::Recorded { .. } => None,
+                CountSource::Recorded { .. } => None,
             },
             retire_latency: &|event| vendor.retire_latency(event),
             is_cpuid: &|pattern| vendor.is(pattern),
@@ -202,7 +202,7 @@ fn no_shares() -> Error {
     .try_this("pmc list topdown; pmc info names the table that is used")
 }
 
-impl Counted<'_> {
+impl CountSource<'_> {
     /// Returns the values of `#literals` for the machine and the targets. A recording contains its CPU
     /// topology. The other values are known only if it is read on a machine of the same kind.
     fn literals(&self, host: &Host, vendor: &Vendor) -> Literals {

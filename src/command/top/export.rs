@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::plan::Shown;
+use super::plan::TopView;
 use crate::analysis::live::export;
-use crate::analysis::live::snapshot::{Snapshot, SnapshotMaker};
+use crate::analysis::live::snapshot::{LiveSnapshot, SnapshotMaker};
 use crate::command::screen;
 use crate::error::Result;
 use crate::host::Host;
@@ -16,8 +16,8 @@ use crate::tui::ViewFormat;
 /// Writes the part of a snapshot that the query selects.
 pub(super) fn write(
     maker: &SnapshotMaker,
-    snapshot: &Snapshot,
-    shown: &Shown,
+    snapshot: &LiveSnapshot,
+    shown: &TopView,
     query: &Query,
     form: ViewFormat,
     path: &Path,

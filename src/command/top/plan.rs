@@ -1,4 +1,4 @@
-//! `pmc top`: turns the parsed options into a [`Plan`].
+//! `pmc top`: turns the parsed options into a [`TopPlan`].
 //!
 //! Checks what clap cannot. Options shared with `record` ([`sampling_options`]) have the same meaning as
 //! there.
@@ -10,9 +10,9 @@ use crate::abi::sample_type;
 use crate::analysis::annotate::listing::ListingOptions;
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
-use crate::analysis::request::Pattern;
-use crate::cli::top::Top;
-use crate::command::columns::{Rows, rows};
+use crate::analysis::request::NamePattern;
+use crate::cli::top::TopArgs;
+use crate::command::columns::{RowLayout, rows};
 use crate::command::plan::{self, duration, listed};
 use crate::command::sampling_options::{self, pfm_events};
 use crate::counter::Levels;
@@ -38,7 +38,7 @@ use crate::units::{MS, S};
 use crate::view::report::{EventGrouping, ReportLayout};
 
 /// Settings of `pmc top`.
-pub(in crate::command) struct Plan {
+pub(in crate::command) struct TopPlan {
     /// The targets and events to sample.
     pub(super) sample: SamplePlan,
     pub(super) wanted: SampleQuery,
@@ -49,8 +49,8 @@ pub(in crate::command) struct Plan {
     /// How to list the code of functions.
     pub(super) code: ListingOptions,
     pub(super) realtime: Option<i32>,
-    pub(super) ignore_callees: Option<Pattern>,
-    pub(super) shown: Shown,
+    pub(super) ignore_callees: Option<NamePattern>,
+    pub(super) shown: TopView,
     pub(super) delay: Duration,
     pub(super) timeout: Option<Duration>,
     /// The terminal's background, if specified.
@@ -62,7 +62,7 @@ pub(in crate::command) struct Plan {
 
 /// Selects and arranges the samples to show.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct TopView {
     pub(super) keys: Vec<SortKey>,
     pub(super) ranks: Vec<RowRank>,
     pub(super) only: RowSelection,
@@ -88,9 +88,9 @@ const KEYS: [SortKey; 2] = [SortKey::Dso, SortKey::Symbol];
 /// Size of the smallest branch in the tree, in percent.
 const BRANCH: f64 = 2.0;
 
-impl Plan {
-    pub(in crate::command) fn new(typed: &Top, host: &Host) -> Result<Self> {
-        let Rows { mut keys, trace_fields, columns, added, ranks, are_usual } =
+impl TopPlan {
+    pub(in crate::command) fn new(typed: &TopArgs, host: &Host) -> Result<Self> {
+        let RowLayout { mut keys, trace_fields, columns, added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if !trace_fields.is_empty() {
             return Err(Error::usage("tracepoint fields are not supported as sort keys of top")
@@ -127,7 +127,7 @@ impl Plan {
             sort_member: typed.group_sort_idx.unwrap_or(0),
             ..ReportLayout::default()
         };
-        let shown = Shown {
+        let shown = TopView {
             ranks,
             only: RowSelection {
                 dsos: listed(&typed.dsos),
@@ -180,7 +180,7 @@ impl Plan {
                 ..ListingOptions::default()
             },
             realtime: typed.realtime,
-            ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
+            ignore_callees: typed.ignore_callees.as_deref().map(NamePattern::new).transpose()?,
             shown,
             delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
             timeout: typed
@@ -221,7 +221,7 @@ impl Plan {
 
     /// Returns the query that the options describe.
     pub(super) fn query(&self) -> Query {
-        let Shown { keys, ranks, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
+        let TopView { keys, ranks, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
             &self.shown;
         Query {
             keys: keys.clone(),
@@ -269,15 +269,15 @@ impl Plan {
     }
 }
 
-fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
-    let whom = sampling_options::Whom {
+fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
+    let whom = sampling_options::TargetArgs {
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
         cpus: typed.cpus.as_deref(),
         all_cpus: typed.all_cpus || typed.command.is_empty(),
     };
-    let typed_whom = sampling_options::Whom { all_cpus: typed.all_cpus, ..whom };
+    let typed_whom = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..whom };
     sampling_options::overridden(typed_whom).iter().for_each(say::warn);
     let mut scope = sampling_options::scope(whom, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();

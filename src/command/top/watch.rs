@@ -15,12 +15,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::export;
-use super::plan::{Plan, Shown};
+use super::plan::{TopPlan, TopView};
 use crate::analysis::annotate::listing::ListingOptions;
-use crate::analysis::live::listing::{FunctionSamples, Lister};
+use crate::analysis::live::listing::{FunctionSamples, ListingBuilder};
 use crate::analysis::live::names::{self, EARLY, NameLookup};
 use crate::analysis::live::row_history::RowHistory;
-use crate::analysis::live::snapshot::{Retention, Snapshot, SnapshotMaker};
+use crate::analysis::live::snapshot::{LiveSnapshot, Retention, SnapshotMaker};
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{FunctionRef, LiveHeader, Query, QueryAnswer};
@@ -46,7 +46,7 @@ const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from
 const BRANCH: f64 = 0.001;
 
 /// Shows the screen until the user leaves it.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+pub(super) fn run(mut plan: TopPlan) -> Result<Exit> {
     plan.tell_threads();
     let background = plan.background;
     let inbox = Inbox::default();
@@ -70,7 +70,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         std::thread::spawn(move || list(&functions, options, how, &board));
     }
     let start = Instant::now();
-    let mut work = Work {
+    let mut work = WatchState {
         shared: sampler.state.clone(),
         rates: sampler.rates.clone(),
         names,
@@ -107,7 +107,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
 
 /// Makes listings until the channel closes.
 fn list(functions: &Receiver<FunctionSamples>, options: Options, how: ListingOptions, board: &Board) {
-    let Ok(mut lister) = Lister::new(options, how) else { return };
+    let Ok(mut lister) = ListingBuilder::new(options, how) else { return };
     while let Some(one) = latest(functions) {
         let listing = lister.listing(&one);
         board.put(|poll| poll.listing = Some((one.function, listing)));
@@ -127,7 +127,7 @@ fn title(plan: &SamplePlan) -> String {
 }
 
 /// State of the job thread.
-struct Work {
+struct WatchState {
     shared: Arc<LiveState>,
     rates: Arc<RateOrders>,
     names: NameLookup,
@@ -135,8 +135,8 @@ struct Work {
     board: Arc<Board>,
     code: Sender<FunctionSamples>,
     query: Query,
-    snapshot: Option<Snapshot>,
-    shown: Shown,
+    snapshot: Option<LiveSnapshot>,
+    shown: TopView,
     retention: Retention,
     delay: Duration,
     is_frozen: bool,
@@ -155,7 +155,7 @@ struct Work {
     head: LiveHeader,
 }
 
-impl Engine for Work {
+impl Engine for WatchState {
     fn ask(&mut self, query: Query) {
         if query.event != self.query.event {
             self.row_history = RowHistory::default();
@@ -263,7 +263,7 @@ impl Engine for Work {
     }
 }
 
-impl Work {
+impl WatchState {
     fn plan_next(&mut self) {
         self.next =
             self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
@@ -295,7 +295,7 @@ impl Work {
 
     /// Ensures that there is a snapshot to answer queries from, unless none has been taken yet.
     fn hold(&mut self) {
-        if self.snapshot.as_ref().is_some_and(Snapshot::is_released) {
+        if self.snapshot.as_ref().is_some_and(LiveSnapshot::is_released) {
             let last = self.snapshot.take();
             self.snapshot = Some(self.maker.take(last));
         }
