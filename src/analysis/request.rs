@@ -38,7 +38,7 @@ pub struct AnalysisRequest {
     pub keys: Vec<SortKey>,
     /// The tracepoint fields among the keys, indexed by [`SortKey::TraceField`].
     pub trace_fields: Vec<TraceField>,
-    /// Whether to put the default sort keys of the measure before `keys`: [`AnalysisRequest::settle`] does
+    /// Whether to put the default sort keys of the measure before `keys`: [`AnalysisRequest::resolve`] does
     /// so.
     pub usual_keys: bool,
     /// Length of a time slice for the sort key `time`, in nanoseconds.
@@ -97,11 +97,11 @@ impl AnalysisRequest {
         }
     }
 
-    /// Settles the options that depend on the recording: whether branches count, and the default sort keys.
+    /// Resolves the options that depend on the recording: whether branches count, and the default sort keys.
     ///
     /// # Errors
     /// When branches or latencies were requested but not recorded.
-    pub fn settle(&mut self, reader: &Reader) -> Result<()> {
+    pub fn resolve(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
         let has_branches = reader.layouts().have(sample_type::BRANCH_STACK);
         // Whether the branches are a call chain that the hardware recorded.
@@ -133,7 +133,7 @@ impl AnalysisRequest {
                 LatencyMode::Wanted
             }
             LatencyMode::IfRecorded => LatencyMode::No,
-            settled => settled,
+            resolved => resolved,
         };
         if std::mem::take(&mut self.usual_keys) {
             let usual = self.measure.usual_keys();
@@ -190,7 +190,7 @@ impl AnalysisRequest {
         self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
     }
 
-    /// Whether each branch counts, once settled.
+    /// Whether each branch counts, once resolved.
     pub fn counts_branches(&self) -> bool {
         self.measure == CostMeasure::Branches
     }

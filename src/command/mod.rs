@@ -116,7 +116,7 @@ fn carry_out(words: Vec<OsString>, columns: Option<&pmcstat::PmcstatColumns>) ->
         Err(answer) => return show(&answer),
     };
     let ran = answer_perf_options(&matches)
-        .and_then(|()| heed(&mut cli, &matches))
+        .and_then(|()| load_settings(&mut cli, &matches))
         .and_then(|settings| run(cli, &settings, columns));
     ended(ran)
 }
@@ -278,7 +278,7 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
 ///
 /// # Errors
 /// A setting has an invalid value.
-fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
+fn load_settings(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
     let settings = Config::load(ConfigFiles::Usual);
     settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
     match &cli.command {
@@ -286,7 +286,7 @@ fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<Config> {
         Command::Config(_) => pager::allow(!cli.no_pager),
         _ => {
             pager::allow(config::pages(&settings, cli, matches)?);
-            config::heed(&settings, cli, matches)?;
+            config::apply(&settings, cli, matches)?;
         }
     }
     Ok(settings)
@@ -327,11 +327,11 @@ fn run(cli: Cli, settings: &Config, columns: Option<&pmcstat::PmcstatColumns>) -
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::BuildidListPlan::new(&typed)),
         Command::Profile(typed) => {
             let mut plan = profile::ProfilePlan::new(*typed)?;
-            config::heed_recording(settings, &mut plan.record)?;
+            config::apply_recording(settings, &mut plan.record)?;
             // Reports invalid display options before the recording starts.
             let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
                 profile::ViewCommand::Report(mut typed) => {
-                    config::heed_reporting(settings, &mut typed, false)?;
+                    config::apply_reporting(settings, &mut typed, false)?;
                     let plan = report::ReportPlan::new(&typed)?;
                     Box::new(|| report::run(plan))
                 }

@@ -112,23 +112,23 @@ pub fn run(
     engine: &EngineHandle,
     inbox: Inbox,
     first: Query,
-    around: ScreenContext,
+    context: ScreenContext,
 ) -> io::Result<ScreenEnd> {
     let mut state = ScreenState::new(first, terminal::size());
     engine.send(Job::Answer(Box::new(state.query.clone())));
     let _taken = terminal::TakenTerminal::take()?;
     let colours = Stream::Output.colours();
-    let asks = around.background.is_none() && colours != Colours::None;
+    let asks = context.background.is_none() && colours != Colours::None;
     if asks {
         terminal::ask_background()?;
     }
     terminal::read(inbox.waker.0.clone(), asks);
-    let background = around.background.unwrap_or_else(any_terminal::background);
+    let background = context.background.unwrap_or_else(any_terminal::background);
     let mut screen = Screen {
         out: terminal::out()?,
         theme: ScreenTheme::new(colours, background),
         colours,
-        around,
+        context,
         drawn: None,
         continued: Instant::now(),
     };
@@ -203,7 +203,7 @@ struct Screen {
     out: terminal::FrameOutput,
     theme: ScreenTheme,
     colours: Colours,
-    around: ScreenContext,
+    context: ScreenContext,
     drawn: Option<Instant>,
     continued: Instant,
 }
@@ -211,7 +211,7 @@ struct Screen {
 impl Screen {
     #[allow(clippy::panic, reason = "that is what the test asks for")]
     fn draw(&mut self, state: &ScreenState) -> io::Result<()> {
-        let panics = self.around.panics && self.drawn.is_some();
+        let panics = self.context.panics && self.drawn.is_some();
         let theme = self.theme;
         terminal::begin_frame(&mut self.out)?;
         self.out.draw(|frame| {
@@ -256,7 +256,7 @@ impl Screen {
     /// Restores the terminal, stops, and takes the terminal over again.
     fn stop(&mut self, state: &mut ScreenState) -> io::Result<()> {
         terminal::give_back();
-        (self.around.stop)();
+        (self.context.stop)();
         terminal::take()?;
         self.continued = Instant::now();
         let size = self.resized()?;

@@ -7,7 +7,7 @@ pub(super) mod plan;
 use std::io::Write;
 
 use plan::ConfigStep;
-pub(super) use plan::{ConfigPlan, heed, heed_recording, heed_reporting, pages};
+pub(super) use plan::{ConfigPlan, apply, apply_recording, apply_reporting, pages};
 
 use super::pager::PagedOutput;
 use crate::config::{self, Config};
@@ -41,7 +41,7 @@ pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
                         .try_this("PERF_CONFIG=FILE")
                 })?;
                 config::set(file, key, value)?;
-                if !plan::is_heeded(key) {
+                if !plan::is_supported(key) {
                     say::note(format!("{key} is used by perf only; pmc ignores it"));
                 }
             }

@@ -141,7 +141,7 @@ impl LoadedRecording {
     fn new(plan: &ExportPlan, path: &Path) -> Result<Self> {
         let session = Arc::new(Session::open(Reader::open(path)?)?);
         let mut request = plan.request.clone();
-        request.settle(&session.reader)?;
+        request.resolve(&session.reader)?;
         // Without times all samples would seem simultaneous.
         request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);

@@ -49,15 +49,15 @@ impl RecordPlan {
     /// Converts the parsed options.
     pub(in crate::command) fn new(mut typed: RecordArgs, host: &Host) -> Result<Self> {
         typed.events.extend(pfm_events(&typed.pfm_events));
-        let whom = TargetArgs {
+        let targets = TargetArgs {
             pids: &typed.pids,
             tids: &typed.tids,
             user: typed.uid.as_deref(),
             cpus: typed.cpus.as_deref(),
             all_cpus: typed.all_cpus,
         };
-        let overridden = overridden(whom);
-        let mut scope = scope(whom, host)?;
+        let overridden = overridden(targets);
+        let mut scope = scope(targets, host)?;
         if let (true, true, Scope::Command) = (are_held(&typed.events), typed.command.is_empty(), &scope) {
             // The targets were chosen when the events were added.
             scope = Scope::Cpus(host.online_cpus());

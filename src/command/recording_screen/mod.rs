@@ -73,7 +73,7 @@ impl ScreenPlan {
         }
     }
 
-    /// Returns the first query for a recording that has settled the request.
+    /// Returns the first query for a recording that has resolved the request.
     fn first(&self, reader: &Reader) -> Query {
         let question = self.request.question(&self.query, reader);
         // Takes the tree's order; the screen requests a tree when it shows one.
@@ -89,7 +89,7 @@ impl ScreenPlan {
 /// The recording cannot be read, lacks the requested branches, or has no function to start with.
 pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     plan.request.facets = true;
-    plan.request.settle(&reader)?;
+    plan.request.resolve(&reader)?;
     let first = plan.first(&reader);
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;

@@ -82,7 +82,7 @@ fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()>
 
 /// Returns the profile, and the errors from reading symbol files.
 fn profile(plan: &mut ReportPlan, session: Arc<Session>) -> Result<(Profile, Vec<String>)> {
-    plan.request.settle(&session.reader)?;
+    plan.request.resolve(&session.reader)?;
     let query = plan.request.question(&plan.query, &session.reader);
     let depth = plan.depth(&session.reader);
     let mut analysis = Analysis::load(session, &plan.request, &Bars)?;

@@ -296,7 +296,7 @@ fn bind(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::RequestedMetrics as Asked;
+    use super::super::plan::RequestedMetrics;
     use super::*;
     use crate::counter::metric_events::Grouping;
     use crate::event::parse;
@@ -313,7 +313,12 @@ mod tests {
             grouping: Grouping { grouped: true, merged: true },
             detailed: 0,
             null: false,
-            metrics: Asked { names: Vec::new(), expressions: Vec::new(), topdown: None, thresholds: true },
+            metrics: RequestedMetrics {
+                names: Vec::new(),
+                expressions: Vec::new(),
+                topdown: None,
+                thresholds: true,
+            },
         };
         narrow(&mut groups, &what, &saved("hybrid"))?;
         Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())

@@ -38,7 +38,7 @@ use crate::units;
 ///
 /// # Errors
 /// The log conflicts with another option.
-pub(super) fn settle(plan: &StatPlan, wanted: &mut ResolvedSelection) -> Result<bool> {
+pub(super) fn apply_log_options(plan: &StatPlan, wanted: &mut ResolvedSelection) -> Result<bool> {
     let events = || wanted.groups.iter().flat_map(|(group, _)| &group.events);
     let is_logged = plan.logs.contains(&true) || events().any(|event| event.qualifiers.logs());
     if !is_logged {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use super::plan::RequestedMetrics as Asked;
+use super::plan::RequestedMetrics;
 use crate::analysis::counts::{CountsEvent, RecordedCounts};
 use crate::error::{Error, Result, Warning};
 use crate::event::Parser;
@@ -52,7 +52,7 @@ impl TableMetrics {
     ///
     /// # Errors
     /// A metric, group or level does not exist, or an expression is invalid.
-    pub(super) fn new(asked: &Asked, of: &CountSource<'_>, host: &Host) -> Result<Self> {
+    pub(super) fn new(asked: &RequestedMetrics, of: &CountSource<'_>, host: &Host) -> Result<Self> {
         if asked.is_empty() {
             return Ok(Self::default());
         }

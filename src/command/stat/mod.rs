@@ -67,7 +67,7 @@ pub(super) fn run(mut plan: StatPlan, counted: Option<(CountPlan, &mut dyn Obser
     let mut wanted = events::wanted(&plan, &host)?;
     targets::settle(&mut plan.scope, wanted.groups.iter().flat_map(|(group, _)| &group.events))?;
     check_flags(&wanted, &host)?;
-    let is_logged = log::settle(&plan, &mut wanted)?;
+    let is_logged = log::apply_log_options(&plan, &mut wanted)?;
     let machine = StatMachine::new(&host);
     if plan.output.takes_stderr() && plan.verbose == 0 {
         say::be_quiet(true);
@@ -372,7 +372,7 @@ impl StatSession<'_> {
             control: self.control.as_mut(),
             watcher: self.watcher.as_mut(),
         };
-        let mut follower = StatObserver {
+        let mut observer = StatObserver {
             plan,
             machine: self.machine,
             wanted: self.wanted,
@@ -384,10 +384,10 @@ impl StatSession<'_> {
             before_ns: 0,
             yielded_before_ns: 0,
         };
-        let run = measure(setup, &mut follower)?;
+        let run = measure(setup, &mut observer)?;
         output.into_iter().for_each(OutputPipe::close);
-        let file = follower.file.take();
-        let shown = follower.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
+        let file = observer.file.take();
+        let shown = observer.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
         let span = TablePeriod {
             threads: &run.threads,
             timestamp_ns: None,

@@ -263,7 +263,7 @@ impl StatPlan {
         host: &Host,
     ) -> Result<Self> {
         let mut scope = scope(&typed, shown.per_thread, host)?;
-        let mut warning = overridden(whom(&typed));
+        let mut warning = overridden(target_args(&typed));
         let no_command = typed.command.is_empty() && typed.vs.is_empty();
         if no_command && (typed.repeat.is_some() || typed.exact) {
             let option = if typed.exact { "--exact" } else { "-r" };
@@ -419,7 +419,7 @@ pub(super) enum LogPart {
     Slices,
 }
 
-fn whom(typed: &CountArgs) -> TargetArgs<'_> {
+fn target_args(typed: &CountArgs) -> TargetArgs<'_> {
     TargetArgs {
         pids: &typed.pids,
         tids: &typed.tids,
@@ -435,7 +435,7 @@ fn scope(typed: &CountArgs, per_thread: bool, host: &Host) -> Result<Scope> {
     if per_thread && names_nobody && is_free {
         return Ok(Scope::AllThreads);
     }
-    sampling_options::scope(whom(typed), host)
+    sampling_options::scope(target_args(typed), host)
 }
 
 fn cgroups(typed: &CountArgs) -> Result<CgroupChoice> {

@@ -270,16 +270,16 @@ impl TopPlan {
 }
 
 fn sampling(typed: &TopArgs, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
-    let whom = sampling_options::TargetArgs {
+    let targets = sampling_options::TargetArgs {
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
         cpus: typed.cpus.as_deref(),
         all_cpus: typed.all_cpus || typed.command.is_empty(),
     };
-    let typed_whom = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..whom };
-    sampling_options::overridden(typed_whom).iter().for_each(say::warn);
-    let mut scope = sampling_options::scope(whom, host)?;
+    let typed_targets = sampling_options::TargetArgs { all_cpus: typed.all_cpus, ..targets };
+    sampling_options::overridden(typed_targets).iter().for_each(say::warn);
+    let mut scope = sampling_options::scope(targets, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     let is_default = is_default && !sampling_options::are_held(&typed.events);
     if let Scope::Cpus(cpus) = &scope

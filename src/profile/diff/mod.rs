@@ -221,7 +221,7 @@ fn change(compute: Compute, totals: (&Value, &Value), values: (&Value, &Value)) 
 }
 
 /// Sets the corrected probability and the verdict of each change in a family of tests.
-fn judge(family: &mut [(&mut DiffChange, ChangeTest)]) {
+fn set_verdicts(family: &mut [(&mut DiffChange, ChangeTest)]) {
     let tested: Vec<f64> = family.iter().filter_map(|(_, test)| test.p).collect();
     let mut adjusted = proportions::adjusted(&tested).into_iter();
     for (change, test) in family {

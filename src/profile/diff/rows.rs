@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{ChangeTest, ChangeVerdict, Compute, DiffChange, DiffEvent, DiffRow, change, judge};
+use super::{ChangeTest, ChangeVerdict, Compute, DiffChange, DiffEvent, DiffRow, change, set_verdicts};
 use crate::profile::sampled::{RowCell, StringTable, TableRow, Value, table};
 use crate::sort;
 
@@ -87,7 +87,7 @@ pub(super) fn changes<'a>(
         let pairs = places.iter_mut().zip(tests);
         let mut family: Vec<_> =
             pairs.filter_map(|(place, test)| Some((place[side].as_mut()?, test?))).collect();
-        judge(&mut family);
+        set_verdicts(&mut family);
     }
 }
 

@@ -98,14 +98,14 @@ fn sort(tree: &mut DiffTree) {
 mod tests {
     use super::super::ChangeVerdict;
     use super::*;
-    use crate::profile::sampled::tree::CallNode as One;
+    use crate::profile::sampled::tree::CallNode;
 
     fn value(samples: u64) -> Value {
         Value { samples, period: samples, squares: samples as f64, ..Value::default() }
     }
 
-    fn node(symbol: u32, samples: u64, children: &[u32]) -> One {
-        One {
+    fn node(symbol: u32, samples: u64, children: &[u32]) -> CallNode {
+        CallNode {
             symbol: StringId(symbol),
             dso: StringId(0),
             level: CpuMode::User,

@@ -84,37 +84,37 @@ pub(super) fn add_chains(
         true => request.row_limit,
         false => request.row_limit.max(request.limit),
     };
-    let mut ways = StackPaths::new(input, tables.len(), request.order, request.collapse);
-    let legs = legs(input, table, &mut ways, tables, texts, |event, row| {
+    let mut paths = StackPaths::new(input, tables.len(), request.order, request.collapse);
+    let rests = rests(input, table, &mut paths, tables, texts, |event, row| {
         of.cost(&row.total) >= least(event, row_limit)
     });
-    for (event, legs) in legs.into_iter().enumerate() {
+    for (event, rests) in rests.into_iter().enumerate() {
         let least = match request.relative {
             true => MinimumCost::Part(request.limit),
             false => MinimumCost::Cost(least(event, request.limit)),
         };
-        for (row, legs) in tables[event].iter_mut().zip(legs).filter(|(_, legs)| !legs.is_empty()) {
-            row.chains = Some(Box::new(joined(ways.grow(event, legs, (of, least), texts))));
+        for (row, rests) in tables[event].iter_mut().zip(rests).filter(|(_, rests)| !rests.is_empty()) {
+            row.chains = Some(Box::new(joined(paths.grow(event, rests, (of, least), texts))));
         }
     }
 }
 
 /// Returns, by event and row, the parts of paths that form the row's chains.
-fn legs<'a>(
+fn rests<'a>(
     input: &'a TableInput<'a>,
     table: TableRequest<'a>,
-    ways: &mut StackPaths<'a>,
+    paths: &mut StackPaths<'a>,
     tables: &[Vec<TableRow>],
     texts: &mut StringTable,
     is_wanted: impl Fn(usize, &TableRow) -> bool,
 ) -> Vec<Vec<Vec<PathRest>>> {
-    let mut legs: Vec<Vec<Vec<PathRest>>> = tables.iter().map(|rows| vec![Vec::new(); rows.len()]).collect();
+    let mut rests: Vec<Vec<Vec<PathRest>>> = tables.iter().map(|rows| vec![Vec::new(); rows.len()]).collect();
     let rows_of = |event: usize| -> FxHashMap<&[super::RowCell], u32> {
         let rows = tables[event].iter().zip(0..).filter(|(row, _)| is_wanted(event, row));
         rows.map(|(row, at)| (&row.cells[..], at)).collect()
     };
     let rows: Vec<_> = (0..tables.len()).map(rows_of).collect();
-    let mut of_code = CodeCells::new(input, table);
+    let mut code_cells = CodeCells::new(input, table);
     let (of_sample, order) = by_sample(input, table.keys, texts);
     let mut row_of_part: FxHashMap<u32, Option<u32>> = FxHashMap::default();
     // The last path in which each row was found.
@@ -125,44 +125,44 @@ fn legs<'a>(
         row_of_part.insert(NOT_WANTED, None);
         found_in.clear();
         found_in.resize(tables[event].len(), u32::MAX);
-        ways.part();
+        paths.part();
         let mut last = None;
-        for placed in group {
-            let (key, value) = &input.rows[placed.row as usize];
-            let way = ways.add(key, value, None);
-            let Some(&(_, leaf)) = ways.calls().first() else { continue };
-            if last.replace(way) == Some(way) {
+        for grouped in group {
+            let (key, value) = &input.rows[grouped.row as usize];
+            let path = paths.add(key, value, None);
+            let Some(&(_, leaf)) = paths.calls().first() else { continue };
+            if last.replace(path) == Some(path) {
                 continue;
             }
-            let mut add = |part: u32, skipped: usize, of_code: &CodeCells<'_>| {
+            let mut add = |part: u32, skipped: usize, code_cells: &CodeCells<'_>| {
                 let row = *row_of_part.entry(part).or_insert_with(|| {
-                    let cells = table::cells(table.keys, &of_sample, sample_part, of_code, part);
+                    let cells = table::cells(table.keys, &of_sample, sample_part, code_cells, part);
                     rows[event].get(&cells[..]).copied()
                 });
                 if let Some(row) = row
-                    && std::mem::replace(&mut found_in[row as usize], way) != way
+                    && std::mem::replace(&mut found_in[row as usize], path) != path
                 {
-                    legs[event][row as usize].push(PathRest { way, skipped: skipped as u32 });
+                    rests[event][row as usize].push(PathRest { path, skipped: skipped as u32 });
                 }
             };
-            let own = of_code.leaf(leaf, texts);
-            add(own, 0, &of_code);
+            let own = code_cells.leaf(leaf, texts);
+            add(own, 0, &code_cells);
             if table.with_totals {
-                let own_call = of_code.own_call(leaf);
-                let count = ways.calls().len();
+                let own_call = code_cells.own_call(leaf);
+                let count = paths.calls().len();
                 for skipped in 0..count {
                     let at =
-                        if ways.order() == StackDirection::Caller { count - 1 - skipped } else { skipped };
-                    let (call, location) = ways.calls()[at];
+                        if paths.order() == StackDirection::Caller { count - 1 - skipped } else { skipped };
+                    let (call, location) = paths.calls()[at];
                     if (call, location) != (own_call, leaf) {
-                        let part = of_code.call(call, location, texts);
-                        add(part, skipped, &of_code);
+                        let part = code_cells.call(call, location, texts);
+                        add(part, skipped, &code_cells);
                     }
                 }
             }
         }
     }
-    legs
+    rests
 }
 
 #[cfg(test)]

@@ -179,14 +179,14 @@ impl<'a> FilterState<'a> {
         match self.of_stack {
             Some((last, verdict)) if last == stack => verdict,
             _ => {
-                let verdict = self.judge(stack);
+                let verdict = self.admits(stack);
                 self.of_stack = Some((stack, verdict));
                 verdict
             }
         }
     }
 
-    fn judge(&self, stack: u32) -> bool {
+    fn admits(&self, stack: u32) -> bool {
         let code = self.input.code;
         let Some(leaf) = self.input.resolved.stack(stack).next() else { return false };
         let own = &code.calls()[code.own(leaf)];

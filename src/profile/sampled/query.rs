@@ -151,7 +151,7 @@ pub fn answer(
     query: &Query,
     mut texts: StringTable,
 ) -> QueryAnswer {
-    let mut sieve = FilterState::new(input, &query.filter, &texts);
+    let mut filter_state = FilterState::new(input, &query.filter, &texts);
     let mut rows = Vec::new();
     let mut left_out = vec![Value::default(); events_totals.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
@@ -159,21 +159,21 @@ pub fn answer(
     let shown = query.event.unwrap_or(0);
     let has_all = (query.event.is_none() || query.event == Some(0) && events_totals.len() == 1)
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
-    let looks = !has_all || sieve.pid.is_some() || sieve.time.is_some();
+    let looks = !has_all || filter_state.pid.is_some() || filter_state.time.is_some();
     for (key, value) in if looks { input.rows } else { &[] } {
         let event = key.event as usize;
         if query.event.is_some_and(|wanted| wanted != event) {
             continue;
         }
-        let verdict = sieve.look(key);
+        let verdict = filter_state.look(key);
         if event == shown {
             if verdict.other
                 && verdict.thread
-                && let Some(slice) = sieve.word(key, sieve.time)
+                && let Some(slice) = filter_state.word(key, filter_state.time)
             {
                 *by_slice.entry(slice).or_default() += query.share_of.cost(value);
             }
-            if verdict.other && verdict.time && sieve.pid.is_some() {
+            if verdict.other && verdict.time && filter_state.pid.is_some() {
                 *by_attributes.entry((key.attributes, key.comm)).or_default() += value;
             }
         }
@@ -212,7 +212,7 @@ pub fn answer(
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
-        let growth = TreeOptions {
+        let options = TreeOptions {
             order,
             share_of: query.share_of,
             collapse: query.collapse,
@@ -221,7 +221,7 @@ pub fn answer(
         };
         // A tree cannot start at an unknown function.
         if root != Some(None) {
-            grown = trees(&TableInput { rows: &kept, ..input }, growth, &totals, &texts);
+            grown = trees(&TableInput { rows: &kept, ..input }, options, &totals, &texts);
         }
         grown.resize_with(events_totals.len(), Default::default);
     }
@@ -245,12 +245,12 @@ pub fn answer(
         ProfileEvent { rows, ..event }
     });
     let events = events.collect();
-    let times = sieve.slice.map(|slice| times(&by_slice, slice));
+    let times = filter_state.slice.map(|slice| times(&by_slice, slice));
     let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
     for ((attributes, comm), value) in by_attributes {
         let key = Key { event: 0, stack: 0, comm, attributes };
-        if let Some(pid) = sieve.word(&key, sieve.pid) {
-            let tid = sieve.word(&key, sieve.tid).unwrap_or(pid);
+        if let Some(pid) = filter_state.word(&key, filter_state.pid) {
+            let tid = filter_state.word(&key, filter_state.tid).unwrap_or(pid);
             *by_thread.entry((pid, tid, comm)).or_default() += value;
         }
     }
@@ -292,8 +292,9 @@ pub fn history(
     texts: &StringTable,
 ) -> Vec<u64> {
     let mut sums = vec![0; like.sums.len()];
-    let mut sieve = FilterState::new(input, &query.filter, texts);
-    let (Some(dso), Some(symbol), Some(width)) = (texts.find(dso), texts.find(symbol), sieve.slice) else {
+    let mut filter_state = FilterState::new(input, &query.filter, texts);
+    let (Some(dso), Some(symbol), Some(width)) = (texts.find(dso), texts.find(symbol), filter_state.slice)
+    else {
         return sums;
     };
     let shown = query.event.unwrap_or(0);
@@ -303,10 +304,10 @@ pub fn history(
         if call.symbol != symbol || call.dso != dso {
             continue;
         }
-        let verdict = sieve.look(key);
+        let verdict = filter_state.look(key);
         if verdict.other
             && verdict.thread
-            && let Some(slice) = sieve.word(key, sieve.time)
+            && let Some(slice) = filter_state.word(key, filter_state.time)
         {
             let at = (slice.saturating_mul(width)).saturating_sub(like.from) / like.slice.max(1);
             if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {

@@ -105,7 +105,7 @@ impl<'a> StackProfile<'a> {
         let payload = at(SampleAttribute::Payload);
         let mut left_out = vec![Value::default(); events_totals.len()];
         let named = by_name(input, &query.filter, query.totals, texts, &mut left_out);
-        let mut sieve = FilterState::new(input, &query.filter, texts);
+        let mut filter_state = FilterState::new(input, &query.filter, texts);
         let event = |of: &EventTotals| StackEvent {
             name: of.name.clone(),
             total: of.total.clone(),
@@ -118,18 +118,19 @@ impl<'a> StackProfile<'a> {
             events: events_totals.iter().map(event).collect(),
             threads: Vec::new(),
             rows: Vec::new(),
-            slice: sieve.slice,
+            slice: filter_state.slice,
         };
         let mut numbers: FxHashMap<(Option<u64>, Option<u64>, u32), u32> = FxHashMap::default();
         for (key, value) in named.iter() {
             if query.event.is_some_and(|wanted| wanted != key.event as usize) {
                 continue;
             }
-            let verdict = sieve.look(key);
+            let verdict = filter_state.look(key);
             if !(verdict.thread && verdict.time && verdict.other) {
                 continue;
             }
-            let (pid, tid) = (sieve.word(key, sieve.pid), sieve.word(key, sieve.tid));
+            let (pid, tid) =
+                (filter_state.word(key, filter_state.pid), filter_state.word(key, filter_state.tid));
             let thread = *numbers.entry((pid, tid, key.comm)).or_insert_with(|| {
                 profile.threads.push(thread(input, pid, tid, key.comm));
                 profile.threads.len() as u32 - 1
@@ -142,7 +143,10 @@ impl<'a> StackProfile<'a> {
                 event: key.event,
                 thread,
                 stack: key.stack,
-                time: sieve.word(key, sieve.time).zip(sieve.slice).map(|(at, slice)| at * slice),
+                time: filter_state
+                    .word(key, filter_state.time)
+                    .zip(filter_state.slice)
+                    .map(|(at, slice)| at * slice),
                 payload: payload.filter(|number| *number != u64::MAX),
                 value: value.clone(),
             });

@@ -369,17 +369,17 @@ pub fn tables(
     texts: &mut StringTable,
 ) -> Vec<Vec<TableRow>> {
     let TableRequest { keys, with_totals, by_mode, innermost, only, ranks, share_of } = request;
-    let mut of_code = CodeCells::new(input, request);
+    let mut code_cells = CodeCells::new(input, request);
     let mut tables: Vec<Vec<TableRow>> = vec![Vec::new(); events];
     let (of_sample, order) = by_sample(input, keys, texts);
     let mut sums = PartSums::default();
     for group in order.chunk_by(|a, b| (a.event, a.part) == (b.event, b.part)) {
         let rows = &mut tables[group[0].event as usize];
-        for placed in group {
-            let (key, value) = &input.rows[placed.row as usize];
+        for grouped in group {
+            let (key, value) = &input.rows[grouped.row as usize];
             let mut stack = input.resolved.stack(key.stack);
             let Some(leaf) = stack.next() else { continue };
-            let own = of_code.leaf(leaf, texts);
+            let own = code_cells.leaf(leaf, texts);
             if own != NOT_WANTED {
                 let mode = input.code.calls()[input.code.own(leaf)].level;
                 let sum = sums.at(own);
@@ -391,24 +391,24 @@ pub fn tables(
             }
             if with_totals {
                 // The leaf's own function counts once, at its own line.
-                sums.total(own, placed.row, value);
+                sums.total(own, grouped.row, value);
                 let mut others = input.code.range(leaf);
                 match innermost {
                     true => others.start += 1,
                     false => others.end -= 1,
                 }
                 for call in others {
-                    sums.total(of_code.call(call, leaf, texts), placed.row, value);
+                    sums.total(code_cells.call(call, leaf, texts), grouped.row, value);
                 }
                 for location in stack {
                     for call in input.code.range(location) {
-                        sums.total(of_code.call(call, location, texts), placed.row, value);
+                        sums.total(code_cells.call(call, location, texts), grouped.row, value);
                     }
                 }
             }
         }
         sums.take(|part, RowSum { own, total, by_mode }| {
-            let cells = cells(keys, &of_sample, group[0].part, &of_code, part);
+            let cells = cells(keys, &of_sample, group[0].part, &code_cells, part);
             let total = if with_totals { total } else { own.clone() };
             rows.push(TableRow { cells, own, total, by_mode, chains: None });
         });
@@ -444,11 +444,11 @@ pub(super) fn cells(
     keys: &[SortKey],
     of_sample: &CellInterner,
     sample_part: u32,
-    of_code: &CodeCells<'_>,
+    code_cells: &CodeCells<'_>,
     code_part: u32,
 ) -> Vec<RowCell> {
     let mut from_sample = of_sample.all[sample_part as usize].iter();
-    let mut from_code = of_code.parts.all[code_part as usize].iter();
+    let mut from_code = code_cells.parts.all[code_part as usize].iter();
     let next = |key: &SortKey| if key.is_of_code() { from_code.next() } else { from_sample.next() };
     keys.iter().filter_map(next).copied().collect()
 }
@@ -484,7 +484,7 @@ pub(super) fn by_sample(
         order.push(GroupedRow { event: key.event, part, row });
     }
     if parts.all.len() > 1 {
-        order.sort_unstable_by_key(|placed| (placed.event, placed.part, placed.row));
+        order.sort_unstable_by_key(|grouped| (grouped.event, grouped.part, grouped.row));
     }
     (parts, order)
 }

@@ -99,7 +99,7 @@ struct StackPath {
 /// The rest of a path after its first functions.
 #[derive(Clone, Copy)]
 pub(super) struct PathRest {
-    pub(super) way: u32,
+    pub(super) path: u32,
     pub(super) skipped: u32,
 }
 
@@ -173,9 +173,9 @@ impl<'a> StackPaths<'a> {
         let of_event = &mut self.of_event[key.event as usize];
         // Rows with the same stack that differ in something else share their path.
         if self.last == Some((key.event, key.stack))
-            && let Some(way) = of_event.last_mut()
+            && let Some(path) = of_event.last_mut()
         {
-            way.value += value;
+            path.value += value;
             return of_event.len() as u32 - 1;
         }
         self.last = Some((key.event, key.stack));
@@ -228,11 +228,11 @@ impl<'a> StackPaths<'a> {
     pub(super) fn grow(
         &self,
         event: usize,
-        legs: Vec<PathRest>,
+        rests: Vec<PathRest>,
         (of, least): (ShareOf, MinimumCost),
         texts: &StringTable,
     ) -> CallTree {
-        let ways = &self.of_event[event];
+        let paths = &self.of_event[event];
         let mut tree = CallTree { share_of: of, ..CallTree::default() };
         let call = |function: u32| &self.input.code.calls()[self.functions.example[function as usize]];
         // Ties are ordered as in perf, the last function of a file first. Equal runs therefore print equal
@@ -242,25 +242,25 @@ impl<'a> StackPaths<'a> {
             (texts.get(call.dso), Reverse(call.start), texts.get(call.symbol), call.level)
         };
         // Each entry is the parent node, its depth, and the paths through it.
-        let mut open: Vec<(Option<u32>, usize, Vec<PathRest>)> = vec![(None, 0, legs)];
-        let mut of_leg: Vec<usize> = Vec::new();
+        let mut open: Vec<(Option<u32>, usize, Vec<PathRest>)> = vec![(None, 0, rests)];
+        let mut of_rest: Vec<usize> = Vec::new();
         while let Some((parent, depth, through)) = open.pop() {
             // The next functions without duplicates, and the index of the next function for each path.
             let mut sums: Vec<(u32, Value)> = Vec::new();
             let mut known: FxHashMap<u32, usize> = FxHashMap::default();
             let mut own = Value::default();
             let mut last = 0;
-            let next = |leg: &PathRest| {
-                let way = &ways[leg.way as usize];
-                let at = way.start + leg.skipped as usize + depth;
-                (at < way.end).then(|| self.path[at])
+            let next = |rest: &PathRest| {
+                let path = &paths[rest.path as usize];
+                let at = path.start + rest.skipped as usize + depth;
+                (at < path.end).then(|| self.path[at])
             };
-            of_leg.clear();
-            for leg in &through {
-                let value = &ways[leg.way as usize].value;
-                let Some(function) = next(leg) else {
+            of_rest.clear();
+            for rest in &through {
+                let value = &paths[rest.path as usize].value;
+                let Some(function) = next(rest) else {
                     own += value;
-                    of_leg.push(usize::MAX);
+                    of_rest.push(usize::MAX);
                     continue;
                 };
                 // Neighbouring paths usually continue with the same function.
@@ -271,7 +271,7 @@ impl<'a> StackPaths<'a> {
                     }
                 }
                 sums[last].1 += value;
-                of_leg.push(last);
+                of_rest.push(last);
             }
             if let Some(parent) = parent {
                 tree.nodes[parent as usize].own = own;
@@ -290,9 +290,9 @@ impl<'a> StackPaths<'a> {
             });
             let mut below: Vec<Option<Vec<PathRest>>> = vec![None; sums.len()];
             above.iter().for_each(|at| below[*at] = Some(Vec::new()));
-            for (leg, at) in through.into_iter().zip(&of_leg) {
+            for (rest, at) in through.into_iter().zip(&of_rest) {
                 if let Some(Some(list)) = below.get_mut(*at) {
-                    list.push(leg);
+                    list.push(rest);
                 }
             }
             for at in above {
@@ -323,19 +323,19 @@ impl<'a> StackPaths<'a> {
 /// Merges the stacks of each event into a tree. `totals` are the events' sums.
 pub fn trees(
     input: &TableInput<'_>,
-    growth: TreeOptions,
+    options: TreeOptions,
     totals: &[Value],
     texts: &StringTable,
 ) -> Vec<CallTree> {
-    let mut ways = StackPaths::new(input, totals.len(), growth.order, growth.collapse);
+    let mut paths = StackPaths::new(input, totals.len(), options.order, options.collapse);
     for (key, value) in input.rows {
-        ways.add(key, value, growth.root);
+        paths.add(key, value, options.root);
     }
     let grow = |(event, total): (usize, &Value)| {
-        let of = growth.share_of;
-        let least = (growth.limit * of.cost(total) as f64).ceil() as u64;
-        let legs = (0..ways.of_event[event].len() as u32).map(|way| PathRest { way, skipped: 0 });
-        ways.grow(event, legs.collect(), (of, MinimumCost::Cost(least)), texts)
+        let of = options.share_of;
+        let least = (options.limit * of.cost(total) as f64).ceil() as u64;
+        let rests = (0..paths.of_event[event].len() as u32).map(|path| PathRest { path, skipped: 0 });
+        paths.grow(event, rests.collect(), (of, MinimumCost::Cost(least)), texts)
     };
     totals.iter().enumerate().map(grow).collect()
 }
