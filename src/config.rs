@@ -55,7 +55,7 @@ pub enum ConfigFiles {
 
 impl ConfigFiles {
     /// Returns the files. Later files override earlier ones, and settings are written to the last one.
-    pub fn files(self) -> Vec<PathBuf> {
+    pub fn paths(self) -> Vec<PathBuf> {
         let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let user = || home().map(|home| home.join(".perfconfig"));
         match (self, std::env::var_os("PERF_CONFIG")) {
@@ -69,9 +69,9 @@ impl ConfigFiles {
 
 impl Config {
     /// Reads the files that exist.
-    pub fn load(place: ConfigFiles) -> Self {
+    pub fn load(files: ConfigFiles) -> Self {
         let mut config = Self::default();
-        for file in place.files() {
+        for file in files.paths() {
             match read(&file) {
                 Ok(text) => config.add(&String::from_utf8_lossy(&text), &file),
                 // Skips files that are not ours: HOME may be another user's (su, sudo).

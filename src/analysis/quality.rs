@@ -9,7 +9,7 @@ use super::symbols::RecordingSymbols;
 use crate::abi::attr::LARGEST_STACK_COPY;
 use crate::error::{Exit, Result, Warning, say};
 use crate::perfdata::{Note, Reader};
-use crate::profile::sampled::quality::{StackCounts, Unsampled, UnwindEnds};
+use crate::profile::sampled::quality::{StackCounts, UnsampledEvent, UnwindEnds};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::record::kind;
 use crate::session::{Samples, Session};
@@ -170,7 +170,7 @@ fn unwound_live(typed: &[String]) -> (Option<&'static str>, bool) {
 }
 
 /// Returns the event count that the samples do not cover. Returns `None` if any samples were left out.
-fn unsampled(session: &Session, samples: &Samples) -> Option<Unsampled> {
+fn unsampled(session: &Session, samples: &Samples) -> Option<UnsampledEvent> {
     let known = session.index.count(kind::SAMPLE).saturating_sub(session.index.unknown_samples);
     if samples.totals.iter().map(|total| total.samples).sum::<u64>() != known {
         return None;
@@ -180,7 +180,7 @@ fn unsampled(session: &Session, samples: &Samples) -> Option<Unsampled> {
         let is_time = sampled::is_clock(&event.name());
         let is_of_cpu = is_time || event.name().starts_with("cycles");
         let counted = meta.counted(at).filter(|_| is_of_cpu)?;
-        Some(Unsampled { counted, sampled: total.period, is_time })
+        Some(UnsampledEvent { counted, sampled: total.period, is_time })
     })
 }
 

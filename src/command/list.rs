@@ -20,8 +20,8 @@ use crate::event::vendor::{self, Vendor};
 use crate::event::{glob, parse};
 use crate::host::Host;
 use crate::profile::catalog::{
-    self, AsPerf, Catalog, CatalogEntry, CatalogField, Encoding, EventAvailability, ImportSummary,
-    MissingReason, UnreadableKind, VendorInfo,
+    self, Catalog, CatalogEntry, CatalogField, Encoding, EventAvailability, ImportSummary, MissingReason,
+    PerfListEntry, UnreadableKind, VendorInfo,
 };
 use crate::profile::metrics::library::MetricDefinition;
 use crate::profile::metrics::named::{NAMED, of_group};
@@ -442,7 +442,7 @@ fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
     let of_vendor = |metric: vendor::Metric<'_>| {
         let model = wanted.sources.vendor.models().iter().find(|model| model.pmu == metric.pmu);
         let said = |text: &str| (!text.is_empty()).then(|| cleaned(text));
-        let perf = AsPerf {
+        let perf = PerfListEntry {
             unit: said(metric.pmu),
             metric_name: said(metric.name),
             metric_group: said(metric.groups),
@@ -450,7 +450,7 @@ fn metrics(wanted: &ListRequest<'_>) -> Vec<CatalogEntry> {
             metric_threshold: said(metric.threshold),
             scale_unit: said(metric.scale),
             brief_description: metric.text.map(cleaned),
-            ..AsPerf::default()
+            ..PerfListEntry::default()
         };
         let text = cleaned(metric.text.unwrap_or_default());
         CatalogEntry {
@@ -653,13 +653,13 @@ impl<'a> EventTrier<'a> {
 /// Returns the vendor's description of an event.
 fn of_manual(listed: &Listed, manual: &listing::Manual) -> VendorInfo {
     let own = listed.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let perf = AsPerf {
+    let perf = PerfListEntry {
         unit: listed.pmu.as_ref().map(cleaned),
         event_name: Some(cleaned(own)),
         encoding: listed.means.as_ref().map(cleaned),
         deprecated: manual.is_deprecated.then_some("1"),
         brief_description: (!listed.text.is_empty()).then(|| cleaned(&listed.text)),
-        ..AsPerf::default()
+        ..PerfListEntry::default()
     };
     VendorInfo {
         table: cleaned(&manual.table),

@@ -20,9 +20,9 @@ pub(super) fn allow(yes: bool) {
 }
 
 /// Output for results. Dropping it writes the rest, unless it was [finished](PagedOutput::finish).
-pub(super) struct PagedOutput(PagerTarget);
+pub(super) struct PagedOutput(PagedState);
 
-enum PagerTarget {
+enum PagedState {
     /// Not a terminal, no pager, or a pager that did not start.
     Plain(BufWriter<Box<dyn Write>>),
     /// The text fits the terminal so far; `left` lines remain.
@@ -52,7 +52,7 @@ impl PagedOutput {
         // The last line is for the shell's prompt.
         let lines = Stream::Output.size().map_or(24, |(_, lines)| lines).saturating_sub(1);
         Self(match is_paged {
-            true => PagerTarget::Held { text: Vec::new(), left: lines.into() },
+            true => PagedState::Held { text: Vec::new(), left: lines.into() },
             false => plain(stdout()),
         })
     }
@@ -66,11 +66,11 @@ impl PagedOutput {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        match std::mem::replace(&mut self.0, PagerTarget::Finished) {
-            PagerTarget::Plain(mut out) => out.flush(),
-            PagerTarget::Held { text, .. } => stdout().write_all(&text).and_then(|()| stdout().flush()),
-            PagerTarget::Paged(pager) => pager.end(),
-            PagerTarget::Finished => Ok(()),
+        match std::mem::replace(&mut self.0, PagedState::Finished) {
+            PagedState::Plain(mut out) => out.flush(),
+            PagedState::Held { text, .. } => stdout().write_all(&text).and_then(|()| stdout().flush()),
+            PagedState::Paged(pager) => pager.end(),
+            PagedState::Finished => Ok(()),
         }
     }
 }
@@ -78,13 +78,13 @@ impl PagedOutput {
 impl Write for PagedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            PagerTarget::Plain(out) => out.write(bytes),
-            PagerTarget::Paged(pager) => match pager.text.write(bytes) {
+            PagedState::Plain(out) => out.write(bytes),
+            PagedState::Paged(pager) => match pager.text.write(bytes) {
                 // The pager is gone. Its exit status tells whether the user closed it or it never ran.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => self.end().and(Err(error)),
                 written => written,
             },
-            PagerTarget::Held { text, left } => {
+            PagedState::Held { text, left } => {
                 text.extend_from_slice(bytes);
                 let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
                 if let Some(still) = left.checked_sub(lines) {
@@ -92,19 +92,19 @@ impl Write for PagedOutput {
                     return Ok(bytes.len());
                 }
                 let text = std::mem::take(text);
-                self.0 = Pager::start().map_or_else(|_| plain(stdout()), PagerTarget::Paged);
+                self.0 = Pager::start().map_or_else(|_| plain(stdout()), PagedState::Paged);
                 self.write_all(&text).map(|()| bytes.len())
             }
-            PagerTarget::Finished => Err(ErrorKind::BrokenPipe.into()),
+            PagedState::Finished => Err(ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            PagerTarget::Plain(out) => out.flush(),
-            PagerTarget::Paged(pager) => pager.text.flush(),
+            PagedState::Plain(out) => out.flush(),
+            PagedState::Paged(pager) => pager.text.flush(),
             // Text that fits so far may still outgrow the terminal.
-            PagerTarget::Held { .. } | PagerTarget::Finished => Ok(()),
+            PagedState::Held { .. } | PagedState::Finished => Ok(()),
         }
     }
 }
@@ -115,8 +115,8 @@ impl Drop for PagedOutput {
     }
 }
 
-fn plain(to: impl Write + 'static) -> PagerTarget {
-    PagerTarget::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
+fn plain(to: impl Write + 'static) -> PagedState {
+    PagedState::Plain(BufWriter::with_capacity(1 << 16, Box::new(to)))
 }
 
 /// Signals from keys that belong to the pager while it runs.

@@ -61,13 +61,13 @@ pub struct VendorInfo {
     pub period: Option<u64>,
     /// The fields that `perf list` prints.
     #[serde(flatten)]
-    pub perf: AsPerf,
+    pub perf: PerfListEntry,
 }
 
 /// An event or a metric, with the names of `perf list --json`. Missing fields are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct AsPerf {
+pub struct PerfListEntry {
     /// The PMU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,

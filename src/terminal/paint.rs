@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::theme::{Colour, Look, TextRole, Theme};
+use super::theme::{Colour, TextRole, TextStyle, Theme};
 
 /// Styles of text; the default has no styles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Paint {
     pub fn words(self, role: TextRole, words: &str) -> String {
         let look = self.0.map(|theme| theme.look(role)).unwrap_or_default();
         let inner = words.trim();
-        if look == Look::default() || inner.is_empty() {
+        if look == TextStyle::default() || inner.is_empty() {
             return words.to_owned();
         }
         let begin = words.len() - words.trim_start().len();
@@ -30,7 +30,7 @@ impl Paint {
 }
 
 /// Returns the SGR parameters of a look (ECMA-48).
-fn parameters(look: Look) -> String {
+fn parameters(look: TextStyle) -> String {
     let mut words: Vec<String> = [(look.bold, 1), (look.dim, 2), (look.underlined, 4), (look.reversed, 7)]
         .iter()
         .filter(|(has, _)| *has)

@@ -1,6 +1,6 @@
 //! The theme: colours and weights of everything drawn on the screen and in text.
 //!
-//! Receives the terminal's colour depth and background. Returns a [`Look`] for each [`TextRole`]; it does
+//! Receives the terminal's colour depth and background. Returns a [`TextStyle`] for each [`TextRole`]; it does
 //! not generate escape sequences. Everything is readable on black and on white. A test computes the
 //! contrast of every colour as defined by the Web Content Accessibility Guidelines (WCAG 2.1).
 
@@ -31,7 +31,7 @@ pub enum Colour {
 /// Appearance of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "as terminals call them")]
-pub struct Look {
+pub struct TextStyle {
     pub text: Option<Colour>,
     pub ground: Option<Colour>,
     pub bold: bool,
@@ -159,39 +159,39 @@ impl Theme {
     }
 
     /// Returns the look of a role. Without colours it uses weight, underline and reverse video.
-    pub fn look(self, role: TextRole) -> Look {
+    pub fn look(self, role: TextRole) -> TextStyle {
         let palette = match self.background {
             Background::Dark => &DARK,
             Background::Light => &LIGHT,
             Background::Unknown => &EITHER,
         };
-        let plain = Look::default();
-        let bold = Look { bold: true, ..plain };
+        let plain = TextStyle::default();
+        let bold = TextStyle { bold: true, ..plain };
         let ink = |ink: Ink| self.ink(ink);
         match role {
             TextRole::Plain => plain,
             // No grey of the 16 colours is reliably readable; the terminal's own dimming is.
             TextRole::Quiet => match self.colours {
-                Colours::None | Colours::Sixteen => Look { dim: true, ..plain },
-                _ => Look { text: self.ink((palette.quiet, None)), ..plain },
+                Colours::None | Colours::Sixteen => TextStyle { dim: true, ..plain },
+                _ => TextStyle { text: self.ink((palette.quiet, None)), ..plain },
             },
             TextRole::Strong => bold,
-            TextRole::Heading => Look { underlined: true, ..bold },
-            TextRole::Cursor => Look { reversed: true, ..plain },
-            TextRole::Found => Look { text: ink(palette.found), underlined: true, ..bold },
-            TextRole::Marked | TextRole::Key => Look { text: ink(palette.key), ..bold },
-            TextRole::Warning => Look { text: ink(palette.warning), ..bold },
-            TextRole::Costly => Look { text: ink(palette.costly), ..bold },
-            TextRole::Bar => Look { text: ink(palette.bar), ..plain },
-            TextRole::Source => Look { text: ink(palette.source), ..plain },
-            TextRole::Kernel => Look { text: ink(palette.kernel), ..plain },
-            TextRole::Generated => Look { text: ink(palette.generated), ..plain },
+            TextRole::Heading => TextStyle { underlined: true, ..bold },
+            TextRole::Cursor => TextStyle { reversed: true, ..plain },
+            TextRole::Found => TextStyle { text: ink(palette.found), underlined: true, ..bold },
+            TextRole::Marked | TextRole::Key => TextStyle { text: ink(palette.key), ..bold },
+            TextRole::Warning => TextStyle { text: ink(palette.warning), ..bold },
+            TextRole::Costly => TextStyle { text: ink(palette.costly), ..bold },
+            TextRole::Bar => TextStyle { text: ink(palette.bar), ..plain },
+            TextRole::Source => TextStyle { text: ink(palette.source), ..plain },
+            TextRole::Kernel => TextStyle { text: ink(palette.kernel), ..plain },
+            TextRole::Generated => TextStyle { text: ink(palette.generated), ..plain },
         }
     }
 
     /// Returns the look of a box in the flame graph. The same name has the same colour in every run.
     /// Without colours, only borders separate boxes.
-    pub fn flame(self, name: &str, family: HueFamily) -> Look {
+    pub fn flame(self, name: &str, family: HueFamily) -> TextStyle {
         let (many, few): (&[u32; 5], &[u8]) = match family {
             HueFamily::Program => (&PROGRAM, &[9, 13]),
             HueFamily::Library => (&LIBRARY, &[3, 11]),
@@ -205,22 +205,22 @@ impl Theme {
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
             as usize;
         let (ground, text) = match self.colours {
-            Colours::None => return Look::default(),
+            Colours::None => return TextStyle::default(),
             Colours::Sixteen => (Some(Colour::Indexed(few[hash % few.len()])), Some(Colour::Indexed(0))),
             _ => (self.ink((many[hash % many.len()], None)), self.ink((INK, None))),
         };
-        Look { text, ground, ..Look::default() }
+        TextStyle { text, ground, ..TextStyle::default() }
     }
 
     /// Returns the look of a box that matches the search.
-    pub fn flame_found(self) -> Look {
-        let bold = Look { bold: true, ..Look::default() };
+    pub fn flame_found(self) -> TextStyle {
+        let bold = TextStyle { bold: true, ..TextStyle::default() };
         match self.colours {
-            Colours::None => Look { underlined: true, ..bold },
+            Colours::None => TextStyle { underlined: true, ..bold },
             Colours::Sixteen => {
-                Look { text: Some(Colour::Indexed(15)), ground: Some(Colour::Indexed(4)), ..bold }
+                TextStyle { text: Some(Colour::Indexed(15)), ground: Some(Colour::Indexed(4)), ..bold }
             }
-            _ => Look { text: self.ink((FOUND.1, None)), ground: self.ink((FOUND.0, None)), ..bold },
+            _ => TextStyle { text: self.ink((FOUND.1, None)), ground: self.ink((FOUND.0, None)), ..bold },
         }
     }
 
@@ -395,7 +395,7 @@ mod tests {
         for look in ROLES.map(|role| theme.look(role)).into_iter().chain([theme.flame_found()]) {
             assert!(look.text.is_none() && look.ground.is_none());
         }
-        assert_eq!(theme.flame("main", HueFamily::Kernel), Look::default());
+        assert_eq!(theme.flame("main", HueFamily::Kernel), TextStyle::default());
         assert!(theme.look(TextRole::Warning).bold && theme.look(TextRole::Cursor).reversed);
     }
 

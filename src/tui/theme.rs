@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::profile::sampled::CodeKind;
 use crate::terminal::Colours;
-use crate::terminal::theme::{self, Background, Colour, HueFamily, Look, TextRole};
+use crate::terminal::theme::{self, Background, Colour, HueFamily, TextRole, TextStyle};
 
 /// Styles for the elements of the screen.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +115,7 @@ impl ScreenTheme {
     }
 }
 
-fn style(look: Look) -> Style {
+fn style(look: TextStyle) -> Style {
     let colour = |colour| match colour {
         Colour::Indexed(number) => Color::Indexed(number),
         Colour::Rgb(red, green, blue) => Color::Rgb(red, green, blue),

@@ -9,13 +9,13 @@ use crate::record::{FileId, RawRecord, Record, write_by_build_id};
 use crate::symbol::identify;
 
 /// Which mappings to keep, and their build-ids.
-pub(super) struct Mappings {
+pub(super) struct KeptMappings {
     /// The files to keep mappings of, with their build-ids.
     files: FxHashMap<Vec<u8>, Option<Vec<u8>>>,
     drops_others: bool,
 }
 
-impl Mappings {
+impl KeptMappings {
     pub(super) fn new(tally: &RecordTally, of: FileSelection, ids: &FileIds<'_>) -> Self {
         let files = tally.files(of == FileSelection::All).into_iter().filter(|file| !file.is_kernel);
         Self {

@@ -93,7 +93,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let has_copies = session.reader.layouts().iter().any(Lost::takes);
     let mappings = mappings.map(|(tally, of)| {
         let of = if has_copies { FileSelection::All } else { of };
-        mappings::Mappings::new(tally, of, &ids)
+        mappings::KeptMappings::new(tally, of, &ids)
     });
     let codes =
         if request.jit { JitCodes::collect(&session, &request.symbols)? } else { JitCodes::default() };
@@ -246,7 +246,7 @@ struct RecordEditor<'a> {
     session: &'a Session,
     form: Form,
     lost: Option<Lost>,
-    mappings: Option<mappings::Mappings>,
+    mappings: Option<mappings::KeptMappings>,
     codes: JitCodes,
     record: Vec<u8>,
 }

@@ -18,12 +18,12 @@ const FUNCTIONS: usize = 2000;
 /// Costs of functions in the last intervals, by module and name.
 #[derive(Debug, Default)]
 pub struct RowHistory {
-    of: FxHashMap<(StringId, StringId), Intervals>,
+    of: FxHashMap<(StringId, StringId), IntervalCosts>,
     intervals: usize,
 }
 
 #[derive(Debug, Default)]
-struct Intervals {
+struct IntervalCosts {
     /// The function's cost in the last snapshot, decayed since.
     before: f64,
     sums: VecDeque<u64>,
@@ -45,7 +45,7 @@ impl RowHistory {
         for (function, period) in now {
             let one = self.of.entry(function).or_insert_with(|| {
                 let sums = std::iter::repeat_n(0, self.intervals.min(MOST)).collect();
-                Intervals { before: 0.0, sums }
+                IntervalCosts { before: 0.0, sums }
             });
             if let Some(last) = one.sums.back_mut() {
                 *last = (period as f64 - one.before).max(0.0) as u64;

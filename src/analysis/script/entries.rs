@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::dump::Dumper;
-use super::{DumpOrder, ScriptLine, Transcript};
+use super::{DumpOrder, NamedRecording, ScriptLine};
 use crate::abi::attr::kind;
 use crate::abi::generic::{BPF_OUTPUT, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use crate::abi::sample_type;
@@ -36,7 +36,7 @@ const LATE: u64 = sample_type::RAW
     | sample_type::REGS_INTR
     | sample_type::BRANCH_STACK;
 
-impl Transcript<'_> {
+impl NamedRecording<'_> {
     /// Visits all requested samples and records in time order.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Transcript<'_> {
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
         };
-        let mut maker = EntryMaker {
+        let mut maker = ScriptEntryBuilder {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
@@ -107,8 +107,8 @@ impl Transcript<'_> {
 }
 
 /// Turns records into entries.
-struct EntryMaker<'a> {
-    script: &'a Transcript<'a>,
+struct ScriptEntryBuilder<'a> {
+    script: &'a NamedRecording<'a>,
     session: &'a Session,
     names: RecordingNames<'a>,
     stacker: Stacker<'a>,
@@ -122,7 +122,7 @@ struct EntryMaker<'a> {
     trace: String,
 }
 
-impl EntryMaker<'_> {
+impl ScriptEntryBuilder<'_> {
     fn sample(
         &mut self,
         raw: &RawRecord<'_>,

@@ -1,7 +1,7 @@
 //! Samples and other records one by one, with names, in time order.
 //!
-//! Receives a [`Session`] and a [`ScriptRequest`]. [`Transcript::load`] names all addresses first;
-//! [`Transcript::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
+//! Receives a [`Session`] and a [`ScriptRequest`]. [`NamedRecording::load`] names all addresses first;
+//! [`NamedRecording::entries`] then visits the records and passes each on as a [`ScriptLine`]. Decides which
 //! fields an event has. `view::script` prints the lines.
 
 mod dump;
@@ -82,7 +82,7 @@ pub enum ScriptLine<'a> {
 
 /// A recording whose addresses are named.
 #[derive(Debug)]
-pub struct Transcript<'a> {
+pub struct NamedRecording<'a> {
     session: Arc<Session>,
     request: &'a ScriptRequest,
     wanted: SampleQuery,
@@ -95,7 +95,7 @@ pub struct Transcript<'a> {
     places: AddressFunctions,
 }
 
-impl<'a> Transcript<'a> {
+impl<'a> NamedRecording<'a> {
     /// Names all addresses.
     ///
     /// # Errors

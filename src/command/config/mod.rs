@@ -19,7 +19,7 @@ use crate::text::clean;
 /// # Errors
 /// There is no file to write, or reading or writing fails.
 pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
-    let config = Config::load(plan.place);
+    let config = Config::load(plan.files);
     let line = |key: &str, value: &str| format!("{}={}\n", clean(key), clean(value));
     let mut out = String::new();
     let mut exit = Exit::Done;
@@ -34,7 +34,7 @@ pub(super) fn run(plan: &ConfigPlan) -> Result<Exit> {
                 }
             },
             ConfigStep::Set(key, value) => {
-                let files = plan.place.files();
+                let files = plan.files.paths();
                 let file = files.last().ok_or_else(|| {
                     Error::new("there is no configuration file")
                         .why("HOME is not set")

@@ -25,7 +25,7 @@ pub(in crate::command) enum ConfigStep {
 
 /// Settings of `pmc config`.
 pub(in crate::command) struct ConfigPlan {
-    pub(super) place: ConfigFiles,
+    pub(super) files: ConfigFiles,
     pub(super) steps: Vec<ConfigStep>,
 }
 
@@ -56,12 +56,12 @@ impl ConfigPlan {
         if steps.is_empty() {
             steps.push(ConfigStep::List);
         }
-        let place = match (typed.system, typed.user) {
+        let files = match (typed.system, typed.user) {
             (true, _) => ConfigFiles::System,
             (_, true) => ConfigFiles::User,
             _ => ConfigFiles::Usual,
         };
-        Ok(Self { place, steps })
+        Ok(Self { files, steps })
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) use plan::DataPlan;
 
 use super::progress::Bars;
 use crate::analysis::header;
-use crate::analysis::script::{ScriptLine, Transcript};
+use crate::analysis::script::{NamedRecording, ScriptLine};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::session::Session;
@@ -22,7 +22,7 @@ use crate::view::script::perf_json;
 pub(super) fn run(plan: &DataPlan) -> Result<Exit> {
     let session = Arc::new(Session::open(Reader::open(&plan.input)?)?);
     let shift = if plan.time_of_day { plan::time_of_day(&session.reader)? } else { 0 };
-    let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
+    let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let facts = header::for_conversion(&session.reader);
     let written = |error| Error::output(plan.output.display(), error);
     plan.destination().write(|out| {

@@ -18,7 +18,7 @@ use crate::terminal::theme::Background;
 use crate::terminal::{self, Paint, Stream};
 use crate::units::MS;
 use crate::view::report::{
-    ChainPlace, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
+    ChainPosition, ChainShape, ChainUnit, EventGrouping, ReportColumn, ReportFormat, ReportLayout,
 };
 
 /// Settings of `pmc report`.
@@ -126,8 +126,8 @@ impl ReportPlan {
             shape,
             unit,
             chains: match under_rows {
-                true => ChainPlace::UnderRows { omits_first: names_functions_first(typed) },
-                false => ChainPlace::Below,
+                true => ChainPosition::UnderRows { omits_first: names_functions_first(typed) },
+                false => ChainPosition::Below,
             },
             branches: lines,
             hierarchy: typed.hierarchy,
@@ -251,7 +251,7 @@ impl ReportPlan {
         // Exports are independent of this terminal's width, and the screen shows a tree.
         let tree = query.tree.or(query.chains.map(|chains| chains.order));
         let query = Query { tree, chains: None, ..query };
-        let chains = ChainPlace::Below;
+        let chains = ChainPosition::Below;
         let layout =
             ReportLayout { chains, width: None, paint: Paint::default(), tree_lines: None, ..layout };
         let plan = ScreenPlan::new(&input, request);

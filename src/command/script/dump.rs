@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::read_source;
-use crate::analysis::script::{ScriptLine, Transcript};
+use crate::analysis::script::{NamedRecording, ScriptLine};
 use crate::error::{Error, Result, say};
 use crate::sys::output_file;
 use crate::text::clean;
@@ -20,7 +20,7 @@ struct EventDump<'a> {
 }
 
 impl<'a> EventDump<'a> {
-    fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a ScriptLayout) -> Result<Self> {
+    fn new(path: PathBuf, script: &'a NamedRecording<'_>, layout: &'a ScriptLayout) -> Result<Self> {
         let file = output_file::create(&path, 0o600, false);
         let file = file.map_err(|error| Error::create("-i", &path, error))?;
         Ok(Self { path, file, writer: ScriptWriter::new(layout, script.places(), read_source), samples: 0 })
@@ -58,7 +58,7 @@ impl<'a> EventDump<'a> {
 ///
 /// # Errors
 /// A file cannot be written, or the recording cannot be read.
-pub(super) fn write(script: &Transcript<'_>, layout: &ScriptLayout, input: &Path) -> Result<()> {
+pub(super) fn write(script: &NamedRecording<'_>, layout: &ScriptLayout, input: &Path) -> Result<()> {
     let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
     let path = |event: usize| {
         let mut path = recording.as_os_str().to_owned();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::pager::PagedOutput;
 use super::progress::Bars;
 use crate::analysis::counts::{self, CounterTotal, CountsEvent, RecordedCounts, ThreadCounts};
-use crate::analysis::script::{ScriptLine, Transcript};
+use crate::analysis::script::{NamedRecording, ScriptLine};
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -43,7 +43,7 @@ pub(super) fn run(plan: &ScriptPlan) -> Result<Exit> {
         out.finish().map_err(written)?;
         return Ok(quality::warn(&session));
     }
-    let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
+    let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
     if plan.per_event {
         dump::write(&script, &layout, &plan.input)?;
@@ -88,7 +88,7 @@ pub(super) fn print_for_pmcstat(
         },
     });
     let events = events.collect();
-    let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
+    let script = NamedRecording::load(session.clone(), &plan.request, &Bars)?;
     let mut exits: BTreeMap<i32, BTreeMap<usize, u64>> = BTreeMap::new();
     for of in counts::at_exits(&session).into_iter().filter(|_| !holds_slices) {
         let process = exits.entry(of.thread.pid).or_default();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::script::{DumpOrder, ScriptRequest, Transcript};
+use crate::analysis::script::{DumpOrder, NamedRecording, ScriptRequest};
 use crate::cli::script::ScriptArgs;
 use crate::command::plan;
 use crate::error::{Error, Result};
@@ -94,7 +94,7 @@ impl ScriptPlan {
     }
 
     /// Returns the layout for a recording.
-    pub(super) fn layout(&self, script: &Transcript<'_>, reader: &Reader) -> ScriptLayout {
+    pub(super) fn layout(&self, script: &NamedRecording<'_>, reader: &Reader) -> ScriptLayout {
         let clock = reader.features().clock_data.as_ref();
         ScriptLayout {
             fields: script.fields().to_vec(),

@@ -50,12 +50,12 @@ impl ResolvedSelection {
 /// # Errors
 /// An event is invalid, a metric is unknown, or a cgroup cannot be opened.
 pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> {
-    let EventSelection { events, detailed, null, metrics, .. } = &plan.what;
+    let EventSelection { events, detailed, null, metrics, .. } = &plan.selection;
     let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
-    let mut chosen = filters::events(&mut parser, events, &plan.what.filters)?;
+    let mut chosen = filters::events(&mut parser, events, &plan.selection.filters)?;
     let mut sums = Vec::new();
     let mut left_out = Vec::new();
-    if let Some(path) = &plan.what.perfevent_conf {
+    if let Some(path) = &plan.selection.perfevent_conf {
         let conf = perfevent_conf(path, host, &mut parser)?;
         chosen.extend(conf.groups);
         sums.extend(conf.sums.iter().map(|sum| derived(sum, &chosen)));
@@ -66,7 +66,7 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
         }));
     }
     let mut no_hardware = None;
-    if events.is_empty() && plan.what.perfevent_conf.is_none() && !null && metrics.is_empty() {
+    if events.is_empty() && plan.selection.perfevent_conf.is_none() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         // Text output has one note about missing hardware. Data output has the rows, as in perf.
@@ -86,7 +86,7 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     if let Some(tree) = &mut metrics.tree {
         tree.is_all &= chosen.is_empty();
     }
-    let found = add(&mut chosen, &metrics.formulas, &plan.what, &mut parser, host);
+    let found = add(&mut chosen, &metrics.formulas, &plan.selection, &mut parser, host);
     if chosen.is_empty() && metrics.shares.is_none() && !null {
         lacks_all(&metrics.formulas, &found)?;
         // A metric without events (`#num_cpus`) needs a row. This one is perf's.
@@ -100,7 +100,7 @@ pub(super) fn wanted(plan: &StatPlan, host: &Host) -> Result<ResolvedSelection> 
     if let Some(set) = metrics.shares {
         chosen.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
-    narrow(&mut chosen, &plan.what, host)?;
+    narrow(&mut chosen, &plan.selection, host)?;
     let chosen = parts::split(chosen, plan.aggregation)?;
     Ok(ResolvedSelection { groups: bind(chosen, &plan.cgroups, host)?, metrics, left_out, no_hardware })
 }
@@ -145,8 +145,8 @@ fn derived(sum: &Sum, chosen: &[EventGroup]) -> Formula {
 ///
 /// # Errors
 /// Nothing is left.
-fn narrow(groups: &mut Vec<EventGroup>, what: &EventSelection, host: &Host) -> Result<()> {
-    let EventSelection { core_kind, pmu, .. } = what;
+fn narrow(groups: &mut Vec<EventGroup>, selection: &EventSelection, host: &Host) -> Result<()> {
+    let EventSelection { core_kind, pmu, .. } = selection;
     if let Some(kind) = core_kind
         && host.pmu(kind).is_none()
         && host.pmu(&format!("cpu_{kind}")).is_none()
@@ -191,7 +191,7 @@ fn narrow(groups: &mut Vec<EventGroup>, what: &EventSelection, host: &Host) -> R
 fn add(
     groups: &mut Vec<EventGroup>,
     formulas: &[Formula],
-    what: &EventSelection,
+    selection: &EventSelection,
     parser: &mut Parser<'_>,
     host: &Host,
 ) -> Vec<Option<MissingValueReason>> {
@@ -199,16 +199,19 @@ fn add(
         operands.iter().map(|operand| operand.name.as_str()).collect()
     }
     let wanted = |formula| {
-        let more =
-            if what.metrics.thresholds { names(Formula::threshold_operands(formula)) } else { Vec::new() };
+        let more = if selection.metrics.thresholds {
+            names(Formula::threshold_operands(formula))
+        } else {
+            Vec::new()
+        };
         // With top-down analysis, the shares matter more than the threshold marks.
         let (threshold, optional) =
-            if what.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
+            if selection.metrics.topdown.is_some() { (Vec::new(), more) } else { (more, Vec::new()) };
         metric_events::Wanted { value: names(Formula::operands(formula)), threshold, optional }
     };
     let wanted: Vec<_> = formulas.iter().map(wanted).collect();
     let is_counted = |name: &str| of_groups(groups).any(|event| event.name.eq_ignore_ascii_case(name));
-    let found = metric_events::find(&wanted, what.grouping, is_counted, parser, host);
+    let found = metric_events::find(&wanted, selection.grouping, is_counted, parser, host);
     groups.extend(found.groups);
     let reason = |(event, error): (String, Box<ParseError>)| {
         MissingValueReason::new(format!("this machine does not count {event}: {}", error.message), "")
@@ -304,7 +307,7 @@ mod tests {
 
     fn left(text: &str, core_kind: Option<&str>, pmu: Option<&str>) -> Result<Vec<Option<String>>> {
         let mut groups = parse(text, &saved("hybrid")).unwrap();
-        let what = EventSelection {
+        let selection = EventSelection {
             events: Vec::new(),
             perfevent_conf: None,
             filters: Vec::new(),
@@ -320,7 +323,7 @@ mod tests {
                 thresholds: true,
             },
         };
-        narrow(&mut groups, &what, &saved("hybrid"))?;
+        narrow(&mut groups, &selection, &saved("hybrid"))?;
         Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())
     }
 

@@ -88,8 +88,8 @@ pub(super) fn run(
         strict: true,
         course: Course {
             command: plan.command.clone(),
-            delay: plan.when.delay,
-            timeout_ns: plan.when.timeout_ns,
+            delay: plan.timing.delay,
+            timeout_ns: plan.timing.timeout_ns,
             ..Course::default()
         },
         verbose: plan.verbose > 0,

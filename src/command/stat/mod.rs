@@ -269,7 +269,7 @@ impl StatSession<'_> {
 
     /// Returns a progress bar for repeated runs if the commands' output is hidden.
     fn progress(&self, runs: u32) -> Option<Box<dyn ProgressMeter>> {
-        let is_seen = runs > 1 && self.plan.repeat.hushes && self.plan.when.interval_ns.is_none();
+        let is_seen = runs > 1 && self.plan.repeat.hushes && self.plan.timing.interval_ns.is_none();
         is_seen.then(|| Bars.begin("runs", u64::from(runs)))
     }
 
@@ -352,13 +352,13 @@ impl StatSession<'_> {
                 scope: plan.scope.clone(),
                 inherit: plan.inherit,
                 levels: plan.levels,
-                interval_ns: plan.when.interval_ns,
-                interval_count: plan.when.interval_count,
+                interval_ns: plan.timing.interval_ns,
+                interval_count: plan.timing.interval_count,
             },
             course: Course {
                 command: command.to_vec(),
-                delay: plan.when.delay,
-                timeout_ns: plan.when.timeout_ns,
+                delay: plan.timing.delay,
+                timeout_ns: plan.timing.timeout_ns,
                 ..Course::default()
             },
             streams: match &output {
@@ -407,7 +407,7 @@ impl StatSession<'_> {
         }
         if let Some(mut file) = file {
             // With intervals, the last interval has the totals.
-            if plan.when.interval_ns.is_none() {
+            if plan.timing.interval_ns.is_none() {
                 file.round(&run.readings, measured(&shown, &span), run.elapsed_ns, true)?;
             }
             file.finish()?;
@@ -534,7 +534,7 @@ impl Observer for StatObserver<'_> {
                 Scope::Cpus(cpus) => cpus.iter().collect(),
                 _ => Vec::new(),
             };
-            let interval_ms = plan.when.interval_ns.unwrap_or(0) / MS;
+            let interval_ms = plan.timing.interval_ns.unwrap_or(0) / MS;
             let config = counts::config(plan.aggregation, interval_ms, plan.output.scale);
             self.file = Some(CountsFile::create(path, host, set, &described, threads, &cpus, &config)?);
         }

@@ -23,7 +23,7 @@ use crate::units::MS;
 
 /// Settings of `pmc stat`.
 pub(in crate::command) struct StatPlan {
-    pub(super) what: EventSelection,
+    pub(super) selection: EventSelection,
     pub(super) scope: Scope,
     /// A warning about the target.
     pub(super) warning: Option<Warning>,
@@ -31,7 +31,7 @@ pub(in crate::command) struct StatPlan {
     pub(super) levels: Levels,
     pub(super) inherit: bool,
     pub(super) command: Vec<OsString>,
-    pub(super) when: StatTiming,
+    pub(super) timing: StatTiming,
     pub(super) repeat: Repeat,
     pub(super) aggregation: Aggregation,
     /// Whether `-a` was given, not a list of CPUs.
@@ -325,7 +325,7 @@ impl StatPlan {
         }
         Ok(Self {
             warning,
-            what: EventSelection {
+            selection: EventSelection {
                 filters: plan::tracepoint_filters(typed.filter_places, typed.filter)?,
                 perfevent_conf: typed.perfevent_conf,
                 core_kind: typed.cputype,
@@ -345,7 +345,7 @@ impl StatPlan {
             },
             inherit: !typed.no_inherit,
             command: typed.command,
-            when: StatTiming {
+            timing: StatTiming {
                 interval_ns: typed.interval.map(|text| duration("-I", &text, MS, MS)).transpose()?,
                 interval_count: typed.interval_count,
                 timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,

@@ -44,7 +44,7 @@ pub struct ProfileQuality {
     /// Whether call chains exist but were not requested. Their quality is then unknown.
     pub chains_unread: bool,
     /// Comparison of the recorded command's count with its samples; `None` if unknown.
-    pub unsampled: Option<Unsampled>,
+    pub unsampled: Option<UnsampledEvent>,
     /// How stacks were unwound during recording (`dwarf` or `auto`). The recorder has then already reported
     /// why they end.
     pub unwound_live: Option<&'static str>,
@@ -60,7 +60,7 @@ pub struct ProfileQuality {
 
 /// An event of a recorded command, both counted and sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsampled {
+pub struct UnsampledEvent {
     /// The count.
     pub counted: u64,
     /// Sum of the periods of the samples.

@@ -255,7 +255,7 @@ fn end_in_generated_code(quality: &ProfileQuality) -> bool {
 mod tests {
     use super::*;
     use crate::profile::sampled::interpreters::NamelessLanguage;
-    use crate::profile::sampled::quality::{Unsampled, UnwindEnds};
+    use crate::profile::sampled::quality::{UnsampledEvent, UnwindEnds};
 
     fn texts(quality: &ProfileQuality) -> Vec<String> {
         statement(quality, &[]).remarks.into_iter().map(|remark| remark.text).collect()
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn time_in_no_sample_is_told_where_it_matters() {
         let said = |counted, sampled| {
-            let unsampled = Some(Unsampled { counted, sampled, is_time: true });
+            let unsampled = Some(UnsampledEvent { counted, sampled, is_time: true });
             texts(&ProfileQuality { samples: 100, unsampled, ..ProfileQuality::default() })
         };
         assert!(

@@ -9,13 +9,13 @@ use crate::profile::annotate::arrows::ArrowPiece;
 use crate::profile::annotate::{Listing, PercentBasis, RowContent};
 use crate::profile::sampled::Filter;
 use crate::text::{self, DisplayName};
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
 use crate::view::report::INLINED;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
     let code = &state.code;
     let Some(function) = &code.function else {

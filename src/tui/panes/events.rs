@@ -8,12 +8,12 @@ use super::{detail, nothing, put};
 use crate::profile::sampled::trust::{TrustRemark, TrustStatement, losses, statement};
 use crate::profile::sampled::{Profile, ProfileQuality};
 use crate::text;
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
 use crate::units::thousands;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let width = usize::from(areas.body.width);
     let Some((profile, _)) = state.event() else {
         nothing(buffer, areas.body, "waiting for the first samples …", theme);

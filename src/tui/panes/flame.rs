@@ -9,13 +9,13 @@ use super::tree::{callers_words, why_none};
 use super::{detail, mark, nothing, put};
 use crate::profile::sampled::{CodeKind, StackDirection};
 use crate::text::{self, DisplayName};
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::state::flame::{ALL, matched};
 use crate::tui::theme::ScreenTheme;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
         nothing(buffer, areas.body, why_none(state), theme);
         return;

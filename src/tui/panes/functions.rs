@@ -8,7 +8,7 @@ use ratatui::text::Span;
 use super::{found, mark, name, nothing, put};
 use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, ShareOf, SortKey, TableRow};
 use crate::text;
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::state::table::{self, FunctionColumn};
@@ -16,7 +16,7 @@ use crate::tui::state::table_widths::TableWidths;
 use crate::tui::theme::ScreenTheme;
 use crate::view::report::cell_words;
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event)) = state.event() else {
         let words = match &state.status.progress {
             Some(progress) => format!("{} …", progress.what),
@@ -53,7 +53,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, them
 
 fn heading(
     buffer: &mut Buffer,
-    areas: &Areas,
+    areas: &ScreenAreas,
     state: &ScreenState,
     (profile, event): (&Profile, &ProfileEvent),
     widths: &TableWidths,
@@ -186,7 +186,7 @@ fn in_full(profile: &Profile, row: &TableRow) -> String {
 /// Draws the details: the row of the cursor in full, its history, and the sum of marked rows.
 fn detail(
     buffer: &mut Buffer,
-    areas: &Areas,
+    areas: &ScreenAreas,
     state: &ScreenState,
     profile: &Profile,
     event: &ProfileEvent,

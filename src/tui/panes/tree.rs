@@ -8,7 +8,7 @@ use super::{detail, found, mark, name, nothing, put};
 use crate::profile::sampled::boilerplate::StartupCallers;
 use crate::profile::sampled::{CallTree, CodeKind, Profile, StackDirection};
 use crate::text::{self, DisplayName};
-use crate::tui::layout::Areas;
+use crate::tui::layout::ScreenAreas;
 use crate::tui::numbers;
 use crate::tui::state::ScreenState;
 use crate::tui::theme::ScreenTheme;
@@ -31,7 +31,7 @@ pub(super) fn callers_words(profile: &Profile, tree: &CallTree, callers: Startup
     format!("{} callers (b): {} … {}", callers.count, name(callers.first), name(callers.last))
 }
 
-pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &ScreenState, theme: ScreenTheme) {
+pub(super) fn draw(buffer: &mut Buffer, areas: &ScreenAreas, state: &ScreenState, theme: ScreenTheme) {
     let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
         nothing(buffer, areas.body, why_none(state), theme);
         return;

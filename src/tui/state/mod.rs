@@ -27,7 +27,7 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
 use super::engine::{EngineStatus, EngineUpdates, LiveCommand, ViewFormat};
 use super::keys::Pane;
-use super::layout::{self, Areas};
+use super::layout::{self, ScreenAreas};
 use crate::profile::sampled::{
     CallTree, Filter, FunctionRef, PENDING, Profile, ProfileEvent, Query, QueryAnswer, SortKey,
     StackDirection,
@@ -85,7 +85,7 @@ pub enum Overlay {
 
 /// A view that Esc returns to.
 #[derive(Debug, Clone)]
-struct Crumb {
+struct Breadcrumb {
     query: Query,
     pane: Pane,
     zoom: Option<u64>,
@@ -136,7 +136,7 @@ pub struct ScreenState {
     pub history: Option<(FunctionRef, Vec<u64>)>,
     /// The last message.
     pub said: Option<String>,
-    crumbs: Vec<Crumb>,
+    crumbs: Vec<Breadcrumb>,
     /// The function whose history was requested.
     asked_history: Option<FunctionRef>,
     /// Line of the last click; a second click on it acts as Enter.
@@ -184,7 +184,7 @@ impl ScreenState {
     }
 
     /// Returns the parts of the screen; `None` if it is too small.
-    pub fn areas(&self) -> Option<Areas> {
+    pub fn areas(&self) -> Option<ScreenAreas> {
         let has_times =
             self.answer.as_ref().and_then(|a| a.times.as_ref()).is_some_and(|times| times.sums.len() > 1);
         layout::areas(self.size, has_times, matches!(self.over, Some(Overlay::Strip(_))))
@@ -426,7 +426,7 @@ impl ScreenState {
 
     /// Stores the current view for Esc.
     fn leave_crumb(&mut self) {
-        self.crumbs.push(Crumb {
+        self.crumbs.push(Breadcrumb {
             query: self.query.clone(),
             pane: self.pane,
             zoom: self.flame.zoom,

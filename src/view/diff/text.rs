@@ -18,7 +18,7 @@ use crate::sort;
 use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
-use crate::view::remarks::Remarks;
+use crate::view::remarks::RemarkWriter;
 use crate::view::report::{CellSpelling, StyledWords, chained, fit_keys, words};
 
 /// Maximum width of all text columns but the last when line width is unlimited.
@@ -35,7 +35,7 @@ pub(super) fn write(
     comparison: &RecordingComparison,
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    let mut out = Remarks::new(out, layout.width, false);
+    let mut out = RemarkWriter::new(out, layout.width, false);
     for (number, event) in comparison.events.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
@@ -59,7 +59,7 @@ fn amount(event: &DiffEvent, value: &Value) -> String {
     }
 }
 
-fn head(out: &mut Remarks<'_>, comparison: &RecordingComparison, event: &DiffEvent) -> io::Result<()> {
+fn head(out: &mut RemarkWriter<'_>, comparison: &RecordingComparison, event: &DiffEvent) -> io::Result<()> {
     writeln!(out, "{}", clean(&event.name))?;
     let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
     for (number, (file, total)) in comparison.files.iter().zip(&event.totals).enumerate() {
@@ -80,7 +80,7 @@ fn head(out: &mut Remarks<'_>, comparison: &RecordingComparison, event: &DiffEve
 }
 
 fn table(
-    out: &mut Remarks<'_>,
+    out: &mut RemarkWriter<'_>,
     comparison: &RecordingComparison,
     event: &DiffEvent,
     layout: &DiffLayout,
@@ -266,7 +266,7 @@ impl DiffTable<'_> {
 
 /// Writes how many lines differ by more than noise.
 fn claims(
-    out: &mut Remarks<'_>,
+    out: &mut RemarkWriter<'_>,
     comparison: &RecordingComparison,
     event: &DiffEvent,
     what: &str,
@@ -287,7 +287,7 @@ fn claims(
 
 /// Writes the hottest call chains: first those common to the recordings, then the others.
 fn streams(
-    out: &mut Remarks<'_>,
+    out: &mut RemarkWriter<'_>,
     comparison: &RecordingComparison,
     event: &DiffEvent,
     layout: &DiffLayout,
@@ -570,7 +570,7 @@ fn is_large(event: &DiffEvent, node: &DiffNode, layout: &DiffLayout) -> bool {
     shares.fold(0.0, f64::max) >= layout.limit
 }
 
-fn trust(out: &mut Remarks<'_>, comparison: &RecordingComparison) -> io::Result<()> {
+fn trust(out: &mut RemarkWriter<'_>, comparison: &RecordingComparison) -> io::Result<()> {
     let said = match comparison.compute {
         Compute::Delta | Compute::DeltaAbs => {
             "Shares are parts of each recording's own total, so recordings of different length compare; delta is in points."

@@ -110,7 +110,7 @@ pub enum ChainUnit {
 
 /// Position of call chains in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ChainPlace {
+pub enum ChainPosition {
     /// All chains in one tree below the table.
     #[default]
     Below,
@@ -154,7 +154,7 @@ pub struct ReportLayout {
     /// Number shown in front of the tree's branches.
     pub unit: ChainUnit,
     /// Position of the call chains.
-    pub chains: ChainPlace,
+    pub chains: ChainPosition,
     /// Maximum number of branches with the same parent.
     pub branches: Option<usize>,
     /// Whether to nest rows by sort key.
@@ -210,7 +210,7 @@ impl Default for ReportLayout {
             callee: false,
             shape: ChainShape::Tree,
             unit: ChainUnit::Percent,
-            chains: ChainPlace::Below,
+            chains: ChainPosition::Below,
             branches: None,
             hierarchy: false,
             full_paths: false,

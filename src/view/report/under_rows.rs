@@ -16,7 +16,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::{ChainPlace, ChainShape, ChainUnit, ReportFormat, ReportLayout, tree};
+use super::{ChainPosition, ChainShape, ChainUnit, ReportFormat, ReportLayout, tree};
 use crate::profile::sampled::{ChainNode, ChainTree, Profile, ProfileEvent, TableRow, Value};
 use crate::sort;
 
@@ -33,7 +33,7 @@ pub(super) struct ChainWriter<'a> {
     profile: &'a Profile,
     event: &'a ProfileEvent,
     layout: &'a ReportLayout,
-    /// See [`ChainPlace::UnderRows`].
+    /// See [`ChainPosition::UnderRows`].
     omits_first: bool,
     /// Separator between the functions of a folded chain.
     separator: &'a str,
@@ -46,7 +46,7 @@ impl<'a> ChainWriter<'a> {
         event: &'a ProfileEvent,
         layout: &'a ReportLayout,
     ) -> Option<Self> {
-        let ChainPlace::UnderRows { omits_first } = layout.chains else { return None };
+        let ChainPosition::UnderRows { omits_first } = layout.chains else { return None };
         let separator = match &layout.form {
             ReportFormat::Separated(separator) => separator,
             _ => ";",
@@ -249,7 +249,7 @@ mod tests {
         let chains = Some(Box::new(ChainTree { nodes, roots: vec![0] }));
         let row = TableRow { own: value(4), total: value(20), chains, ..TableRow::default() };
         let event = ProfileEvent { total: value(40), ..ProfileEvent::default() };
-        let chains = ChainPlace::UnderRows { omits_first };
+        let chains = ChainPosition::UnderRows { omits_first };
         let layout = ReportLayout { shape, unit, chains, is_piped: true, ..ReportLayout::default() };
         let mut out = Vec::new();
         ChainWriter::new(&profile, &event, &layout).unwrap().write(&mut out, &row).unwrap();

@@ -12,13 +12,13 @@ const MOST_NAMES: usize = 8;
 
 /// Notes to write below the table, each reason once.
 #[derive(Default)]
-pub(super) struct Notes {
+pub(super) struct TableNotes {
     reasons: Vec<(&'static str, MissingValueReason, Vec<String>)>,
     pub(super) shared: bool,
     pub(super) inexact: bool,
 }
 
-impl Notes {
+impl TableNotes {
     /// Returns the number of the note for this reason, counted from 1.
     pub(super) fn number(&mut self, words: &'static str, reason: &MissingValueReason, event: &str) -> usize {
         let known = self.reasons.iter().position(|(w, r, _)| *w == words && r == reason);

@@ -9,7 +9,7 @@
 //! Receives [`StatCounts`] whose rows are the parts. Columns are as wide as their contents; names are truncated
 //! if a line has no space left.
 
-use super::notes::Notes;
+use super::notes::TableNotes;
 use super::{StatStyle, metric_number, missing, number, safe, variance};
 use crate::profile::counts::{StatCounts, StatRow, StatValue};
 use crate::profile::metrics::shadow;
@@ -32,7 +32,7 @@ pub(super) fn lines<'v>(
     style: &StatStyle,
     time: &str,
     headline: bool,
-    notes: &mut Notes,
+    notes: &mut TableNotes,
     why: &impl Fn(&'v StatValue) -> Option<&'v str>,
 ) -> Vec<String> {
     let mut body: Vec<LineContents> = Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn lines<'v>(
 }
 
 /// Adds the metrics of an event, one per line. Rates are omitted because their units differ between parts.
-fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: &mut Notes) {
+fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: &mut TableNotes) {
     let of_rows: Vec<_> = (0..counts.rows.len()).map(|row| shadow(counts, row, at)).collect();
     let mut units: Vec<&str> = Vec::new();
     for metric in of_rows.iter().flatten() {
@@ -123,7 +123,7 @@ fn metrics(counts: &StatCounts, at: usize, body: &mut Vec<LineContents>, notes: 
 }
 
 /// Adds named and user-defined metrics, one per line.
-fn derived(counts: &StatCounts, body: &mut Vec<LineContents>, notes: &mut Notes) {
+fn derived(counts: &StatCounts, body: &mut Vec<LineContents>, notes: &mut TableNotes) {
     for at in 0..counts.derived.first().map_or(0, Vec::len) {
         let of_rows = || counts.derived.iter().filter_map(|row| row.get(at));
         let Some(first) = of_rows().next() else { continue };

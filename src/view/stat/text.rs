@@ -18,7 +18,7 @@
 
 use std::io::{self, Write};
 
-use super::notes::Notes;
+use super::notes::TableNotes;
 use super::{
     StatStyle, StatSubject, cells, first_fitting, metric_number, metric_table, missing, number, parts, place,
     runs, safe, shown_width, tree, variance,
@@ -28,7 +28,7 @@ use crate::profile::metrics::{ComputedMetric, Concern, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
 use crate::units::duration;
-use crate::view::remarks::Remarks;
+use crate::view::remarks::RemarkWriter;
 
 /// Number of intervals between two headlines, as in perf.
 const HEADLINE_EVERY: usize = 25;
@@ -45,7 +45,7 @@ pub fn run(
     subject: &StatSubject,
     style: &StatStyle,
 ) -> io::Result<()> {
-    let out = &mut Remarks::new(out, style.width, false);
+    let out = &mut RemarkWriter::new(out, style.width, false);
     let runs = counts.runs.len();
     let repeated = if runs > 1 { format!(" ({runs} runs)") } else { String::new() };
     writeln!(out, "\n Performance counter stats for {}{repeated}:\n", subject.words())?;
@@ -65,7 +65,7 @@ pub fn run(
     table(out, counts, style)
 }
 
-fn table(out: &mut Remarks<'_>, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
+fn table(out: &mut RemarkWriter<'_>, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let mut table = CountTable::new(counts, None, true, style);
     let lines = table.body(|_| None);
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -128,7 +128,7 @@ pub fn interval(
 
 /// Measures to fit lines into the width. Each includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum CompactionLevel {
     /// perf's widths.
     Perf,
     /// Columns as wide as their contents.
@@ -141,7 +141,7 @@ enum Fit {
 
 /// Width of each table column on the terminal.
 #[derive(Debug, Clone, Copy)]
-struct Widths {
+struct ColumnWidths {
     value: usize,
     unit: usize,
     name: usize,
@@ -160,16 +160,16 @@ struct CountTable<'a> {
     time: Option<u64>,
     /// Whether to write the names of the parts.
     headline: bool,
-    fit: Fit,
-    widths: Widths,
-    notes: Notes,
+    fit: CompactionLevel,
+    widths: ColumnWidths,
+    notes: TableNotes,
 }
 
 impl<'a> CountTable<'a> {
     fn new(counts: &'a StatCounts, time: Option<u64>, headline: bool, style: &'a StatStyle) -> Self {
-        let fit = Fit::Perf;
+        let fit = CompactionLevel::Perf;
         let widths = widths(counts, style, fit);
-        Self { counts, style, time, headline, fit, widths, notes: Notes::default() }
+        Self { counts, style, time, headline, fit, widths, notes: TableNotes::default() }
     }
 
     /// Returns all lines. `why` returns the text for a missing count, or `None` to use a note.
@@ -183,10 +183,11 @@ impl<'a> CountTable<'a> {
             return parts::lines(counts, style, &time, headline, &mut self.notes, &why);
         }
         // Consecutive intervals must align, even if their counts differ.
-        let Widths { value, unit, name, cgroup, metric, .. } = self.widths;
+        let ColumnWidths { value, unit, name, cgroup, metric, .. } = self.widths;
         let usual = self.time().len() + value + 1 + unit + 1 + name + cgroup + metric;
         let is_narrow = self.time.is_some() && style.width.is_some_and(|most| most < usual);
-        let fits = [Fit::Perf, Fit::Narrow, Fit::Short, Fit::Broken];
+        let fits =
+            [CompactionLevel::Perf, CompactionLevel::Narrow, CompactionLevel::Short, CompactionLevel::Broken];
         let texts = fits.into_iter().skip(is_narrow.into()).map(|fit| {
             self.fit = fit;
             self.widths = widths(counts, style, fit);
@@ -211,9 +212,10 @@ impl<'a> CountTable<'a> {
             let metrics = shadow(counts, row, event);
             let (line, spread) = self.line(row, event, &metrics, why(counts.value(row, event)));
             let width = shown_width(&line) + text::width(&spread);
-            let is_whole = self.fit < Fit::Broken || style.width.is_none_or(|most| width <= most);
+            let is_whole = self.fit < CompactionLevel::Broken || style.width.is_none_or(|most| width <= most);
             lines.push(if is_whole { line + &spread } else { line });
-            let in_its_line = usize::from(self.fit < Fit::Broken || is_tool(&counts.events[event]));
+            let in_its_line =
+                usize::from(self.fit < CompactionLevel::Broken || is_tool(&counts.events[event]));
             for metric in metrics.iter().skip(in_its_line) {
                 lines.push(format!("{}{}", self.blank(row), self.metric(metric)));
             }
@@ -233,7 +235,7 @@ impl<'a> CountTable<'a> {
         let Some(time) = self.time else { return String::new() };
         let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
         match self.fit {
-            Fit::Perf => format!("{seconds:6}.{ns:09} "),
+            CompactionLevel::Perf => format!("{seconds:6}.{ns:09} "),
             _ => format!("{seconds:4}.{:06} ", ns / 1000),
         }
     }
@@ -273,13 +275,15 @@ impl<'a> CountTable<'a> {
             let why = text::cut(&why, room.unwrap_or(usize::MAX));
             return (format!("{line} # {why}"), String::new());
         }
-        let metric = metrics.first().filter(|_| !is_tool(event) && self.fit < Fit::Broken);
+        let metric = metrics.first().filter(|_| !is_tool(event) && self.fit < CompactionLevel::Broken);
         line += &metric.map_or_else(|| " ".repeat(widths.metric), |metric| self.metric(metric));
         let mut spread = String::new();
         if let Some(percent) = variance(counts, value).filter(|p| *p != 0.0) {
             spread += &match self.fit {
-                Fit::Perf | Fit::Narrow => format!("  ( +-{percent:6.2}% )"),
-                Fit::Short | Fit::Broken => format!("  {:>6}%", format!("±{percent:.1}")),
+                CompactionLevel::Perf | CompactionLevel::Narrow => format!("  ( +-{percent:6.2}% )"),
+                CompactionLevel::Short | CompactionLevel::Broken => {
+                    format!("  {:>6}%", format!("±{percent:.1}"))
+                }
             };
         }
         if let StatValue::Counted { count, .. } = value
@@ -294,15 +298,15 @@ impl<'a> CountTable<'a> {
 
     /// Returns time and place, and blanks up to the metric column.
     fn blank(&self, row: usize) -> String {
-        let Widths { value, unit, name, cgroup, .. } = self.widths;
+        let ColumnWidths { value, unit, name, cgroup, .. } = self.widths;
         let before = value + 1 + if unit > 0 { unit + 1 } else { 0 };
         let width = match self.fit {
-            Fit::Broken => before,
+            CompactionLevel::Broken => before,
             _ => before + name + if cgroup > 0 { cgroup + 1 } else { 0 },
         };
         let before = self.time() + &place::columns(self.counts, &self.counts.rows[row], None);
         match self.fit {
-            Fit::Broken => {
+            CompactionLevel::Broken => {
                 let most = self.style.width.map_or(usize::MAX, |most| most / 3);
                 " ".repeat((text::width(&before) + width).min(most))
             }
@@ -317,7 +321,7 @@ impl<'a> CountTable<'a> {
         let mark = if metric.inexact { " #~" } else { " # " };
         let number = metric_number(metric);
         let number = match self.fit {
-            Fit::Perf => number,
+            CompactionLevel::Perf => number,
             _ => format!("{:>1$}", number.trim(), self.widths.number),
         };
         let rest = self.widths.metric.saturating_sub(3 + text::width(&number) + 1);
@@ -375,13 +379,13 @@ fn is_tool(event: &StatEvent) -> bool {
     matches!(event.role, Some(EventRole::DurationTime | EventRole::UserTime | EventRole::SystemTime))
 }
 
-fn widths(counts: &StatCounts, style: &StatStyle, fit: Fit) -> Widths {
+fn widths(counts: &StatCounts, style: &StatStyle, fit: CompactionLevel) -> ColumnWidths {
     let widest = |texts: &mut dyn Iterator<Item = &str>, least| {
         texts.map(|t| text::width(&safe(t))).max().unwrap_or(0).max(least)
     };
-    let least = |width| if fit == Fit::Perf { width } else { 0 };
+    let least = |width| if fit == CompactionLevel::Perf { width } else { 0 };
     let cgroups = &mut counts.events.iter().filter_map(|e| e.cgroup.as_deref());
-    let mut widths = Widths {
+    let mut widths = ColumnWidths {
         value: VALUE,
         unit: widest(&mut counts.events.iter().map(|e| e.unit.as_str()), least(4)),
         name: widest(&mut counts.events.iter().map(|e| e.name.as_str()), least(24)),
@@ -389,7 +393,7 @@ fn widths(counts: &StatCounts, style: &StatStyle, fit: Fit) -> Widths {
         number: 0,
         metric: METRIC,
     };
-    if fit == Fit::Perf {
+    if fit == CompactionLevel::Perf {
         return widths;
     }
     let cells = cells(counts);
@@ -400,7 +404,7 @@ fn widths(counts: &StatCounts, style: &StatStyle, fit: Fit) -> Widths {
     let number = |metric: &ComputedMetric| metric_number(metric).trim().len() + usize::from(metric.inexact);
     widths.number = metrics.iter().map(number).max().unwrap_or(0).max(metric);
     widths.metric = match fit {
-        Fit::Broken => 0,
+        CompactionLevel::Broken => 0,
         _ => metrics.iter().map(|metric| 4 + widths.number + text::width(&metric.unit)).max().unwrap_or(0),
     };
     widths
