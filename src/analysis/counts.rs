@@ -1,8 +1,8 @@
 //! The counts of a recording (from `stat record` of pmc or perf): events, threads or CPUs, and the totals
 //! of each round.
 //!
-//! Receives a [`Session`]; returns [`RecordedCounts`], and each [`CountsRound`] with the totals of all counters so far.
-//! The tables are the same as for live counters.
+//! Receives a [`Session`]; returns [`RecordedCounts`], and each [`CountsRound`] with the totals of all
+//! counters so far. The tables are the same as for live counters.
 
 use std::collections::BTreeMap;
 

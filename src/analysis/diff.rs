@@ -1,7 +1,7 @@
 //! Comparison of recordings event by event.
 //!
 //! Receives the file names and a [`DiffRequest`]; reads the files one after the other with a shared string
-//! table, and returns the [`RecordingComparison`]. `profile::diff` computes the differences.
+//! table, and returns the [`Diff`]. `profile::diff` computes the differences.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::{Note, Reader};
-use crate::profile::diff::{self, Compute, DiffEvent, RecordingComparison, streams};
+use crate::profile::diff::{self, Compute, Diff, DiffEvent, streams};
 use crate::profile::sampled::trust;
 use crate::profile::sampled::{
     self, Query, RowCell, SortKey, StackDirection, StackProfile, StringId, StringTable,
@@ -97,7 +97,7 @@ impl DiffSides {
     ///
     /// # Errors
     /// When the recordings have no event in common.
-    pub fn compare(self, request: &DiffRequest) -> Result<RecordingComparison> {
+    pub fn compare(self, request: &DiffRequest) -> Result<Diff> {
         compare(self.all, request, self.texts)
     }
 }
@@ -172,11 +172,7 @@ fn of_streams(stacks: &StackProfile<'_>, query: &Query) -> Vec<sampled::ProfileE
     of.collect()
 }
 
-fn compare(
-    mut sides: Vec<DiffSide>,
-    request: &DiffRequest,
-    texts: StringTable,
-) -> Result<RecordingComparison> {
+fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) -> Result<Diff> {
     let mut notes: Vec<String> = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
     let files: Vec<diff::DiffFile> = sides.iter().map(|side| side.file.clone()).collect();
     match_clocks(&mut sides, &mut notes);
@@ -244,7 +240,7 @@ fn compare(
         }
         events.push(event);
     }
-    Ok(RecordingComparison {
+    Ok(Diff {
         texts,
         keys: request.analysis.keys.clone(),
         by_stream: request.streams.is_some(),

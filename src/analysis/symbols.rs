@@ -1,4 +1,5 @@
-//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as [`LocationCalls`].
+//! Names for locations: passes the session's modules to the symbolizer, and stores its answers as
+//! [`LocationCalls`].
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,5 @@
-//! The list of events, ready to be printed. Lists contain thousands of events, so one [`CatalogEntry`] is handled at
-//! a time.
+//! The list of events, ready to be printed. Lists contain thousands of events, so one [`CatalogEntry`] is
+//! handled at a time.
 //!
 //! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned
 //! in the same way as the one of `pmc info`. Control characters are removed from the system's strings when an

@@ -1,7 +1,7 @@
 //! The result of counting, ready to be printed: events, places and values.
 //!
-//! A command fills one [`StatCounts`] from its counters for each printing, that is, for the whole run or for an
-//! interval. `view` only reads it. Does not decide the format.
+//! A command fills one [`StatCounts`] from its counters for each printing, that is, for the whole run or for
+//! an interval. `view` only reads it. Does not decide the format.
 
 use crate::units::Count;
 
@@ -172,8 +172,8 @@ pub enum EventRole {
 }
 
 impl EventRole {
-    /// Returns the factor and the unit in which perf prints a clock (`StatEvent::scale`, `StatEvent::unit`). For
-    /// example, task-clock counts nanoseconds and is printed in `msec`. Returns `None` for other events.
+    /// Returns the factor and the unit in which perf prints a clock (`StatEvent::scale`, `StatEvent::unit`).
+    /// For example, task-clock counts nanoseconds and is printed in `msec`. Returns `None` for other events.
     pub fn shown_in(self) -> Option<(f64, &'static str)> {
         match self {
             Self::TaskClock | Self::CpuClock => Some((1e-6, "msec")),

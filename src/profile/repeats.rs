@@ -1,7 +1,7 @@
 //! Joins several runs of the same events into one table, for `-r N` and `--exact`.
 //!
-//! Receives whole-run [`StatCounts`] and returns one whose values contain every run. `statistics` computes mean,
-//! spread and outliers.
+//! Receives whole-run [`StatCounts`] and returns one whose values contain every run. `statistics` computes
+//! mean, spread and outliers.
 
 use super::counts::{CpuTime, RunTime, StatCounts, StatValue};
 

@@ -1,7 +1,7 @@
 //! Single samples with names, as printed by `pmc script`.
 //!
-//! Plain data: `analysis` fills one [`ScriptEntry`] per sample, and a view prints it. [`ScriptFields`] selects the fields
-//! to print.
+//! Plain data: `analysis` fills one [`ScriptEntry`] per sample, and a view prints it. [`ScriptFields`]
+//! selects the fields to print.
 
 use std::sync::Arc;
 

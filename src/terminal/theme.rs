@@ -1,7 +1,7 @@
 //! The theme: colours and weights of everything drawn on the screen and in text.
 //!
-//! Receives the terminal's colour depth and background. Returns a [`TextStyle`] for each [`TextRole`]; it does
-//! not generate escape sequences. Everything is readable on black and on white. A test computes the
+//! Receives the terminal's colour depth and background. Returns a [`TextStyle`] for each [`TextRole`]; it
+//! does not generate escape sequences. Everything is readable on black and on white. A test computes the
 //! contrast of every colour as defined by the Web Content Accessibility Guidelines (WCAG 2.1).
 
 use super::Colours;

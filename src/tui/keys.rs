@@ -1,6 +1,6 @@
 //! The table of keys: action, panes and description of each key.
 //!
-//! Maps a key and the pane in which it was pressed to an [`KeyAction`]. The help page, the hints in the last
+//! Maps a key and the pane in which it was pressed to a [`KeyAction`]. The help page, the hints in the last
 //! line and the table in `docs/tui.md` are generated from the same rows, so they cannot become outdated.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -1,9 +1,10 @@
 //! `pmc list` as text: one event per line, written as they arrive, with numbered reasons explained at the
 //! end.
 //!
-//! Receives one [`CatalogEntry`] at a time and only formats it. The lines under one heading are written together,
-//! with a name column as wide as the longest name. On a terminal, names get at most half of the width, and
-//! long lines wrap within their column. Elsewhere an event stays on one line, so that `grep` finds it whole.
+//! Receives one [`CatalogEntry`] at a time and only formats it. The lines under one heading are written
+//! together, with a name column as wide as the longest name. On a terminal, names get at most half of the
+//! width, and long lines wrap within their column. Elsewhere an event stays on one line, so that `grep` finds
+//! it whole.
 //!
 //! ```text
 //! software

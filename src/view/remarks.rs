@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use crate::text::{width, wrap_remark};
 
 /// Writer for text outside of rows. It wraps lines for a human reader, and writes comments for a program.
-pub(super) struct RemarkWriter<'a> {
+pub(super) struct Remarks<'a> {
     /// The output; rows bypass the remarks.
     pub(super) out: &'a mut dyn Write,
     is_commented: bool,
@@ -16,7 +16,7 @@ pub(super) struct RemarkWriter<'a> {
     line: Vec<u8>,
 }
 
-impl<'a> RemarkWriter<'a> {
+impl<'a> Remarks<'a> {
     /// Returns a writer to `out`. `width` is the maximum line width in columns; `None` for no limit.
     pub(super) fn new(out: &'a mut dyn Write, width: Option<usize>, is_commented: bool) -> Self {
         Self { out, is_commented, width: width.unwrap_or(usize::MAX), line: Vec::new() }
@@ -38,7 +38,7 @@ impl<'a> RemarkWriter<'a> {
     }
 }
 
-impl Write for RemarkWriter<'_> {
+impl Write for Remarks<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part.strip_suffix(b"\n").unwrap_or(part));

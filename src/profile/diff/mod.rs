@@ -2,7 +2,8 @@
 //! difference.
 //!
 //! Receives the tables and trees of several recordings with a common string table; the first recording is the
-//! base. Returns a [`RecordingComparison`]. Pure. Decides what a difference means; `view` decides the wording.
+//! base. Returns a [`Diff`]. Pure. Decides what a difference means; `view` decides the
+//! wording.
 //!
 //! ```text
 //!   base   rows ─┐
@@ -46,7 +47,7 @@ pub enum Compute {
 
 /// A comparison of recordings.
 #[derive(Debug, Default)]
-pub struct RecordingComparison {
+pub struct Diff {
     /// All strings, by number.
     pub texts: StringTable,
     /// The sort keys of the lines' cells.

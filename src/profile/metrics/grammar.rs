@@ -1,7 +1,7 @@
 //! The language of derived metrics: perf's, plus names in quotes.
 //!
-//! Parses text into a tree of numbers and [`MetricWord`]s, which have no meaning yet. Errors contain a caret and
-//! lead to exit status 2.
+//! Parses text into a tree of numbers and [`MetricWord`]s, which have no meaning yet. Errors contain a caret
+//! and lead to exit status 2.
 //!
 //! ```text
 //! expr     := operands (`if` operands `else` expr)?

@@ -1,9 +1,9 @@
 //! Metrics by name and group, and the conversion of their texts to computable formulas.
 //!
-//! Receives [`MetricDefinition`]s: pmc's own ([`super::named`]), those of vendors' tables, and the user's. Returns
-//! [`Formula`]s for this machine. Decides what a name in an expression means. In order of preference, it is a
-//! metric of the same PMU, of no PMU, or of any PMU, ignoring case. Otherwise it is an event. A metric's own
-//! name in its expression is an event.
+//! Receives [`MetricDefinition`]s: pmc's own ([`super::named`]), those of vendors' tables, and the user's.
+//! Returns [`Formula`]s for this machine. Decides what a name in an expression means. In order of preference,
+//! it is a metric of the same PMU, of no PMU, or of any PMU, ignoring case. Otherwise it is an event. A
+//! metric's own name in its expression is an event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;

@@ -1,10 +1,10 @@
 //! Metrics derived from counts: cycles become GHz, misses become a share of accesses, other counts become
 //! rates.
 //!
-//! Receives [`StatCounts`]. Returns [`ComputedMetric`]s for one cell ([`shadow`], perf's metrics with perf's wording) and
-//! [`DerivedResult`] values for a row ([`derive`], named and user-defined expressions). Decides which events belong
-//! together: only those of one row, one cgroup and one level (`:u` with `:u`). Does not format numbers;
-//! [`MetricFormat`] names perf's number format for a metric.
+//! Receives [`StatCounts`]. Returns [`ComputedMetric`]s for one cell ([`shadow`], perf's metrics with perf's
+//! wording) and [`DerivedResult`] values for a row ([`derive`], named and user-defined expressions). Decides
+//! which events belong together: only those of one row, one cgroup and one level (`:u` with `:u`). Does not
+//! format numbers; [`MetricFormat`] names perf's number format for a metric.
 
 mod expression;
 pub mod formula;

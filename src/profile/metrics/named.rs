@@ -1,7 +1,7 @@
 //! pmc's named metrics (`-M`), with their expressions.
 //!
-//! Provides [`MetricDefinition`]s. All are written in the language of [`super::grammar`], so users can write the
-//! same with `--metric`.
+//! Provides [`MetricDefinition`]s. All are written in the language of [`super::grammar`], so users can write
+//! the same with `--metric`.
 
 use super::library::MetricDefinition;
 

@@ -1,7 +1,7 @@
 //! Top-down analysis, level 1: how the pipeline's issue slots were used.
 //!
-//! Receives the names of the machine's events, and later their [`StatCounts`]. Returns the events to count and
-//! four shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and
+//! Receives the names of the machine's events, and later their [`StatCounts`]. Returns the events to count
+//! and four shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and
 //! Counters Architecture*, ISPASS 2014).
 //!
 //! ```text

@@ -1,8 +1,8 @@
 //! Applies a query's filter to rows.
 //!
 //! Receives rows of distinct stacks and a [`Filter`]. Checks each row's thread, time, CPU and stack
-//! ([`FilterState`]), and the names of modules and functions ([`by_name`]). `query` decides what happens to the
-//! rows.
+//! ([`FilterState`]), and the names of modules and functions ([`by_name`]). `query` decides what happens to
+//! the rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

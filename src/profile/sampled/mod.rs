@@ -1,7 +1,8 @@
 //! Profiles: samples aggregated as the user requested.
 //!
-//! Receives rows of distinct stacks (`session`) and the calls at each location ([`LocationCalls`], from `symbol`).
-//! Returns a read-only [`Profile`]: a table of rows, a call tree, and how far both can be trusted. Pure.
+//! Receives rows of distinct stacks (`session`) and the calls at each location ([`LocationCalls`], from
+//! `symbol`). Returns a read-only [`Profile`]: a table of rows, a call tree, and how far both can be trusted.
+//! Pure.
 //!
 //! ```text
 //!   rows (event, stack, name, attributes) --+--> table: own and total per sort key

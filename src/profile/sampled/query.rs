@@ -1,9 +1,9 @@
 //! Queries on a profile, as plain data, and the code that answers them.
 //!
-//! Receives rows of distinct stacks ([`TableInput`]), their events, and a [`Query`]. Filters the rows, joins those
-//! that the query does not distinguish, and has tables and trees made of them. Everything that shows profiles
-//! asks here: a report once, the screen after each key press, the live view at each refresh. The caller
-//! provides the rows, and the facts about modules and losses.
+//! Receives rows of distinct stacks ([`TableInput`]), their events, and a [`Query`]. Filters the rows, joins
+//! those that the query does not distinguish, and has tables and trees made of them. Everything that shows
+//! profiles asks here: a report once, the screen after each key press, the live view at each refresh. The
+//! caller provides the rows, and the facts about modules and losses.
 //!
 //! ```text
 //!   rows ── filter ──+── join rows with equal keys ── tables, trees

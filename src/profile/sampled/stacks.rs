@@ -1,8 +1,8 @@
 //! Stacks with their weights by thread: the common source of all export formats.
 //!
-//! Receives the input of tables and trees ([`TableInput`]) and a [`Query`], whose filter and event apply. Returns
-//! rows with thread and time, each with a stack. For formats with addresses and inlined calls, a stack is a
-//! list of locations. For all others it is the end of a path through functions.
+//! Receives the input of tables and trees ([`TableInput`]) and a [`Query`], whose filter and event apply.
+//! Returns rows with thread and time, each with a stack. For formats with addresses and inlined calls, a
+//! stack is a list of locations. For all others it is the end of a path through functions.
 //!
 //! ```text
 //!   row       event, thread, time, stack, value

@@ -1,7 +1,7 @@
 //! Statistics of repeated runs: summary, outliers, and whether two sets of runs differ.
 //!
-//! Receives plain numbers and returns [`MeasurementSummary`] and [`WelchTest`]. Does not decide any wording. The
-//! distributions behind the intervals are in [`distribution`].
+//! Receives plain numbers and returns [`MeasurementSummary`] and [`WelchTest`]. Does not decide any wording.
+//! The distributions behind the intervals are in [`distribution`].
 
 pub mod distribution;
 pub mod proportions;

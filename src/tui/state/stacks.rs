@@ -1,6 +1,7 @@
 //! The call tree as lines: open branches, and the line of the cursor.
 //!
-//! Receives a [`CallTree`] and returns the visible lines. The names on a node's path identify it across answers.
+//! Receives a [`CallTree`] and returns the visible lines. The names on a node's path identify it across
+//! answers.
 
 use std::hash::Hasher;
 

@@ -1,7 +1,7 @@
 //! `pmc annotate` as text and JSON.
 //!
-//! Receives [`Listing`]s and a [`AnnotateLayout`]; decides words, widths and colours. [`operands`], [`arrows`] and
-//! [`source_line`] are public because the terminal screen uses them too.
+//! Receives [`Listing`]s and an [`AnnotateLayout`]; decides words, widths and colours. [`operands`],
+//! [`arrows`] and [`source_line`] are public because the terminal screen uses them too.
 
 mod json;
 mod rows;

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use super::{DiffLayout, formula, heading, wanted};
-use crate::profile::diff::{Compute, DiffEvent, DiffRow, RecordingComparison};
+use crate::profile::diff::{Compute, Diff, DiffEvent, DiffRow};
 use crate::profile::sampled::RowCell;
 use crate::text::clean;
 use crate::view::report::{CellSpelling, words};
 
-fn titles(comparison: &RecordingComparison, layout: &DiffLayout) -> Vec<String> {
+fn titles(comparison: &Diff, layout: &DiffLayout) -> Vec<String> {
     let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];
     if layout.period {
         titles.push("Baseline period".to_owned());
@@ -34,12 +34,7 @@ fn titles(comparison: &RecordingComparison, layout: &DiffLayout) -> Vec<String> 
     titles
 }
 
-fn fields(
-    comparison: &RecordingComparison,
-    event: &DiffEvent,
-    line: &DiffRow,
-    layout: &DiffLayout,
-) -> Vec<String> {
+fn fields(comparison: &Diff, event: &DiffEvent, line: &DiffRow, layout: &DiffLayout) -> Vec<String> {
     let share = |file: usize| format!("{:.2}%", event.part(file, &line.values[file]).share * 100.0);
     let mut fields = vec![clean(&event.name).into_owned(), share(0)];
     if layout.period {
@@ -82,7 +77,7 @@ fn fields(
 /// Writes a comment line with the titles, then the rows. A dot replaces the separator inside fields.
 pub(super) fn separated(
     out: &mut dyn Write,
-    comparison: &RecordingComparison,
+    comparison: &Diff,
     layout: &DiffLayout,
     separator: &str,
 ) -> io::Result<()> {
@@ -97,11 +92,7 @@ pub(super) fn separated(
     Ok(())
 }
 
-pub(super) fn csv(
-    out: &mut dyn Write,
-    comparison: &RecordingComparison,
-    layout: &DiffLayout,
-) -> io::Result<()> {
+pub(super) fn csv(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(titles(comparison, layout))?;
     for event in &comparison.events {

@@ -5,17 +5,13 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DiffLayout, wanted};
-use crate::profile::diff::{Compute, DiffChange, DiffEvent, DiffRow, RecordingComparison, VERSION};
+use crate::profile::diff::{Compute, Diff, DiffChange, DiffEvent, DiffRow, VERSION};
 use crate::profile::sampled::{RowCell, Value};
 use crate::profile::statistics::SIGNIFICANCE;
 use crate::text::as_json;
 use crate::view::json_document::list;
 
-pub(super) fn write(
-    out: &mut dyn Write,
-    comparison: &RecordingComparison,
-    layout: &DiffLayout,
-) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     let files: Json = comparison
         .files
         .iter()
@@ -72,7 +68,7 @@ fn costs(event: &DiffEvent, values: &[Value]) -> Json {
     values.iter().enumerate().map(|side| recorded(&side).then(|| cost(side))).collect()
 }
 
-fn changes(comparison: &RecordingComparison, changes: &[Option<DiffChange>]) -> Json {
+fn changes(comparison: &Diff, changes: &[Option<DiffChange>]) -> Json {
     let change = |change: &DiffChange| {
         let mut object = json!({
             "delta": points(change.share.value), "error": points(change.share.error()),
@@ -88,7 +84,7 @@ fn changes(comparison: &RecordingComparison, changes: &[Option<DiffChange>]) -> 
     changes.iter().map(|of| of.as_ref().map(change)).collect()
 }
 
-fn row(comparison: &RecordingComparison, event: &DiffEvent, line: &DiffRow) -> Json {
+fn row(comparison: &Diff, event: &DiffEvent, line: &DiffRow) -> Json {
     let mut object = Map::new();
     if comparison.by_stream {
         let frames = line.frames(&comparison.keys).map(|cells| Json::Object(words(comparison, cells)));
@@ -104,7 +100,7 @@ fn row(comparison: &RecordingComparison, event: &DiffEvent, line: &DiffRow) -> J
 }
 
 /// Returns the sort keys with their values.
-fn words(comparison: &RecordingComparison, cells: &[RowCell]) -> Map<String, Json> {
+fn words(comparison: &Diff, cells: &[RowCell]) -> Map<String, Json> {
     let mut object = Map::new();
     for (key, cell) in comparison.keys.iter().zip(cells) {
         let value = match *cell {
@@ -130,7 +126,7 @@ fn words(comparison: &RecordingComparison, cells: &[RowCell]) -> Map<String, Jso
 /// Returns each node after its parent and with the parent's index. Omits the subtree of a node whose share is
 /// below the limit in all recordings.
 fn nodes<'a>(
-    comparison: &'a RecordingComparison,
+    comparison: &'a Diff,
     event: &'a DiffEvent,
     layout: &'a DiffLayout,
 ) -> impl Iterator<Item = Json> + 'a {

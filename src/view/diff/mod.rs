@@ -1,6 +1,6 @@
 //! `pmc diff` as text, CSV, separated fields and JSON.
 //!
-//! Receives a [`RecordingComparison`] and a [`DiffLayout`]; decides words, widths and which rows are dimmed.
+//! Receives a [`Diff`] and a [`DiffLayout`]; decides words, widths and which rows are dimmed.
 
 mod fields;
 mod json;
@@ -8,7 +8,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::profile::diff::{ChangeVerdict, Compute, DiffChange, DiffEvent, DiffRow, RecordingComparison};
+use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffChange, DiffEvent, DiffRow};
 use crate::profile::sampled::Value;
 use crate::terminal::Paint;
 use crate::units::duration;
@@ -42,7 +42,7 @@ pub struct DiffLayout {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write(out: &mut dyn Write, comparison: &RecordingComparison, layout: &DiffLayout) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, comparison: &Diff, layout: &DiffLayout) -> io::Result<()> {
     match &layout.form {
         ReportFormat::Text => text::write(out, comparison, layout),
         ReportFormat::Separated(separator) => fields::separated(out, comparison, layout, separator),
@@ -75,7 +75,7 @@ fn value(compute: Compute, change: &DiffChange) -> String {
 }
 
 /// Formats one recording's part of a line: its time if times are compared, otherwise its share.
-fn part(comparison: &RecordingComparison, event: &DiffEvent, values: &[Value], file: usize) -> String {
+fn part(comparison: &Diff, event: &DiffEvent, values: &[Value], file: usize) -> String {
     match (values[file].samples, comparison.compute) {
         (0, _) => "-".to_owned(),
         (_, Compute::Time) => duration(values[file].period as f64),
@@ -95,7 +95,7 @@ fn delta(compute: Compute, change: Option<&DiffChange>) -> String {
 }
 
 /// Returns the column widths of a recording's part and of a difference.
-fn tree_widths(comparison: &RecordingComparison) -> (usize, usize) {
+fn tree_widths(comparison: &Diff) -> (usize, usize) {
     if comparison.compute == Compute::Time { (7, 17) } else { (6, 12) }
 }
 

@@ -12,13 +12,13 @@
 use std::io::{self, Write};
 
 use super::{DiffLayout, delta, error, formula, heading, is_noise, part, tree_widths, value, wanted};
-use crate::profile::diff::{ChangeVerdict, Compute, DiffEvent, DiffRow, RecordingComparison, tree::DiffNode};
+use crate::profile::diff::{ChangeVerdict, Compute, Diff, DiffEvent, DiffRow, tree::DiffNode};
 use crate::profile::sampled::{CodeKind, RowCell, SortKey, Value};
 use crate::sort;
 use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
-use crate::view::remarks::RemarkWriter;
+use crate::view::remarks::Remarks;
 use crate::view::report::{CellSpelling, StyledWords, chained, fit_keys, words};
 
 /// Maximum width of all text columns but the last when line width is unlimited.
@@ -30,25 +30,21 @@ const DEEPEST: u32 = 60;
 /// Maximum number of functions in one line of the tree.
 const CHAIN: usize = 8;
 
-pub(super) fn write(
-    out: &mut dyn Write,
-    comparison: &RecordingComparison,
-    layout: &DiffLayout,
-) -> io::Result<()> {
-    let mut out = RemarkWriter::new(out, layout.width, false);
-    for (number, event) in comparison.events.iter().enumerate() {
+pub(super) fn write(out: &mut dyn Write, diff: &Diff, layout: &DiffLayout) -> io::Result<()> {
+    let mut out = Remarks::new(out, layout.width, false);
+    for (number, event) in diff.events.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
-        head(&mut out, comparison, event)?;
-        match comparison.by_stream {
-            true => streams(&mut out, comparison, event, layout)?,
-            false => table(&mut out, comparison, event, layout)?,
+        head(&mut out, diff, event)?;
+        match diff.by_stream {
+            true => streams(&mut out, diff, event, layout)?,
+            false => table(&mut out, diff, event, layout)?,
         }
-        tree(out.out, comparison, event, layout)?;
+        tree(out.out, diff, event, layout)?;
     }
     writeln!(out)?;
-    trust(&mut out, comparison)
+    trust(&mut out, diff)
 }
 
 fn amount(event: &DiffEvent, value: &Value) -> String {
@@ -59,10 +55,10 @@ fn amount(event: &DiffEvent, value: &Value) -> String {
     }
 }
 
-fn head(out: &mut RemarkWriter<'_>, comparison: &RecordingComparison, event: &DiffEvent) -> io::Result<()> {
+fn head(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent) -> io::Result<()> {
     writeln!(out, "{}", clean(&event.name))?;
     let base = event.totals.first().and_then(Option::as_ref).map_or(0, |base| base.period);
-    for (number, (file, total)) in comparison.files.iter().zip(&event.totals).enumerate() {
+    for (number, (file, total)) in diff.files.iter().zip(&event.totals).enumerate() {
         let label = if number == 0 { "base".to_owned() } else { format!("[{number}]") };
         let path = clean(&file.path);
         match total {
@@ -79,25 +75,19 @@ fn head(out: &mut RemarkWriter<'_>, comparison: &RecordingComparison, event: &Di
     writeln!(out)
 }
 
-fn table(
-    out: &mut RemarkWriter<'_>,
-    comparison: &RecordingComparison,
-    event: &DiffEvent,
-    layout: &DiffLayout,
-) -> io::Result<()> {
+fn table(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
     let all = wanted(event, layout);
     let shown = &all[..all.len().min(layout.rows)];
-    let keys: Vec<(SortKey, String)> =
-        comparison.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
+    let keys: Vec<(SortKey, String)> = diff.keys.iter().map(|key| (*key, key.heading().to_owned())).collect();
     let rows = |is_tight| DiffTable {
-        titles: titles(comparison, layout, is_tight),
+        titles: titles(diff, layout, is_tight),
         keys: keys.clone(),
         rows: shown
             .iter()
             .map(|line| DiffTableRow {
                 is_noise: line.changes.iter().all(is_noise),
-                numbers: numbers(comparison, event, line, layout, is_tight),
-                words: line.cells.iter().map(|cell| word(comparison, cell, layout)).collect(),
+                numbers: numbers(diff, event, line, layout, is_tight),
+                words: line.cells.iter().map(|cell| word(diff, cell, layout)).collect(),
                 cells: &line.cells,
             })
             .collect(),
@@ -108,12 +98,12 @@ fn table(
         table = rows(true);
         fitted = table.fitted(layout.width, true);
     }
-    table.write(out.out, comparison, layout, &fitted.widths)?;
+    table.write(out.out, diff, layout, &fitted.widths)?;
     if shown.len() < all.len() {
         let left = thousands((all.len() - shown.len()) as u64);
         writeln!(out, "  … and {left} more rows (--max-rows 0 shows all)")?;
     }
-    claims(out, comparison, event, "rows")
+    claims(out, diff, event, "rows")
 }
 
 /// A table whose rows consist of numbers followed by sort keys.
@@ -180,7 +170,7 @@ impl DiffTable<'_> {
     fn write(
         &self,
         out: &mut dyn Write,
-        comparison: &RecordingComparison,
+        diff: &Diff,
         layout: &DiffLayout,
         widths: &[usize],
     ) -> io::Result<()> {
@@ -189,14 +179,14 @@ impl DiffTable<'_> {
                 writeln!(out, "  {heading} of all rows: {}", row.words[at].trim_start())?;
             }
         }
-        for line in self.lines(comparison, layout, widths) {
+        for line in self.lines(diff, layout, widths) {
             writeln!(out, "{line}")?;
         }
         Ok(())
     }
 
     /// Returns the headings and the rows.
-    fn lines(&self, comparison: &RecordingComparison, layout: &DiffLayout, widths: &[usize]) -> Vec<String> {
+    fn lines(&self, diff: &Diff, layout: &DiffLayout, widths: &[usize]) -> Vec<String> {
         let paint = layout.paint;
         let number_widths: Vec<usize> = (0..self.titles.len()).map(|at| self.number_width(at)).collect();
         // Pads a number or its heading to the width of its column.
@@ -215,12 +205,9 @@ impl DiffTable<'_> {
             format!("  {}{}", words.painted(paint), " ".repeat(pad))
         };
         let shown: Vec<usize> = (0..self.keys.len()).filter(|at| widths[*at] > 0).collect();
-        let mut heading: String = self
-            .titles
-            .iter()
-            .enumerate()
-            .map(|(at, (title, _))| number(at, title, TextRole::Heading))
-            .collect();
+        let titles = self.titles.iter().enumerate();
+        let mut heading: String =
+            titles.map(|(at, (title, _))| number(at, title, TextRole::Heading)).collect();
         heading.extend(
             shown
                 .iter()
@@ -232,7 +219,7 @@ impl DiffTable<'_> {
             let mut line: String =
                 row.numbers.iter().enumerate().map(|(at, text)| number(at, text, role)).collect();
             line.extend(shown.iter().map(|at| {
-                let words = self.words(comparison, row, *at, layout.width.and(Some(widths[*at])));
+                let words = self.words(diff, row, *at, layout.width.and(Some(widths[*at])));
                 key(*at, if row.is_noise { words.quiet() } else { words })
             }));
             line.truncate(line.trim_end().len());
@@ -242,20 +229,14 @@ impl DiffTable<'_> {
     }
 
     /// Returns a row's key, truncated to `columns` if that is given.
-    fn words(
-        &self,
-        comparison: &RecordingComparison,
-        row: &DiffTableRow<'_>,
-        at: usize,
-        columns: Option<usize>,
-    ) -> StyledWords {
+    fn words(&self, diff: &Diff, row: &DiffTableRow<'_>, at: usize, columns: Option<usize>) -> StyledWords {
         let is_last = at + 1 == self.keys.len();
         match (&row.cells[at], columns) {
             (RowCell::Symbol(letter, id), Some(columns)) => {
                 let dso = self.keys.iter().position(|(key, _)| *key == SortKey::Dso);
                 let module = dso.map_or("", |dso| row.words[dso].as_str());
                 let kind = CodeKind::of_row(*letter, module);
-                StyledWords::of_function(comparison.texts.get(*id), (kind, false), "  ", columns)
+                StyledWords::of_function(diff.texts.get(*id), (kind, false), "  ", columns)
             }
             (_, Some(columns)) => StyledWords::new(TextRole::Plain, cut(&row.words[at], columns)),
             (_, None) if is_last => StyledWords::new(TextRole::Plain, row.words[at].as_str()),
@@ -265,13 +246,8 @@ impl DiffTable<'_> {
 }
 
 /// Writes how many lines differ by more than noise.
-fn claims(
-    out: &mut RemarkWriter<'_>,
-    comparison: &RecordingComparison,
-    event: &DiffEvent,
-    what: &str,
-) -> io::Result<()> {
-    let others = comparison.files.len() - 1;
+fn claims(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, what: &str) -> io::Result<()> {
+    let others = diff.files.len() - 1;
     for number in 0..others {
         let claimed = event.lines.iter().filter(|line| !is_noise(&line.changes[number])).count();
         let mark = if others > 1 { format!("[{}]: ", number + 1) } else { String::new() };
@@ -286,22 +262,16 @@ fn claims(
 }
 
 /// Writes the hottest call chains: first those common to the recordings, then the others.
-fn streams(
-    out: &mut RemarkWriter<'_>,
-    comparison: &RecordingComparison,
-    event: &DiffEvent,
-    layout: &DiffLayout,
-) -> io::Result<()> {
+fn streams(out: &mut Remarks<'_>, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
     let all = wanted(event, layout);
     let rows = all.iter().map(|line| DiffTableRow {
         is_noise: line.changes.iter().all(is_noise),
-        numbers: numbers(comparison, event, line, layout, false),
+        numbers: numbers(diff, event, line, layout, false),
         words: Vec::new(),
         cells: &[],
     });
-    let table =
-        DiffTable { titles: titles(comparison, layout, false), keys: Vec::new(), rows: rows.collect() };
-    let mut texts = table.lines(comparison, layout, &[]).into_iter();
+    let table = DiffTable { titles: titles(diff, layout, false), keys: Vec::new(), rows: rows.collect() };
+    let mut texts = table.lines(diff, layout, &[]).into_iter();
     let heading = texts.next().unwrap_or_default();
     let with_numbers: Vec<(&DiffRow, String)> = all.into_iter().zip(texts).collect();
     let section = |line: &DiffRow| match line.values.split_first() {
@@ -319,61 +289,56 @@ fn streams(
         for (at, (line, text)) in with_numbers.iter().filter(|(line, _)| section(line) == number).enumerate()
         {
             writeln!(out, "\n{what} {}:\n{heading}\n{text}", at + 1)?;
-            frames(out.out, comparison, line, layout)?;
+            frames(out.out, diff, line, layout)?;
         }
     }
-    claims(out, comparison, event, "streams")
+    claims(out, diff, event, "streams")
 }
 
 /// Writes a call chain, one frame per line, innermost first.
-fn frames(
-    out: &mut dyn Write,
-    comparison: &RecordingComparison,
-    line: &DiffRow,
-    layout: &DiffLayout,
-) -> io::Result<()> {
+fn frames(out: &mut dyn Write, diff: &Diff, line: &DiffRow, layout: &DiffLayout) -> io::Result<()> {
     let cycles = |value: &Value| value.weights()[0].checked_div(value.samples);
     if line.values.iter().any(|value| value.weights()[0] > 0) {
         let all = line.values.iter().map(|value| cycles(value).map_or("-".to_owned(), thousands));
         writeln!(out, "    cycles: {}", all.collect::<Vec<_>>().join(", "))?;
     }
-    let frame = |cells: &'_ [RowCell]| cells.iter().map(|cell| word(comparison, cell, layout)).collect();
-    let rows = line.frames(&comparison.keys).map(|cells| DiffTableRow {
+    let frame = |cells: &'_ [RowCell]| cells.iter().map(|cell| word(diff, cell, layout)).collect();
+    let rows = line.frames(&diff.keys).map(|cells| DiffTableRow {
         is_noise: false,
         numbers: Vec::new(),
         words: frame(cells),
         cells,
     });
-    let keys = comparison.keys.iter().map(|key| (*key, String::new())).collect();
+    let keys = diff.keys.iter().map(|key| (*key, String::new())).collect();
     let table = DiffTable { titles: Vec::new(), keys, rows: rows.collect() };
     let fitted = table.fitted(layout.width.map(|columns| columns.saturating_sub(4)), false);
-    for text in table.lines(comparison, layout, &fitted.widths).iter().skip(1) {
+    for text in table.lines(diff, layout, &fitted.widths).iter().skip(1) {
         writeln!(out, "    {text}")?;
     }
     Ok(())
 }
 
-fn word(comparison: &RecordingComparison, cell: &RowCell, layout: &DiffLayout) -> String {
-    words(&comparison.texts, cell, CellSpelling::read(layout.width.is_some()))
+fn word(diff: &Diff, cell: &RowCell, layout: &DiffLayout) -> String {
+    words(&diff.texts, cell, CellSpelling::read(layout.width.is_some()))
 }
 
 /// Returns whether shares are shown. A tight layout omits shares that follow from the base and the
 /// difference.
-fn has_shares(comparison: &RecordingComparison, is_tight: bool) -> bool {
-    !is_tight || !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
+fn has_shares(diff: &Diff, is_tight: bool) -> bool {
+    !is_tight || !matches!(diff.compute, Compute::Delta | Compute::DeltaAbs | Compute::Time)
 }
 
 /// Returns the title of each number column, and whether it is right-aligned.
-fn titles(comparison: &RecordingComparison, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool)> {
+fn titles(diff: &Diff, layout: &DiffLayout, is_tight: bool) -> Vec<(String, bool)> {
     let mut titles: Vec<(String, bool)> = vec![("Base".into(), true)];
-    let others = comparison.files.len() - 1;
+    let others = diff.files.len() - 1;
     for number in 1..=others {
         let mark = if others > 1 { format!("[{number}]") } else { String::new() };
-        if has_shares(comparison, is_tight) {
-            let what = if comparison.compute == Compute::Time { "time" } else { "share" };
+        if has_shares(diff, is_tight) {
+            let what = if diff.compute == Compute::Time { "time" } else { "share" };
             titles.push((if others > 1 { format!("{mark} {what}") } else { "New".into() }, true));
         }
-        titles.push((format!("{}{mark}", heading(comparison.compute)), true));
+        titles.push((format!("{}{mark}", heading(diff.compute)), true));
         titles.push(("Verdict".into(), false));
         if layout.period {
             titles.push((format!("Period{mark}"), true));
@@ -390,27 +355,27 @@ fn titles(comparison: &RecordingComparison, layout: &DiffLayout, is_tight: bool)
 
 /// Returns the numbers of a line.
 fn numbers(
-    comparison: &RecordingComparison,
+    diff: &Diff,
     event: &DiffEvent,
     line: &DiffRow,
     layout: &DiffLayout,
     is_tight: bool,
 ) -> Vec<String> {
-    let share = |file: usize| part(comparison, event, &line.values, file);
+    let share = |file: usize| part(diff, event, &line.values, file);
     let mut cells = vec![share(0)];
     if layout.period {
         cells.push(thousands(line.values[0].period));
     }
     for (number, change) in line.changes.iter().enumerate() {
         let file = number + 1;
-        if has_shares(comparison, is_tight) {
+        if has_shares(diff, is_tight) {
             cells.push(share(file));
         }
         match change {
             None => cells.extend(["-".to_owned(), "not recorded".to_owned()]),
             Some(change) => {
-                let error = error(comparison.compute, change);
-                cells.push(format!("{} {error}", value(comparison.compute, change)).trim_end().to_owned());
+                let error = error(diff.compute, change);
+                cells.push(format!("{} {error}", value(diff.compute, change)).trim_end().to_owned());
                 cells.push(match change.verdict {
                     ChangeVerdict::Noise if is_tight => "noise".to_owned(),
                     verdict => verdict.word().to_owned(),
@@ -421,19 +386,14 @@ fn numbers(
             cells.push(thousands(line.values[file].period));
         }
         if layout.formula {
-            cells.push(formula(comparison.compute, event, line, file));
+            cells.push(formula(diff.compute, event, line, file));
         }
     }
     cells
 }
 
 /// Writes the branches that differ by more than noise, and their callers.
-fn tree(
-    out: &mut dyn Write,
-    comparison: &RecordingComparison,
-    event: &DiffEvent,
-    layout: &DiffLayout,
-) -> io::Result<()> {
+fn tree(out: &mut dyn Write, diff: &Diff, event: &DiffEvent, layout: &DiffLayout) -> io::Result<()> {
     let Some(tree) = &event.tree else { return Ok(()) };
     let differs = |node: &DiffNode| node.changes.iter().any(|change| !is_noise(change));
     let mut differing: Vec<u32> = (0..tree.nodes.len() as u32)
@@ -447,8 +407,7 @@ fn tree(
         let node = &tree.nodes[at as usize];
         let above = node.parent.map(|parent| &tree.nodes[parent as usize]);
         let is_same = |above: &DiffNode| {
-            differs(above) == differs(node)
-                && amounts(comparison, event, above) == amounts(comparison, event, node)
+            differs(above) == differs(node) && amounts(diff, event, above) == amounts(diff, event, node)
         };
         layout.width.is_some() && above.is_some_and(is_same)
     };
@@ -472,9 +431,9 @@ fn tree(
     let shown = |all: &[u32]| -> Vec<u32> { all.iter().copied().filter(|at| leads[*at as usize]).collect() };
     let mut open = shown(&tree.roots);
     open.reverse();
-    let others = comparison.files.len() - 1;
-    let (own, apart) = tree_widths(comparison);
-    let delta = if comparison.compute == Compute::Time { "Time" } else { "Delta" };
+    let others = diff.files.len() - 1;
+    let (own, apart) = tree_widths(diff);
+    let delta = if diff.compute == Compute::Time { "Time" } else { "Delta" };
     let mut title = format!("  {:>own$}", "Base");
     for number in 1..=others {
         title.push_str(&format!("  {:>own$}  {delta:>apart$}", format!("[{number}]")));
@@ -488,7 +447,7 @@ fn tree(
             continue;
         }
         let noise = !differs(node);
-        let numbers = amounts(comparison, event, node);
+        let numbers = amounts(diff, event, node);
         let before = width(&numbers) + 2;
         // Limit the indentation of deep branches so that names get half of the line.
         let room = layout.width.map_or(usize::MAX, |columns| columns.saturating_sub(before));
@@ -498,7 +457,7 @@ fn tree(
         };
         let word = if noise { "  (within noise)" } else { "" };
         let room = room.saturating_sub(width(&inset) + word.len()).max(NARROWEST);
-        let name = |node: &DiffNode, columns| name(comparison, node, layout, columns);
+        let name = |node: &DiffNode, columns| name(diff, node, layout, columns);
         let mut names = vec![name(node, room)];
         let mut below = shown(&node.children);
         while let [only] = below[..]
@@ -537,28 +496,23 @@ fn size(node: &DiffNode) -> f64 {
 }
 
 /// Returns the numbers in front of a branch.
-fn amounts(comparison: &RecordingComparison, event: &DiffEvent, node: &DiffNode) -> String {
-    let (own, apart) = tree_widths(comparison);
-    let share = |file| part(comparison, event, &node.values, file);
+fn amounts(diff: &Diff, event: &DiffEvent, node: &DiffNode) -> String {
+    let (own, apart) = tree_widths(diff);
+    let share = |file| part(diff, event, &node.values, file);
     let mut text = format!("  {:>own$}", share(0));
     for (number, change) in node.changes.iter().enumerate() {
-        let (share, delta) = (share(number + 1), delta(comparison.compute, change.as_ref()));
+        let (share, delta) = (share(number + 1), delta(diff.compute, change.as_ref()));
         text.push_str(&format!("  {share:>own$}  {delta:>apart$}"));
     }
     text
 }
 
 /// Returns a function's name. For a human reader it is shortened to `columns`.
-fn name(
-    comparison: &RecordingComparison,
-    node: &DiffNode,
-    layout: &DiffLayout,
-    columns: usize,
-) -> StyledWords {
-    let symbol = comparison.texts.get(node.symbol);
+fn name(diff: &Diff, node: &DiffNode, layout: &DiffLayout, columns: usize) -> StyledWords {
+    let symbol = diff.texts.get(node.symbol);
     match layout.width {
         Some(_) => {
-            let kind = CodeKind::of(node.level, comparison.texts.get(node.dso));
+            let kind = CodeKind::of(node.level, diff.texts.get(node.dso));
             StyledWords::of_function(symbol, (kind, node.inlined), "", columns)
         }
         None => StyledWords::new(TextRole::Plain, clean(symbol)),
@@ -570,8 +524,8 @@ fn is_large(event: &DiffEvent, node: &DiffNode, layout: &DiffLayout) -> bool {
     shares.fold(0.0, f64::max) >= layout.limit
 }
 
-fn trust(out: &mut RemarkWriter<'_>, comparison: &RecordingComparison) -> io::Result<()> {
-    let said = match comparison.compute {
+fn trust(out: &mut Remarks<'_>, diff: &Diff) -> io::Result<()> {
+    let said = match diff.compute {
         Compute::Delta | Compute::DeltaAbs => {
             "Shares are parts of each recording's own total, so recordings of different length compare; delta is in points."
         }
@@ -590,10 +544,10 @@ fn trust(out: &mut RemarkWriter<'_>, comparison: &RecordingComparison) -> io::Re
         "± is the 95% confidence interval of sampling.\nWithin noise: sampling alone explains the difference (corrected \
          for the number of rows); what changes from run to run is not in it: compare several recordings for that."
     )?;
-    for file in &comparison.files {
+    for file in &diff.files {
         writeln!(out, "Trust: {}: {}.", clean(&file.path), clean(&file.trust))?;
     }
-    for note in &comparison.notes {
+    for note in &diff.notes {
         writeln!(out, "{}.", clean(note))?;
     }
     Ok(())
@@ -620,38 +574,35 @@ mod tests {
 
     #[test]
     fn times_are_compared_as_they_are() {
-        let mut comparison = compared(2, &["prog"]);
-        comparison.compute = Compute::Time;
-        for line in &mut comparison.events[0].lines {
+        let mut diff = compared(2, &["prog"]);
+        diff.compute = Compute::Time;
+        for line in &mut diff.events[0].lines {
             line.values = vec![Value { samples: 300, period: 30_000_000, ..Value::default() }; 2];
             let share = line.changes[0].expect("a change").share;
             let (value, interval) = (Some(1_500_000.0), (1_000_000.0, 2_000_000.0));
             line.changes[0] =
                 Some(DiffChange { share, value, interval, adjusted: 0.0, verdict: ChangeVerdict::Noise });
         }
-        let text = written(&comparison, None, None);
+        let text = written(&diff, None, None);
         assert!(text.contains("30.0 ms  30.0 ms  +1.50 ms ±500 µs  within noise"), "{text}");
         assert!(text.contains("Times are compared as they are") && !text.contains("own total"), "{text}");
     }
 
     /// Builds two kinds of rows with long names in two or three recordings, and a call chain of 60 of them in
     /// which groups of six have the same numbers.
-    fn compared(files: usize, programs: &[&str]) -> RecordingComparison {
-        let mut comparison = RecordingComparison {
-            keys: vec![SortKey::Dso, SortKey::Symbol],
-            ..RecordingComparison::default()
-        };
+    fn compared(files: usize, programs: &[&str]) -> Diff {
+        let mut diff = Diff { keys: vec![SortKey::Dso, SortKey::Symbol], ..Diff::default() };
         let value = |samples: u64| Value { samples, period: samples, ..Value::default() };
         for file in 0..files {
             let path = format!("/some/folder/{file}.data");
-            comparison.files.push(DiffFile { path, samples: 1000, ..DiffFile::default() });
+            diff.files.push(DiffFile { path, samples: 1000, ..DiffFile::default() });
         }
         let mut tree = DiffTree { roots: vec![0], ..DiffTree::default() };
         let mut event = DiffEvent { name: "cycles".repeat(9), ..DiffEvent::default() };
         event.totals = vec![Some(value(1000)); files];
         for at in 0..60 {
             let (dso, symbol) = (programs[at % programs.len()], NAMES[at % 2]);
-            let (dso, symbol) = (comparison.texts.add(dso), comparison.texts.add(symbol));
+            let (dso, symbol) = (diff.texts.add(dso), diff.texts.add(symbol));
             let verdict = if at < 30 { ChangeVerdict::More } else { ChangeVerdict::Noise };
             event.lines.push(DiffRow {
                 cells: vec![RowCell::Text(dso), RowCell::Symbol('.', symbol)],
@@ -671,11 +622,11 @@ mod tests {
             });
         }
         event.tree = Some(tree);
-        comparison.events.push(event);
-        comparison
+        diff.events.push(event);
+        diff
     }
 
-    fn written(comparison: &RecordingComparison, width: Option<usize>, tree_lines: Option<usize>) -> String {
+    fn written(diff: &Diff, width: Option<usize>, tree_lines: Option<usize>) -> String {
         let layout = DiffLayout {
             form: ReportFormat::Text,
             rows: 40,
@@ -688,7 +639,7 @@ mod tests {
             paint: crate::terminal::Paint::default(),
         };
         let mut out = Vec::new();
-        write(&mut out, comparison, &layout).unwrap();
+        write(&mut out, diff, &layout).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -715,33 +666,33 @@ mod tests {
 
     #[test]
     fn what_all_rows_say_is_said_once() {
-        let comparison = compared(2, &["a program"]);
-        let text = written(&comparison, Some(80), None);
+        let diff = compared(2, &["a program"]);
+        let text = written(&diff, Some(80), None);
         assert!(text.contains("  Shared Object of all rows: a program\n"), "{text}");
         assert_eq!(text.matches("a program").count(), 1, "{text}");
         // Output for programs has full names in every row.
-        let text = written(&comparison, None, None);
+        let text = written(&diff, None, None);
         assert!(text.matches("a program").count() == 40 && !text.contains("of all rows"), "{text}");
         assert!(text.contains(&format!("[.] {}", NAMES[0])) && text.contains(NAMES[1]), "{text}");
     }
 
     #[test]
     fn the_tree_is_folded_and_has_an_end() {
-        let comparison = compared(2, &["a.out"]);
+        let diff = compared(2, &["a.out"]);
         let branches = |text: &str| {
             let tree = text.split("Call tree").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
             tree.lines().filter(|line| line.contains("90.0%")).count()
         };
         // Six functions with equal numbers form one branch.
-        let text = written(&comparison, Some(120), None);
+        let text = written(&diff, Some(120), None);
         assert_eq!(branches(&text), 10, "{text}");
         assert!(text.contains("› ↳ shop::warehouse::shelves::Basket<…>::price_of_all_of_them"), "{text}");
-        let text = written(&comparison, Some(120), Some(4));
+        let text = written(&diff, Some(120), Some(4));
         assert_eq!(branches(&text), 4, "{text}");
         assert!(
             text.contains("  … and 36 branches that differ less (--percent-limit 0 shows all)"),
             "{text}"
         );
-        assert_eq!(branches(&written(&comparison, None, None)), 60);
+        assert_eq!(branches(&written(&diff, None, None)), 60);
     }
 }

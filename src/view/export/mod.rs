@@ -1,8 +1,8 @@
 //! Exports of a recording to the formats of other programs, and to web pages.
 //!
-//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording ([`ExportContents`]).
-//! Decides the formats, their names and file extensions, the detail that each needs, and their contents. Does
-//! not open files.
+//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording
+//! ([`ExportContents`]). Decides the formats, their names and file extensions, the detail that each needs,
+//! and their contents. Does not open files.
 //!
 //! ```text
 //!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
@@ -152,8 +152,8 @@ impl ExportFormat {
         matches!(self, Self::Json | Self::Csv)
     }
 
-    /// Whether the export shows code and how far the data can be trusted. If so, [`ExportContents::answer`] must
-    /// have the quality, and [`ExportContents::listings`] some functions.
+    /// Whether the export shows code and how far the data can be trusted. If so, [`ExportContents::answer`]
+    /// must have the quality, and [`ExportContents::listings`] some functions.
     pub fn is_whole(self) -> bool {
         self == Self::Html
     }
@@ -175,7 +175,8 @@ pub struct ExportContents<'a> {
     pub stacks: &'a StackProfile<'a>,
     /// The event to export in formats that support only one.
     pub event: usize,
-    /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for [`ExportFormat::is_whole`].
+    /// Tables and trees, for [`ExportFormat::is_table`]; the quality of the data, for
+    /// [`ExportFormat::is_whole`].
     pub answer: &'a Profile,
     /// Layout of these tables and trees.
     pub layout: &'a report::ReportLayout,

@@ -1,7 +1,7 @@
 //! `pmc report` as text, separated fields, CSV and JSON.
 //!
-//! Receives a [`Profile`] and a [`ReportLayout`]; decides words, widths and order of columns. All shares come from
-//! the profile.
+//! Receives a [`Profile`] and a [`ReportLayout`]; decides words, widths and order of columns. All shares come
+//! from the profile.
 
 mod chains;
 mod fields;

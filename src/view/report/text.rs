@@ -19,7 +19,7 @@ use crate::profile::sampled::{CodeKind, Profile, ProfileEvent, RowCell, SortKey,
 use crate::terminal::theme::TextRole;
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
-use crate::view::remarks::RemarkWriter;
+use crate::view::remarks::Remarks;
 
 /// Maximum width of all text columns but the last when line width is unlimited.
 const WIDEST: usize = 40;
@@ -36,7 +36,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &ReportLayou
     if layout.is_quiet {
         return Ok(());
     }
-    let mut out = RemarkWriter::new(out, layout.width(), layout.is_piped);
+    let mut out = Remarks::new(out, layout.width(), layout.is_piped);
     writeln!(out)?;
     trust(&mut out, profile, layout)
 }
@@ -52,7 +52,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         if events.is_empty() || samples == 0 && (is_dummy || profile.events.len() > 1) {
             continue;
         }
-        let mut remarks = RemarkWriter::new(out, layout.width(), layout.is_piped);
+        let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
         let is_first = std::mem::take(&mut first);
         if layout.is_quiet {
             if !is_first {
@@ -81,7 +81,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         for event in events {
             language::write(out, profile, event, layout)?;
             if let Some(of_event) = &event.tree {
-                let mut remarks = RemarkWriter::new(out, layout.width(), layout.is_piped);
+                let mut remarks = Remarks::new(out, layout.width(), layout.is_piped);
                 writeln!(remarks)?;
                 match layout.shape {
                     ChainShape::Tree | ChainShape::Fractal => {
@@ -95,7 +95,7 @@ pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &ReportLayo
         }
     }
     if first && !layout.is_quiet {
-        writeln!(RemarkWriter::new(out, layout.width(), layout.is_piped), "No samples.")?;
+        writeln!(Remarks::new(out, layout.width(), layout.is_piped), "No samples.")?;
     }
     Ok(())
 }

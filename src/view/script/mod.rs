@@ -1,8 +1,8 @@
 //! Individual samples, as text in perf script's format or as JSON lines.
 //!
-//! Receives [`ScriptEntry`]s and records in order; decides columns and widths, which are perf's. Most of the output
-//! is lines of call chains. Each address is therefore formatted once, and its text is copied for every sample
-//! that contains it.
+//! Receives [`ScriptEntry`]s and records in order; decides columns and widths, which are perf's. Most of the
+//! output is lines of call chains. Each address is therefore formatted once, and its text is copied for every
+//! sample that contains it.
 //!
 //! ```text
 //!   comm  pid/tid misc [cpu]   time:     period event: …

@@ -3,8 +3,8 @@
 //! ```text
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
-//! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a line end is
-//! quoted as in RFC 4180. perf prints it unquoted, so that it cannot be parsed.
+//! Receives [`StatCounts`]; decides only quoting. A field that contains the separator, a quote or a line end
+//! is quoted as in RFC 4180. perf prints it unquoted, so that it cannot be parsed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

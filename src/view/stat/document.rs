@@ -6,8 +6,8 @@
 //! interval      {"time_s": ..., "rows": [...]},
 //! end       ], "total": {"elapsed_s": ..., "rows": [...], "runs": [...]}, "warnings": [...]}
 //! ```
-//! Receives [`StatCounts`]. Intervals are written as they arrive, so that a long run needs no memory. The schema
-//! is in `docs/output-formats.md`. Fields may be added; renaming or removing one requires a new format
+//! Receives [`StatCounts`]. Intervals are written as they arrive, so that a long run needs no memory. The
+//! schema is in `docs/output-formats.md`. Fields may be added; renaming or removing one requires a new format
 //! number.
 
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! Output of `pmc stat` in all formats.
 //!
-//! Receives [`StatCounts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number formats;
-//! `profile` decides the meaning of counts. perf's formats ([`text`], [`csv`], [`json`]) follow perf 6.1. For
-//! cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
+//! Receives [`StatCounts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number
+//! formats; `profile` decides the meaning of counts. perf's formats ([`text`], [`csv`], [`json`]) follow perf
+//! 6.1. For cases where perf's output is broken, `docs/output-formats.md` describes pmc's behaviour.
 //!
 //! ```text
 //! text      the table for people, with notes        versus    several commands side by side

@@ -13,8 +13,8 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`StatCounts`]; decides widths and notes. Names are cleaned; columns are aligned by their width on a
-//! terminal.
+//! Receives [`StatCounts`]; decides widths and notes. Names are cleaned; columns are aligned by their width
+//! on a terminal.
 
 use std::io::{self, Write};
 
@@ -28,7 +28,7 @@ use crate::profile::metrics::{ComputedMetric, Concern, shadow};
 use crate::profile::sharing::relative_error;
 use crate::text;
 use crate::units::duration;
-use crate::view::remarks::RemarkWriter;
+use crate::view::remarks::Remarks;
 
 /// Number of intervals between two headlines, as in perf.
 const HEADLINE_EVERY: usize = 25;
@@ -45,7 +45,7 @@ pub fn run(
     subject: &StatSubject,
     style: &StatStyle,
 ) -> io::Result<()> {
-    let out = &mut RemarkWriter::new(out, style.width, false);
+    let out = &mut Remarks::new(out, style.width, false);
     let runs = counts.runs.len();
     let repeated = if runs > 1 { format!(" ({runs} runs)") } else { String::new() };
     writeln!(out, "\n Performance counter stats for {}{repeated}:\n", subject.words())?;
@@ -65,7 +65,7 @@ pub fn run(
     table(out, counts, style)
 }
 
-fn table(out: &mut RemarkWriter<'_>, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
+fn table(out: &mut Remarks<'_>, counts: &StatCounts, style: &StatStyle) -> io::Result<()> {
     let mut table = CountTable::new(counts, None, true, style);
     let lines = table.body(|_| None);
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;

@@ -19,7 +19,7 @@ use super::{StatStyle, first_fitting, fitting_unit, mean_digits, noted_outliers,
 use crate::profile::statistics::{MeasurementSummary, SIGNIFICANCE};
 use crate::profile::versus::{CommandComparison, ComparedMeasure, ComparedSide, DifferenceVerdict};
 use crate::text as words;
-use crate::view::remarks::RemarkWriter;
+use crate::view::remarks::Remarks;
 use crate::view::table::{self, left, right};
 
 /// Writes the table, with the conclusion in its last lines.
@@ -27,7 +27,7 @@ use crate::view::table::{self, left, right};
 /// # Errors
 /// Fails if writing to `out` fails.
 pub fn text(out: &mut dyn Write, comparison: &CommandComparison, style: &StatStyle) -> io::Result<()> {
-    let out = &mut RemarkWriter::new(out, style.width, false);
+    let out = &mut Remarks::new(out, style.width, false);
     writeln!(out)?;
     let runs = comparison
         .lines
